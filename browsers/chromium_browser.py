@@ -56,7 +56,9 @@ class Chromium(Browser):
         write_known_servers(results / PROFILE, page.url, known, version)
         rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in page.hosts)]
         without = [BACKUP] if protocol.backup_connections is False else []
-        switches = _switches(rules, results, without, allows_0rtt=not protocol.needs_hello_retry)
+        # Who can use TCP instead gives QUIC up as early as on the web.
+        limit_s = None if beside else CONNECT_S
+        switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
         if beside:
             return _options(page, results, [*switches, *_alternative_switches(page, beside)])
         return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
@@ -167,9 +169,19 @@ def _unfinished(results: Path) -> list[Path]:
 
 
 def _switches(
-    resolver_rules: Collection[str], results: Path, without: Collection[str] = (), *, allows_0rtt: bool = True
+    resolver_rules: Collection[str],
+    results: Path,
+    without: Collection[str] = (),
+    handshake_limit_s: int | None = CONNECT_S,
+    *,
+    allows_0rtt: bool = True,
 ) -> list[str]:
-    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have."""
+    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have. QUIC's
+    handshake may take `handshake_limit_s`, or as long as Chromium lets it by itself (None)."""
+    limits = ("max_time_before_crypto_handshake_seconds", "max_idle_time_before_crypto_handshake_seconds")
+    quic = [f"{limit}/{handshake_limit_s}" for limit in limits if handshake_limit_s is not None]
+    # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
+    quic.append(f"disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}")
     return [
         *COMMON_SWITCHES,
         f"log-net-log={results / NETLOG}",
@@ -179,11 +191,7 @@ def _switches(
         "no-proxy-server",
         # Given for every protocol, though it is QUIC's alone.
         "force-fieldtrials=QUIC/Enabled",
-        "force-fieldtrial-params=QUIC.Enabled:"
-        f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
-        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}"
-        # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
-        f"/disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}",
+        f"force-fieldtrial-params=QUIC.Enabled:{'/'.join(quic)}",
         # Browsertime adds its list to this one.
         f"disable-features={','.join([*DISABLED_FEATURES, *without])}",
     ]

@@ -24,6 +24,10 @@ STREAM_NUMBERS = {
 }
 # The events that end a request. (Others have errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# The event of the search for a connection that finds out that a server is known to speak HTTP/3, too, and the event by
+# which a request has such a search.
+KNOWS_ALTERNATIVE = "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"
+SEARCHES = "HTTP_STREAM_JOB_CONTROLLER_BOUND"
 # The phase of an event that ends what an event of its kind began.
 END = 2
 # The event of a TCP connection to one address, from its SYN to the answer.
@@ -56,6 +60,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
     requests: list[Request] = []
     open_requests: dict[int, Request] = {}
     purposes: dict[int, int] = {}
+    searches: dict[int, Request] = {}
     for kind, source, parameters, at_s, is_end in _events(log):
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
@@ -74,7 +79,11 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
             )
             requests.append(request)
         elif source in open_requests:
+            if kind == SEARCHES:
+                searches[parameters["source_dependency"]["id"]] = open_requests[source]
             _follow(open_requests[source], kind, parameters, errors)
+        elif kind == KNOWS_ALTERNATIVE and source in searches:
+            searches[source].knows_alternative = True
     return requests
 
 
@@ -120,6 +129,7 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
         request.by_browser = request.by_browser or FOR_THE_BROWSER in parameters.get("headers", ())
     elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         request.status = int(parameters["headers"][0].split()[1])
+        request.announces_alternative = any(line.lower().startswith("alt-svc:") for line in parameters["headers"])
     elif "transport_info" in parameters:
         request.address = _address(parameters["transport_info"])
     code = parameters.get("net_error", 0)

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from measure.campaign.method import PAGES
-from measure.run.evidence import REQUEST_LOG
+from measure.campaign.method import PAGES, claim
+from measure.gates import reason_against
+from measure.run.evidence import REQUEST_LOG, read_evidence
+from measure.run.load import Instruments, load
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.table import Row, Run
 from record.demo import generate
@@ -16,6 +18,12 @@ from tuning import networks, protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads]
 
 DSL = networks.load()["dsl"]
+# Runs beside the servers: from now on they get nothing over UDP, and nobody is told. (The kernel looks at rules in their
+# order, and at its table of local addresses first.)
+WITHOUT_UDP = """
+ip rule add pref 10 lookup local && ip rule del pref 0 && ip rule add pref 5 ipproto udp dport 443 blackhole &&
+echo ready && exec sleep infinity
+"""
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +61,14 @@ def test_a_browser_that_was_there_uses_http3_from_its_first_request_on(site: Sit
     assert versions[0] == "h3"
     assert row.h3_request_share is not None and row.h3_request_share > 0.9
     assert row.missed == 0
+
+
+def test_where_no_udp_gets_through_all_goes_over_http2_and_that_counts(tmp_path: Path) -> None:
+    light = write_site(generate("demo-light"), tmp_path / "demo-light")
+    (settings,) = require_served([protocols.load()["deployed-warm"]])
+    setting = Setting(light, DSL, settings, Loading(filmed=False, quiet_ms=1000))
+    (tmp_path / "load").mkdir()
+    assert load(setting, tmp_path / "load", instruments=Instruments(monitor=("sh", "-c", WITHOUT_UDP))) is None
+    evidence = read_evidence(tmp_path / "load", filmed=False)
+    assert reason_against(evidence, claim(setting)) is None
+    assert set(evidence.har_protocols) == {"h2"}
