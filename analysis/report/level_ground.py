@@ -75,8 +75,8 @@ def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
     for network, some in runs.groupby("network", sort=False):
         requests, sizes = (some[column].astype(float).mean() for column in ("h3_request_share", "h3_byte_share"))
         if not math.isnan(requests):
-            shares.append(f"{share(requests)} behind {label(network)} ({share(sizes)} of bytes)")
-    return f"{text}. It used HTTP/3 for {listing(shares)} of requests, on average over the runs that count."
+            shares.append(f"{share(requests)} of requests and {share(sizes)} of bytes behind {label(network)}")
+    return f"{text}. It used HTTP/3 for {listing(shares)}, on average over the runs that count."
 
 
 def _measured(

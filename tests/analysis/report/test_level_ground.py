@@ -180,6 +180,20 @@ def test_protocols_of_one_transport_differ_in_their_own_keys() -> None:
     assert "tcp_slow_start_after_idle" not in text
 
 
+def test_what_is_deployed_is_not_on_level_ground() -> None:
+    pair = Pair("deployed-cold", "tcp+")
+    known = campaign((), pair)
+    shares = {"network": ["dsl", "dsl", "mss"], "h3_request_share": [0.4, 0.5, 0.2], "h3_byte_share": [0.1, 0.3, 0.0]}
+    runs = pd.DataFrame({"protocol": "deployed-cold", "valid": True, **shares})
+    (text,) = level_ground(replace(known, runs=runs), [pair])
+    assert text == (
+        "TCP+ and deployed-cold are compared as the web is deployed, not on level ground. The servers of deployed-cold "
+        "speak HTTP/2 and HTTP/3; the browser learns that from their responses (Alt-Svc) while it loads the page, and "
+        "uses what it likes. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes behind DSL and 20.0 % of "
+        "requests and 0.0 % of bytes behind MSS, on average over the runs that count."
+    )
+
+
 def test_a_protocol_against_itself_needs_no_paragraph() -> None:
     table = campaign([], ["tcp"])
     table.document.settings["protocols"]["tcp~2"] = {**table.document.protocols["tcp"], "name": "tcp~2"}
