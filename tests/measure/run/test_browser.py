@@ -1,5 +1,6 @@
 """How the browser is started: the same for every protocol but for the transport."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def test_a_browser_that_may_use_tcp_instead_gives_quic_up_as_early_as_on_the_web
     for name, is_limited in (("quic", True), ("deployed-cold", False)):
         (params,) = [one for one in switches(site(tmp_path / name), name) if one.startswith("force-fieldtrial-params=")]
         assert ("before_crypto_handshake" in params) is is_limited
+
+
+def test_https_records_are_asked_for_where_there_are_any_and_a_page_at_another_port_is_refused(tmp_path: Path) -> None:
+    recorded = site(tmp_path)
+    for name, are_asked_for in (("quic", False), ("deployed-cold", False), ("deployed-dns", True)):
+        (without,) = [one for one in switches(recorded, name) if one.startswith("disable-features=")]
+        assert ("UseDnsHttpsSvcb" not in without) is are_asked_for
+        page = replace(browser.page_of(recorded), url="https://b.example:8443/")
+        assert ("at port 8443" in (BROWSER.page_refusal(page, PROTOCOLS[name]) or "")) is are_asked_for
+        assert BROWSER.page_refusal(browser.page_of(recorded), PROTOCOLS[name]) is None
 
 
 def test_only_recorded_hosts_are_asked_for(tmp_path: Path) -> None:
