@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from base.jail import file_in
 from base.places import tool
-from browsers.chromium.known_servers import write_known_servers
+from browsers.chromium.known_servers import HTTPS_PORT, write_known_servers
 from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
 from browsers.chromium.program import (
     BINARY,
@@ -21,13 +22,15 @@ from browsers.chromium.program import (
     trust,
 )
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest
-from tuning.protocols import VISIT_BEFORE, Protocol
+from tuning.protocols import HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
 # after 4 s without a packet, which a lossy network reaches, and the load would fail with one protocol alone.
 CONNECT_S = 240
 # The feature by which Chromium begins a second connection beside one that it has waited for.
 BACKUP = "PermitTcpSocketPoolConnectBackupJobs"
+# The feature by which it asks for HTTPS records of names, too.
+HTTPS_RECORDS = "UseDnsHttpsSvcb"
 NETLOG = "netlog.json"
 # The demo sites leave some MB, and a page that asks without end 14 MB a second, over QUIC a third more for a request.
 # Beyond it Chromium drops what it logged first, and the load does not count, whatever it is over.
@@ -62,11 +65,21 @@ class Chromium(Browser):
             known, version = page.authorities, beside.http_version
         write_known_servers(results / PROFILE, page.url, known, version)
         rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in page.hosts)]
-        without = [BACKUP] if protocol.backup_connections is False else []
-        switches = _switches(rules, results, without, allows_0rtt=not protocol.needs_hello_retry)
+        without = [*DISABLED_FEATURES, *([BACKUP] if protocol.backup_connections is False else [])]
+        if protocol.discovery == HTTPS_RECORD:
+            without.remove(HTTPS_RECORDS)
+        # Who can use TCP instead gives QUIC up as early as on the web.
+        limit_s = None if beside else CONNECT_S
+        switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
         if beside:
             return _options(page, results, [*switches, *_alternative_switches(page, beside)])
         return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
+
+    def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
+        port = urlsplit(page.url).port or HTTPS_PORT
+        if protocol.discovery == HTTPS_RECORD and port != HTTPS_PORT:
+            return f"{protocol.name} has HTTPS records for port {HTTPS_PORT}, and {page.url} is at port {port}"
+        return None
 
     def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
         # The first rule that fits holds, also for what is an address already (net/base/host_mapping_rules.cc).
@@ -174,9 +187,19 @@ def _unfinished(results: Path) -> list[Path]:
 
 
 def _switches(
-    resolver_rules: Collection[str], results: Path, without: Collection[str] = (), *, allows_0rtt: bool = True
+    resolver_rules: Collection[str],
+    results: Path,
+    without: Collection[str] = DISABLED_FEATURES,
+    handshake_limit_s: int | None = CONNECT_S,
+    *,
+    allows_0rtt: bool = True,
 ) -> list[str]:
-    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have."""
+    """Chromium's switches beyond those that Browsertime gives it; `without` are features that it must not have. QUIC's
+    handshake may take `handshake_limit_s`, or as long as Chromium lets it by itself (None)."""
+    limits = ("max_time_before_crypto_handshake_seconds", "max_idle_time_before_crypto_handshake_seconds")
+    quic = [f"{limit}/{handshake_limit_s}" for limit in limits if handshake_limit_s is not None]
+    # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
+    quic.append(f"disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}")
     return [
         *COMMON_SWITCHES,
         f"log-net-log={results / NETLOG}",
@@ -186,11 +209,7 @@ def _switches(
         "no-proxy-server",
         # Given for every protocol, though it is QUIC's alone.
         "force-fieldtrials=QUIC/Enabled",
-        "force-fieldtrial-params=QUIC.Enabled:"
-        f"max_time_before_crypto_handshake_seconds/{CONNECT_S}"
-        f"/max_idle_time_before_crypto_handshake_seconds/{CONNECT_S}"
-        # Where a HelloRetryRequest rejects 0-RTT, a second connection to a server would hang in it for 45 s.
-        f"/disable_tls_zero_rtt/{'false' if allows_0rtt else 'true'}",
+        f"force-fieldtrial-params=QUIC.Enabled:{'/'.join(quic)}",
         # Browsertime adds its list to this one.
-        f"disable-features={','.join([*DISABLED_FEATURES, *without])}",
+        f"disable-features={','.join(without)}",
     ]

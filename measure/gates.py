@@ -32,7 +32,7 @@ class Claim:
     """What a run is said to be.
 
     `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it
-    knows from a visit before if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the
+    knows when it asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the
     hosts that were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
     `http1_servers`: which of the servers speak HTTP/1.1 alone. `company`: the background flows beside it, of each its
     name, direction and congestion control.
@@ -118,11 +118,17 @@ def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-def alternative_unused(evidence: Evidence, claim: Claim) -> str | None:
-    """The browser knew of an alternative before it asked, and used it for nothing: it cannot have believed it."""
-    if not claim.knows_alternative or any(request.protocol in claim.further_versions for request in evidence.requests):
+def alternative_unknown(evidence: Evidence, claim: Claim) -> str | None:
+    """The browser could not find the alternative as it should have. (Whether it used it is a result: a gate that asked
+    for that would reject just those loads in which the other version won the race.)"""
+    if not claim.further_versions:
         return None
-    return f"no request used {' or '.join(claim.further_versions)}, of which the browser knew"
+    other = " and ".join(claim.further_versions)
+    if claim.knows_alternative:
+        known = any(request.knows_alternative for request in evidence.requests if request.main_frame)
+        return None if known else f"the browser did not know of {other} when it asked for the page"
+    announced = any(request.announces_alternative for request in evidence.requests)
+    return None if announced else f"no response announced {other}"
 
 
 def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
@@ -240,7 +246,7 @@ GATES: list[Gate] = [
     Gate("error_page", error_page, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
-    Gate("alternative_unused", alternative_unused, about_load=True),
+    Gate("alternative_unknown", alternative_unknown, about_load=True),
     Gate("tcp_beside_quic", tcp_beside_quic, about_load=True),
     Gate("outside", outside, about_load=True),
     Gate("request_failed", request_failed),

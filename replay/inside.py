@@ -36,6 +36,7 @@ from servers.qlog import SUFFIX
 from servers.recorded_chains import recorded_chains
 from servers.registry import server_of
 from tuning import kernel
+from tuning.protocols import HTTPS_RECORD
 
 # Some containers have a limit of a billion, by which uWSGI would size its tables.
 MOST_DESCRIPTORS = 1 << 16
@@ -77,7 +78,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
-    names.write_hosts(site)
+    names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD)
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)

@@ -15,7 +15,12 @@ from replay.spec import PRIVATE
 
 FOLDER = PRIVATE / "names"
 HOSTS = FOLDER / "hosts"
+RECORDS = FOLDER / "records"
 QUERY_LOG = FOLDER / "log"
+
+# The HTTPS record of a host of HTTP/3 and HTTP/2 at its own name and port: type, then in hex its priority, 1, an
+# empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq takes its number.
+HTTPS_RR = "65,0001" + "00" + "0001" + "0006" + b"\x02h3\x02h2".hex()
 
 # What dnsmasq logs when it has its sockets.
 STARTED = ": started, "
@@ -24,10 +29,13 @@ START_TIMEOUT_S = 20.0
 IN_MODIFY = 0x2
 
 
-def write_hosts(site: Site) -> None:
-    """Write down the recorded hosts, for the name server."""
+def write_hosts(site: Site, *, https_records: bool) -> None:
+    """Write down the recorded hosts, for the name server; if there are to be `https_records`, those with port 443 have
+    one. (Records of other ports have names of their own: RFC 9460, section 9.1.)"""
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
     HOSTS.write_text("\n".join(lines) + "\n")
+    authorities = {one for authorities in site.servers.values() for one in authorities} if https_records else set()
+    RECORDS.write_text("".join(f"dns-rr={host},{HTTPS_RR}\n" for host in sorted(authorities & set(site.addresses))))
 
 
 def start_name_server(port: int) -> None:
@@ -35,7 +43,7 @@ def start_name_server(port: int) -> None:
 
     It knows the recorded hosts; every other name does not exist. It ends with this process. Raises EyelevelError.
     """
-    dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv"]
+    dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", f"--conf-file={RECORDS}", "--no-resolv"]
     dnsmasq += ["--no-hosts", f"--addn-hosts={HOSTS}", "--listen-address=127.0.0.1", "--bind-interfaces"]
     dnsmasq += [f"--port={port}", "--address=/#/", "--no-round-robin", f"--pid-file={FOLDER / 'pid'}"]
     dnsmasq += ["--log-queries", f"--log-facility={QUERY_LOG}"]

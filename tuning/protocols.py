@@ -53,10 +53,10 @@ LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
 BROWSERS_GROUP = "X25519"
-# How a browser finds out that servers speak another protocol, too: by a header field of their responses (RFC 7838), or
-# from what it has kept of a visit before.
-ALT_SVC, VISIT_BEFORE = "alt-svc", "visit-before"
-DISCOVERIES = (ALT_SVC, VISIT_BEFORE)
+# How a browser finds out that servers speak another protocol, too: by a header field of their responses (RFC 7838),
+# from what it has kept of a visit before, or from the name server (RFC 9460).
+ALT_SVC, VISIT_BEFORE, HTTPS_RECORD = "alt-svc", "visit-before", "https-record"
+DISCOVERIES = (ALT_SVC, VISIT_BEFORE, HTTPS_RECORD)
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,16 @@ class Protocol:
     def with_beside(self, beside: "Protocol") -> "Protocol":
         """The same, whose servers speak `beside`, too."""
         return replace(self, alternative_settings=unstructured(beside))
+
+    @property
+    def announces_alternative(self) -> bool:
+        """Whether each response says that there is an alternative. One that has HTTPS records has them alone."""
+        return self.discovery in (ALT_SVC, VISIT_BEFORE)
+
+    @property
+    def has_known_alternative(self) -> bool:
+        """Whether the browser knows of the alternative when it asks for the page."""
+        return self.discovery in (VISIT_BEFORE, HTTPS_RECORD)
 
     @property
     def http_versions(self) -> tuple[str, ...]:

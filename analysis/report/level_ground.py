@@ -10,12 +10,13 @@ from analysis.runs import CampaignTable
 from analysis.text import label, level, listing, share
 from base.errors import EyelevelError
 from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen, protocol_of
-from tuning.protocols import ALT_SVC, VISIT_BEFORE, Protocol
+from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # How the browser finds HTTP/3, by a protocol's `discovery`.
 FINDS = {
     ALT_SVC: "learns that from their responses (Alt-Svc) while it loads the page, and uses what it likes",
     VISIT_BEFORE: "knows that from a visit before, and uses what it likes",
+    HTTPS_RECORD: "is told that by the name server (HTTPS records), and uses what it likes",
 }
 # Kernel settings that the window after a pause shows.
 MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}

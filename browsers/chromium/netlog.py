@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from browsers.contract import Request, StreamRequest
 
@@ -24,6 +25,12 @@ STREAM_NUMBERS = {
 }
 # The events that end a request. (Others have errors within, which the network stack got over.)
 ENDED_BY = frozenset({"REQUEST_ALIVE", "URL_REQUEST_START_JOB", "FAILED", "CANCELLED"})
+# The event of the search for a connection that finds out that a server is known to speak HTTP/3, too, and the event by
+# which a request has such a search.
+KNOWS_ALTERNATIVE = "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"
+SEARCHES = "HTTP_STREAM_JOB_CONTROLLER_BOUND"
+# The event of what a name server answered.
+NAME_RECORDS = "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS"
 # The phase of an event that ends what an event of its kind began.
 END = 2
 # The event of a TCP connection to one address, from its SYN to the answer.
@@ -59,6 +66,8 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
     requests: list[Request] = []
     open_requests: dict[int, Request] = {}
     purposes: dict[int, int] = {}
+    searches: dict[int, Request] = {}
+    recorded_hosts: set[str] = set()
     for kind, source, parameters, at_s, is_end in _events(log):
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
@@ -77,7 +86,16 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
             )
             requests.append(request)
         elif source in open_requests:
+            if kind == SEARCHES:
+                searches[parameters["source_dependency"]["id"]] = open_requests[source]
             _follow(open_requests[source], kind, parameters, errors)
+        elif kind == KNOWS_ALTERNATIVE and source in searches:
+            searches[source].knows_alternative = True
+        elif kind == NAME_RECORDS:
+            recorded_hosts |= _hosts_with_http3(parameters)
+    for request in requests:
+        # A name is resolved before there is a connection.
+        request.knows_alternative |= urlsplit(request.url).hostname in recorded_hosts
     return requests
 
 
@@ -123,11 +141,22 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
         request.by_browser = request.by_browser or FOR_THE_BROWSER in parameters.get("headers", ())
     elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         request.status = int(parameters["headers"][0].split()[1])
+        request.announces_alternative = any(line.lower().startswith("alt-svc:") for line in parameters["headers"])
     elif "transport_info" in parameters:
         request.address = _address(parameters["transport_info"])
     code = parameters.get("net_error", 0)
     if kind in ENDED_BY and code in NETWORK_ERRORS:
         request.error = errors.get(code, str(code))
+
+
+def _hosts_with_http3(answer: dict[str, Any]) -> set[str]:
+    """Of which hosts an answer of a name server has a record that says that they speak HTTP/3 (RFC 9460)."""
+    return {
+        result["domain_name"]
+        for result in answer["results"]
+        for metadata in result.get("metadatas", ())
+        if "h3" in metadata["metadata_value"]["supported_protocol_alpns"]
+    }
 
 
 def _address(transport_info: str) -> str | None:

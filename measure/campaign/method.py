@@ -26,7 +26,7 @@ from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 from tuning.company import Flow, flows_of
-from tuning.protocols import VISIT_BEFORE, Protocol
+from tuning.protocols import Protocol
 
 
 @dataclass(frozen=True)
@@ -233,5 +233,5 @@ def claim(setting: Setting) -> Claim:
         setting.http1_servers,
         company_claim(flows_of(setting.network)),
         setting.protocol.http_versions[1:],
-        setting.protocol.discovery == VISIT_BEFORE,
+        setting.protocol.has_known_alternative,
     )

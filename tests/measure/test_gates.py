@@ -139,10 +139,11 @@ def test_a_load_that_was_not_filmed_needs_no_film_and_all_else() -> None:
 
 
 DEPLOYED = replace(CLAIM, http_version="h2", further_versions=("h3",))
-OVER_H2 = replace(
-    SOUND, requests=(replace(PAGE, protocol="h2"), replace(IMAGE, protocol="h2")), har_protocols={"h2": 2}
-)
-MIXED = replace(OVER_H2, requests=(replace(PAGE, protocol="h2"), IMAGE), har_protocols={"h2": 1, "h3": 1}, tcp_syns=2)
+FOUND = replace(PAGE, protocol="h2", knows_alternative=True, announces_alternative=True)
+OVER_H2 = replace(SOUND, requests=(FOUND, replace(IMAGE, protocol="h2")), har_protocols={"h2": 2})
+MIXED = replace(OVER_H2, requests=(FOUND, IMAGE), har_protocols={"h2": 1, "h3": 1}, tcp_syns=2)
+UNKNOWN = replace(MIXED, requests=(replace(FOUND, knows_alternative=False), replace(IMAGE, knows_alternative=True)))
+UNANNOUNCED = replace(MIXED, requests=(replace(FOUND, announces_alternative=False), IMAGE))
 
 
 @pytest.mark.parametrize(
@@ -151,20 +152,23 @@ MIXED = replace(OVER_H2, requests=(replace(PAGE, protocol="h2"), IMAGE), har_pro
         (MIXED, False, None),
         (MIXED, True, None),
         (OVER_H2, False, None),
-        (OVER_H2, True, "alternative_unused"),
-        (SOUND, True, None),
-        (replace(MIXED, requests=(PAGE, replace(IMAGE, protocol="http/1.1"))), False, "wrong_protocol"),
+        (OVER_H2, True, None),
+        (UNKNOWN, True, "alternative_unknown"),
+        (UNKNOWN, False, None),
+        (UNANNOUNCED, False, "alternative_unknown"),
+        (UNANNOUNCED, True, None),
+        (replace(MIXED, requests=(FOUND, replace(IMAGE, protocol="http/1.1"))), False, "wrong_protocol"),
         (replace(MIXED, har_protocols={"h2": 1, "http/1.1": 1}), False, "wrong_protocol"),
     ],
 )
-def test_what_servers_speak_beside_counts_and_is_used_where_it_is_known(
+def test_what_servers_speak_beside_counts_where_the_browser_could_find_it(
     evidence: Evidence, knows: bool, gate: str | None
 ) -> None:
     assert named(reason_against(evidence, replace(DEPLOYED, knows_alternative=knows))) == gate
 
 
 def test_every_gate_is_tried_here_and_explained() -> None:
-    assert {gate.name for gate in GATES} == {*FAULTS, "alternative_unused"}
+    assert {gate.name for gate in GATES} == {*FAULTS, "alternative_unknown"}
     assert all(gate.check.__doc__ for gate in GATES)
 
 

@@ -243,7 +243,10 @@ def test_a_protocol_has_all_of_its_alternative_with_what_its_server_needs() -> N
     [
         ('like = "tcp+"\nalternative = "quic"', "alternative and discovery belong together"),
         ('like = "tcp+"\ndiscovery = "alt-svc"', "alternative and discovery belong together"),
-        ('like = "tcp+"\nalternative = "quic"\ndiscovery = "dns"', "discovery must be one of alt-svc, visit-before"),
+        (
+            'like = "tcp+"\nalternative = "quic"\ndiscovery = "dns"',
+            "one of alt-svc, visit-before, https-record, not 'dns'",
+        ),
         ('like = "quic"\nalternative = "quic"\ndiscovery = "alt-svc"', "alternative is for transport tcp"),
         ('like = "tcp+"\nalternative = "none"\ndiscovery = "alt-svc"', "must be a protocol of transport quic"),
         ('like = "tcp+"\nalternative = "tcp"\ndiscovery = "alt-svc"', "must be a protocol of transport quic"),

@@ -1,5 +1,6 @@
 """How the browser is started: the same for every protocol but for the transport."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ def test_tcp_is_enforced(tmp_path: Path) -> None:
 
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
-    # Early data needs a visit before, which makes it another experiment.
-    configs = [config(recorded, protocol) for protocol in PROTOCOLS.values() if not protocol.early_data]
+    # Early data needs a visit before, and an alternative lets the browser choose, which makes them other experiments.
+    configs = [config(recorded, one) for one in PROTOCOLS.values() if not (one.early_data or one.beside)]
     for each in configs:
         args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
         # But where a HelloRetryRequest would reject 0-RTT, and where there are to be no backup connections.
@@ -71,6 +72,22 @@ def test_the_browser_does_not_try_0_rtt_where_a_hello_retry_request_would_reject
     for name, is_disabled in (("quic", "false"), ("quic+1con", "false"), ("quic+1con+2rtt", "true")):
         (params,) = [one for one in switches(site(tmp_path / name), name) if one.startswith("force-fieldtrial-params=")]
         assert f"/disable_tls_zero_rtt/{is_disabled}" in params
+
+
+def test_a_browser_that_may_use_tcp_instead_gives_quic_up_as_early_as_on_the_web(tmp_path: Path) -> None:
+    for name, is_limited in (("quic", True), ("deployed-cold", False)):
+        (params,) = [one for one in switches(site(tmp_path / name), name) if one.startswith("force-fieldtrial-params=")]
+        assert ("before_crypto_handshake" in params) is is_limited
+
+
+def test_https_records_are_asked_for_where_there_are_any_and_a_page_at_another_port_is_refused(tmp_path: Path) -> None:
+    recorded = site(tmp_path)
+    for name, are_asked_for in (("quic", False), ("deployed-cold", False), ("deployed-dns", True)):
+        (without,) = [one for one in switches(recorded, name) if one.startswith("disable-features=")]
+        assert ("UseDnsHttpsSvcb" not in without) is are_asked_for
+        page = replace(browser.page_of(recorded), url="https://b.example:8443/")
+        assert ("at port 8443" in (BROWSER.page_refusal(page, PROTOCOLS[name]) or "")) is are_asked_for
+        assert BROWSER.page_refusal(browser.page_of(recorded), PROTOCOLS[name]) is None
 
 
 def test_only_recorded_hosts_are_asked_for(tmp_path: Path) -> None:

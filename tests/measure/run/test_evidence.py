@@ -25,6 +25,9 @@ KINDS = [
     "LOCAL_NETWORK_ACCESS_CHECK",
     "HTTP_CACHE_ADD_TO_ENTRY",
     "HTTP2_SESSION_SEND_HEADERS",
+    "HTTP_STREAM_JOB_CONTROLLER_BOUND",
+    "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND",
+    "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS",
 ]
 ERRORS = {"ERR_ABORTED": -3, "ERR_CONNECTION_RESET": -101, "ERR_NAME_NOT_RESOLVED": -105, "ERR_CACHE_MISS": -400}
 
@@ -80,6 +83,37 @@ def test_a_request_has_the_times_of_its_beginning_and_end(tmp_path: Path) -> Non
     requests = read_netlog(netlog(tmp_path / "n.gz", text))
     # What a redirect takes on has ended with it; what was under way when the log ended has no end.
     assert [(one.began_s, one.ended_s) for one in requests] == [(6, 6.25), (6.25, 6.5), (6.6, None)]
+
+
+def test_a_request_says_whether_the_browser_knew_of_an_alternative_and_whether_the_response_announced_one(
+    tmp_path: Path,
+) -> None:
+    headers = ["HTTP/1.1 200", 'Alt-Svc: h3=":443"; ma=86400']
+    events = [
+        start(1, "https://a.example/"),
+        event(1, "HTTP_STREAM_JOB_CONTROLLER_BOUND", source_dependency={"id": 7}),
+        event(8, "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"),  # of a connection made in advance, for no request
+        event(1, "HTTP_TRANSACTION_READ_RESPONSE_HEADERS", headers=headers),
+        start(2, "https://a.example/i"),
+        event(2, "HTTP_STREAM_JOB_CONTROLLER_BOUND", source_dependency={"id": 9}),
+        event(9, "HTTP_STREAM_JOB_CONTROLLER_ALT_SVC_FOUND"),
+        *answer(2, 200),
+    ]
+    requests = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [(one.knows_alternative, one.announces_alternative) for one in requests] == [(False, True), (True, False)]
+
+
+def test_the_browser_knows_what_the_name_server_says_of_a_host(tmp_path: Path) -> None:
+    def record(host: str, *versions: str) -> dict[str, Any]:
+        metadata = {"metadata_value": {"supported_protocol_alpns": versions}, "metadata_weight": 1}
+        return {"domain_name": host, "query_type": "HTTPS", "type": "metadata", "metadatas": [metadata]}
+
+    address = {"domain_name": "c.example", "query_type": "A", "type": "data", "endpoints": []}
+    events = [start(number, f"https://{host}.example/") for number, host in enumerate("abc")]
+    for results in ([record("a.example", "h3", "h2"), address], [record("b.example", "h2")]):
+        events.append(event(9, "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS", results=results))
+    requests = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [request.knows_alternative for request in requests] == [True, False, False]
 
 
 def test_streams_have_the_priority_that_the_browser_gave_them(tmp_path: Path) -> None:
