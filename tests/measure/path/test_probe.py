@@ -18,7 +18,7 @@ from eyelevel.commands.probe_network import main
 from measure.path import serving
 from measure.path.conversation import FAULT_LETTERS, Message, answer, make_secret, read_secret, understood
 from measure.path.datagrams import TOKEN_BYTES, End, Numbers, Times
-from measure.path.probe import Effort, conversation_with, flood, measure_path
+from measure.path.probe import LEAST_GROUP, Effort, conversation_with, flood, measure_path
 from measure.path.serving import Arrived, Command, Sent, Server
 from measure.validate.network_probe import LARGE_BYTES, Flow
 from tuning import networks
@@ -67,6 +67,12 @@ def test_a_queue_that_drops_before_it_is_full_is_managed() -> None:
 
 def test_a_queue_that_is_longer_than_the_flow_does_not_fill() -> None:
     assert not flood(LARGE_BYTES, 12.0, Numbers(0, 45), arrivals(45, 12.0), 0.0).fills
+
+
+def test_the_fewest_packets_that_are_enough_have_a_range() -> None:
+    few = 2 * LEAST_GROUP + 1
+    seen = flood(LARGE_BYTES, 9.0, Numbers(0, few), arrivals(few, 9.0), 0.0)
+    assert seen.low_mbps <= seen.mbps <= seen.high_mbps
 
 
 def test_a_rate_that_changes_is_seen_to() -> None:
