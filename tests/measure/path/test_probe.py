@@ -238,6 +238,8 @@ def test_strangers_who_say_nothing_keep_nobody_away(
         (["--to", "127.0.0.1", "--name", "a b"], "'a b' is no name of a profile"),
         (["--to", "127.0.0.1", "--into", "x.toml"], "must be called networks.toml"),
         (["--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1, port 9 (Connection refused)"),
+        (["--quick", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
+        (["--quick", "yes", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
         (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, cannot be listened at"),
     ],
 )
