@@ -37,7 +37,16 @@ MOST_MB = 100
     show_default=True,
     help="The file to which the profile is added, a networks.toml of yours.",
 )
-@click.option("--quick", is_flag=True, help="A third of the time; losses are known less well.")
+# With a value, too: `make` gives one to all options.
+@click.option(
+    "--quick",
+    type=bool,
+    is_flag=False,
+    flag_value="yes",
+    default=False,
+    metavar="[yes|no]",
+    help="A third of the time; losses are known less well.",
+)
 def main(
     host: str | None,
     address: str | None,

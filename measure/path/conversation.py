@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from base.errors import EyelevelError
 from base.files import write_private
 from base.ownership import give_to_caller
 from base.places import cache_dir
+from base.structure import structured
 from base.text import excerpt, printable
 
 # Both ends must have the same; raise it with each change of what they say to each other.
@@ -37,6 +38,7 @@ CONNECTING_S, SILENCE_S = 5.0, 45.0
 FAULT_LETTERS = 500
 
 Message = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class WrongSecret(EyelevelError):
@@ -157,6 +159,14 @@ def answer(connection: socket.socket, secret: bytes) -> Conversation:
         raise WrongSecret("it has another secret")
     connection.settimeout(SILENCE_S)
     return Conversation(connection, secret, numbers, asks=False)
+
+
+def understood(message: Message, kind: type[T]) -> T:
+    """What the other end says, as a `kind`. Raises EyelevelError in so many letters at most, whatever it says."""
+    try:
+        return structured(dict(message), kind, "what the other end says")
+    except EyelevelError as error:
+        raise EyelevelError(str(error)[:FAULT_LETTERS]) from None
 
 
 def _is_same(signature: str, other: Any) -> bool:

@@ -110,8 +110,11 @@ class End:
         return flow.packets * flow.size_bytes * 8 / (time.monotonic() - begin_s) / 1e6
 
     def send_echo(self, number: int, address: Any) -> None:
-        """Send one datagram that the other end sends back. Raises OSError."""
-        self._socket.sendto(HEADER.pack(b"e", number, time.monotonic_ns()) + self._token, address)
+        """Send one datagram that the other end sends back. Raises EyelevelError."""
+        try:
+            self._socket.sendto(HEADER.pack(b"e", number, time.monotonic_ns()) + self._token, address)
+        except OSError as error:
+            raise EyelevelError(f"no datagram can be sent to {address[0]}: {error.strerror}; does UDP pass?") from None
 
     def arrived(self, numbers: Numbers, quiet_s: float) -> Times:
         """What has arrived of `numbers`, once the last of them has, or nothing for `quiet_s`."""

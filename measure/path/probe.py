@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 
 from base.errors import EyelevelError
 from base.text import printable
-from measure.path.conversation import CONNECTING_S, Conversation, Message, ask_for_conversation
+from measure.path.conversation import CONNECTING_S, Conversation, Message, ask_for_conversation, understood
 from measure.path.datagrams import End, Numbers, Times
-from measure.path.serving import Command
+from measure.path.serving import Agreement, Arrived, Command, Sent
 from measure.validate.network_probe import (
     LARGE_BYTES,
     QUEUE_PACKETS,
@@ -86,7 +86,8 @@ class Way:
     """What was measured of a direction.
 
     `mbps` is its rate, IP and UDP headers included, in full packets, and `low_mbps` to `high_mbps` that of 80 % of
-    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, by so many `packets`.
+    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, by so many `packets`, and
+    `low_wait_ms` to `high_wait_ms` how long 80 % of those did.
     `fills`: whether the queue got full; `is_managed`: whether it drops before that; `counts_packets`: whether it is as
     long in packets, not in bytes. Of `sent` packets without load, `lost` were lost, `behind_lost` of them behind
     another.
@@ -96,6 +97,8 @@ class Way:
     low_mbps: float
     high_mbps: float
     wait_ms: float
+    low_wait_ms: float
+    high_wait_ms: float
     packets: int
     fills: bool
     is_managed: bool
@@ -135,7 +138,8 @@ def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Con
             "--serve' running there, and may its port be reached by TCP and UDP?"
         ) from None
     with connection:
-        end = End(connection.family, (connection.getsockname()[0], 0), echo=False)
+        here, _, *scope = connection.getsockname()
+        end = End(connection.family, (here, 0, *scope), echo=False)
         try:
             with ask_for_conversation(connection, secret) as conversation:
                 yield conversation, end, connection
@@ -146,11 +150,11 @@ def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Con
 def measure_path(host: str, port: int, secret: bytes, effort: Effort, tell: Callable[[str], None]) -> PathMeasurement:
     """Measure the path to `host`, and `tell` what is known as soon as it is. Raises EyelevelError."""
     with conversation_with(host, port, secret) as (conversation, end, connection):
-        agreed = conversation.hear()
-        if (allowed := int(agreed["most_bytes"])) < effort.most_bytes:
+        agreed = understood(conversation.hear(), Agreement)
+        if (allowed := agreed.most_bytes) < effort.most_bytes:
             tell(f"the other end sends {allowed / 1e6:g} MB at most")
         other = connection.getpeername()
-        end.begin(bytes.fromhex(agreed["token"]), other[0])
+        end.begin(bytes.fromhex(agreed.token), other[0])
         measurement = _Probe(conversation, end, other, effort, allowed, tell).measurement()
         conversation.say({"end": True})
         return measurement
@@ -304,6 +308,8 @@ class _Probe:
             large.low_mbps,
             large.high_mbps,
             queue.wait_ms,
+            queue.low_wait_ms,
+            queue.high_wait_ms,
             queue.packets,
             queue.fills,
             queue.is_managed,
@@ -317,7 +323,7 @@ class _Probe:
             offered_mbps = mbps * overload(mbps)
             flow = Flow(round(self._effort.overload_s * offered_mbps * 1e6 / 8 / size_bytes), size_bytes, offered_mbps)
             numbers, sent_mbps, arrived = self._passed(way, flow)
-            if len(arrived) < 2 * LEAST_GROUP:
+            if len(arrived) <= 2 * LEAST_GROUP:
                 words = f"{len(arrived)} of {flow.packets} datagrams arrived"
                 raise EyelevelError(f"{words} {_where(way)}: is the path broken?")
             seen = flood(size_bytes, sent_mbps, numbers, arrived, loss)
@@ -334,13 +340,12 @@ class _Probe:
         if way == UP:
             mbps = self._end.sent(flow, numbers.first, self._other)
             return numbers, mbps, self._arrived_there(flow, numbers)
-        mbps = float(self._ask(flow, numbers, sends=True)["mbps"])
+        mbps = understood(self._ask(flow, numbers, sends=True), Sent).mbps
         return numbers, mbps, self._end.arrived(numbers, self._quiet_s)
 
     def _arrived_there(self, flow: Flow, numbers: Numbers) -> Times:
         """What has arrived of `flow` at the other end."""
-        arrived = self._ask(flow, numbers, sends=False)["arrived"]
-        return {number: (sent, at) for number, sent, at in arrived}
+        return understood(self._ask(flow, numbers, sends=False), Arrived).of(numbers)
 
     def _ask(self, flow: Flow, numbers: Numbers, *, sends: bool) -> Message:
         return self._conversation.ask(asdict(Command(flow, numbers.first, sends, self._quiet_s)))
@@ -370,6 +375,8 @@ class Flood:
     low_mbps: float
     high_mbps: float
     wait_ms: float
+    low_wait_ms: float
+    high_wait_ms: float
     packets: int
     fills: bool
     is_managed: bool
@@ -385,7 +392,9 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
     # What comes behind a dropped packet waits as long as that would have, but for one packet.
     drops = [(after, after - before - 1) for before, after in itertools.pairwise(waits_ns) if after > before + 1]
     full = [after for after, _ in drops] if len(drops) >= LEAST_DROPS else [*waits_ns][len(waits_ns) // 2 :]
-    wait_ns = statistics.median(waits_ns[number] for number in full)
+    full_waits_ns = [waits_ns[number] for number in full]
+    wait_ns = statistics.median(full_waits_ns)
+    wait_tenths_ns = statistics.quantiles(full_waits_ns, n=10, method="inclusive")
 
     in_time = sorted(arrived, key=lambda number: arrived[number][1])
     gaps_ns = [
@@ -398,6 +407,10 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
     usual_mbps, mean_mbps = (size_bytes * 8e3 / gap for gap in (statistics.median(gaps_ns), statistics.fmean(gaps_ns)))
     mbps = usual_mbps if abs(usual_mbps / mean_mbps - 1) < REGULAR_SHARE else mean_mbps
     group = max(LEAST_GROUP, len(gaps_ns) // GROUPS)
+    # A queue has room for whole packets, of whose time half is not used on average.
+    low_wait_ms, usual_wait_ms, high_wait_ms = (
+        (ns + size_bytes * 4e3 / mbps) / 1e6 for ns in (wait_tenths_ns[0], wait_ns, wait_tenths_ns[-1])
+    )
     begins = range(0, len(gaps_ns) - group + 1, group)
     rates_mbps = [size_bytes * 8e3 / statistics.fmean(gaps_ns[begin : begin + group]) for begin in begins]
     tenths_mbps = statistics.quantiles(rates_mbps, n=10, method="inclusive")
@@ -412,8 +425,9 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
         mbps,
         tenths_mbps[0],
         tenths_mbps[-1],
-        # A queue has room for whole packets, of whose time half is not used on average.
-        (wait_ns + size_bytes * 4e3 / mbps) / 1e6,
+        usual_wait_ms,
+        low_wait_ms,
+        high_wait_ms,
         len(arrived),
         fills=dropped > DROPPED_SHARE * (1 - mbps / sent_mbps),
         is_managed=early - 2 * loss * numbers.packets > max(EARLY_SHARE * lost, EARLY_PACKETS),

@@ -115,7 +115,8 @@ def _comments(way: Way) -> Iterator[str]:
     low, high = interval(way.lost, way.sent, _again(way))
     yield (
         f"{way.mbps:.4g} Mbit/s, {way.low_mbps:.4g} to {way.high_mbps:.4g} in 80 % of groups of packets one after the "
-        f"other; {way.wait_ms:.4g} ms in a full queue, by {way.packets} packets"
+        f"other; {way.wait_ms:.4g} ms in a full queue, {way.low_wait_ms:.4g} to {way.high_wait_ms:.4g} for 80 % of "
+        f"those that met it full, of {way.packets} packets"
     )
     yield (
         f"{way.lost} of {way.sent} packets lost without load, {way.behind_lost} of them behind another: "

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from base.errors import EyelevelError
-from base.structure import structured
 from base.text import printable
-from measure.path.conversation import Conversation, answer, read_secret
-from measure.path.datagrams import TOKEN_BYTES, End, Numbers
+from measure.path.conversation import Conversation, answer, read_secret, understood
+from measure.path.datagrams import MOST_MBPS, TOKEN_BYTES, End, Numbers, Times
 from measure.validate.network_probe import LARGE_BYTES, Flow
 
 # Strangers who say nothing cannot keep others away for longer, nor more of them at once.
@@ -39,6 +38,44 @@ class Command:
     first: int
     sends: bool
     quiet_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """With which token datagrams come and go, and how many bytes the far end sends at most."""
+
+    token: str
+    most_bytes: int
+
+    def __post_init__(self) -> None:
+        if len(bytes.fromhex(self.token)) != TOKEN_BYTES or not 0 < self.most_bytes < 1 << 62:
+            raise ValueError("no agreement of a probe")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """At which rate the far end has sent a flow."""
+
+    mbps: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mbps <= MOST_MBPS:
+            raise ValueError("no rate of a probe")
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What arrived at the far end of a flow: number, time sent, time it arrived, in ns of either end's clock."""
+
+    arrived: tuple[tuple[int, int, int], ...]
+
+    def of(self, numbers: Numbers) -> Times:
+        """As `End.arrived` has it. Raises EyelevelError when there is what cannot be."""
+        times = {number: (sent, at) for number, sent, at in self.arrived}
+        numbers_fit = all(numbers.first <= number <= numbers.last for number in times)
+        if not numbers_fit or not all(0 <= ns < 1 << 63 for both in times.values() for ns in both):
+            raise EyelevelError("the other end says that something arrived which was not sent")
+        return times
 
 
 class Server:
@@ -120,7 +157,7 @@ class Server:
         conversation.say({"token": token.hex(), "most_bytes": self._most_bytes})
         sent_bytes = 0
         while (message := conversation.hear()) != {"end": True}:
-            command = structured(dict(message), Command, "a command of the other end")
+            command = understood(message, Command)
             flow, numbers = command.flow, Numbers(command.first, command.flow.packets)
             self._end.check(flow, numbers, self._most_bytes - sent_bytes, LARGE_BYTES)
             if command.sends:

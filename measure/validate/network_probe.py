@@ -24,6 +24,7 @@ import threading
 import time
 import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,9 @@ class Arrivals:
             kind, number, sent_ns = HEADER.unpack_from(data)
             if kind == ECHO and self._echo:
                 self.sender = address
-                self._end.sendto(data, address)
+                # One that cannot be sent is lost, as on the way; those behind it are not.
+                with suppress(OSError):
+                    self._end.sendto(data, address)
                 continue
             said = {what: value for _, what, value in ancillary}
             # IPv6 says it in another way, for which nobody asks.

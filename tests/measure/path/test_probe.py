@@ -16,10 +16,10 @@ from support.shells import network_namespace
 from base.errors import EyelevelError
 from eyelevel.commands.probe_network import main
 from measure.path import serving
-from measure.path.conversation import make_secret, read_secret
-from measure.path.datagrams import End, Numbers, Times
-from measure.path.probe import Effort, conversation_with, flood, measure_path
-from measure.path.serving import Command, Server
+from measure.path.conversation import FAULT_LETTERS, Message, answer, make_secret, read_secret, understood
+from measure.path.datagrams import TOKEN_BYTES, End, Numbers, Times
+from measure.path.probe import LEAST_GROUP, Effort, conversation_with, flood, measure_path
+from measure.path.serving import Arrived, Command, Sent, Server
 from measure.validate.network_probe import LARGE_BYTES, Flow
 from tuning import networks
 
@@ -54,6 +54,8 @@ def test_a_full_link_shows_its_rate_and_its_queue() -> None:
     assert seen.mbps == pytest.approx(MBPS, rel=0.001)
     assert (seen.low_mbps, seen.high_mbps) == pytest.approx((MBPS, MBPS), rel=0.001)
     assert seen.wait_ms == pytest.approx(QUEUE_PACKETS * PACKET_NS / 1e6, rel=0.05)
+    assert seen.low_wait_ms <= seen.wait_ms <= seen.high_wait_ms
+    assert seen.high_wait_ms - seen.low_wait_ms < 2 * PACKET_NS / 1e6
     assert seen.fills and not seen.is_managed
 
 
@@ -65,6 +67,12 @@ def test_a_queue_that_drops_before_it_is_full_is_managed() -> None:
 
 def test_a_queue_that_is_longer_than_the_flow_does_not_fill() -> None:
     assert not flood(LARGE_BYTES, 12.0, Numbers(0, 45), arrivals(45, 12.0), 0.0).fills
+
+
+def test_the_fewest_packets_that_are_enough_have_a_range() -> None:
+    few = 2 * LEAST_GROUP + 1
+    seen = flood(LARGE_BYTES, 9.0, Numbers(0, few), arrivals(few, 9.0), 0.0)
+    assert seen.low_mbps <= seen.mbps <= seen.high_mbps
 
 
 def test_a_rate_that_changes_is_seen_to() -> None:
@@ -155,6 +163,55 @@ def test_a_path_that_is_faster_than_what_is_allowed_is_not_measured(port: int, s
         measure_path("127.0.0.1", port, read_secret(secret), Effort.quick(10**8), lambda line: None)
 
 
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ({"token": "00" * TOKEN_BYTES}, "the key 'most_bytes' is missing"),
+        ({"token": "00" * TOKEN_BYTES, "most_bytes": 10**400}, "no agreement of a probe"),
+        ({"token": "", "most_bytes": 1}, "no agreement of a probe"),
+        ({"token": "x" * 10**6, "most_bytes": 1}, "non-hexadecimal"),
+        ({"token": ["x" * 10**6], "most_bytes": 1}, "must be text"),
+    ],
+)
+def test_a_far_end_that_agrees_to_nonsense_is_refused_in_a_line(said: Message, fault: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def agree() -> None:
+            with answer(listener.accept()[0], bytes(32)) as conversation:
+                conversation.say(said)
+
+        thread = threading.Thread(target=agree)
+        thread.start()
+        with pytest.raises(EyelevelError, match=f"^what the other end says: .*{fault}") as refused:
+            measure_path("127.0.0.1", listener.getsockname()[1], bytes(32), Effort.quick(10**6), lambda line: None)
+        thread.join()
+    assert len(str(refused.value)) <= FAULT_LETTERS
+
+
+@pytest.mark.parametrize("arrived", [[[9, 1, 1]], [[20, 1, 1]], [[10, -1, 1]], [[10, 1, 10**400]]])
+def test_what_was_not_sent_did_not_arrive(arrived: list[list[int]]) -> None:
+    numbers = Numbers(10, 10)
+    assert understood({"arrived": [[10, 1, 2], [19, 3, 4]]}, Arrived).of(numbers) == {10: (1, 2), 19: (3, 4)}
+    with pytest.raises(EyelevelError, match="something arrived which was not sent"):
+        understood({"arrived": arrived}, Arrived).of(numbers)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"arrived": [[1, 2]]}, Arrived),
+        ({"arrived": [[1, 2, 3.5]]}, Arrived),
+        ({"arrived": {"1": [2, 3]}}, Arrived),
+        ({"mbps": 0}, Sent),
+        ({"mbps": float("nan")}, Sent),
+        ({"mbps": 10**400}, Sent),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(said: Message, kind: type) -> None:
+    with pytest.raises(EyelevelError, match=r"^what the other end says: "):
+        understood(said, kind)
+
+
 @pytest.mark.parametrize("limit", ["GREETING_S", "MOST_STRANGERS"])
 def test_strangers_who_say_nothing_keep_nobody_away(
     limit: str, port: int, secret: Path, monkeypatch: pytest.MonkeyPatch
@@ -181,6 +238,8 @@ def test_strangers_who_say_nothing_keep_nobody_away(
         (["--to", "127.0.0.1", "--name", "a b"], "'a b' is no name of a profile"),
         (["--to", "127.0.0.1", "--into", "x.toml"], "must be called networks.toml"),
         (["--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1, port 9 (Connection refused)"),
+        (["--quick", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
+        (["--quick", "yes", "--to", "127.0.0.1", "--port", "9"], "nobody answers at 127.0.0.1"),
         (["--serve", "192.0.2.1"], "192.0.2.1, port 8617, cannot be listened at"),
     ],
 )

@@ -16,6 +16,8 @@ WAY = Way(
     low_mbps=10.4,
     high_mbps=10.6,
     wait_ms=198.0,
+    low_wait_ms=197.0,
+    high_wait_ms=199.5,
     packets=900,
     fills=True,
     is_managed=False,
@@ -48,6 +50,7 @@ def test_what_was_measured_is_a_network_with_its_source(tmp_path: Path) -> None:
     assert network.down_queue and network.down_queue.limit_ms == 198
     assert "to far.example and back" in tomllib.loads(text)["mine"]["source"]
     assert "0 of 5000 packets lost without load" in text and "0 to 0.074 %" in text
+    assert "198 ms in a full queue, 197 to 199.5 for 80 %" in text
     file = tmp_path / "mine" / networks.FILENAME
     profile.add(text, file)
     profile.add(profile.profile_of(PATH, "far.example", "other"), file)
