@@ -212,21 +212,27 @@ def test_an_answer_that_is_none_is_refused(said: Message, kind: type) -> None:
         understood(said, kind)
 
 
-@pytest.mark.parametrize("limit", ["GREETING_S", "MOST_STRANGERS"])
-def test_strangers_who_say_nothing_keep_nobody_away(
-    limit: str, port: int, secret: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_strangers_who_say_nothing_keep_nobody_away(port: int, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "GREETING_S", 0.2)
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(serving.MOST_STRANGERS + 1)]
     try:
         for connection in silent:
-            connection.settimeout(10)
+            connection.settimeout(30)
             assert connection.recv(1) == b""
-        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
-            assert conversation.hear()["token"]
     finally:
         for connection in silent:
             connection.close()
+    # The last of them may still be counted when it has been hung up.
+    assert any(answers(port, secret) for _ in range(1000))
+
+
+def answers(port: int, secret: Path) -> bool:
+    """Whether the server talks with who asks."""
+    try:
+        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, _, _):
+            return "token" in conversation.hear()
+    except EyelevelError:
+        return False
 
 
 @pytest.mark.parametrize(
