@@ -41,9 +41,9 @@ class Request:
     it was answered; `error` is the browser's name for what the network did to end it, not for what the page or the
     cache did, but NAME_NOT_RESOLVED for all browsers. What is `by_browser` was asked for by no page; `initiator` is the
     origin of the page that asked. It began and ended at `began_s` and `ended_s` (s since 1970), None when the log does
-    not say it. `knows_alternative`: whether the browser knew, when it wanted a connection for it, that the server speaks
-    another version, too; `announces_alternative`: whether the response said so (Alt-Svc, RFC 7838). Both are False where
-    the log does not say it.
+    not say it. `knows_alternative`: whether the browser knew, when it wanted a connection, that the server speaks
+    another version, too; `announces_alternative`: whether the response said so (Alt-Svc, RFC 7838). Both are False
+    where the log does not say it.
     """
 
     url: str

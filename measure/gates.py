@@ -31,9 +31,9 @@ CLOCK_SHIFT_S = 0.5
 class Claim:
     """What a run is said to be.
 
-    `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it
-    knows when it asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the
-    hosts that were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
+    `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it knows when it
+    asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
+    were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
     `http1_servers`: which of the servers speak HTTP/1.1 alone. `company`: the background flows beside it, of each its
     name, direction and congestion control.
     """

@@ -18,8 +18,8 @@ HOSTS = FOLDER / "hosts"
 RECORDS = FOLDER / "records"
 QUERY_LOG = FOLDER / "log"
 
-# The HTTPS record of a host that speaks HTTP/3 and HTTP/2 at its own name and port: type, then in hex its priority 1, an
-# empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq takes it as a number.
+# The HTTPS record of a host of HTTP/3 and HTTP/2 at its own name and port: type, then in hex its priority, 1, an
+# empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq takes its number.
 HTTPS_RR = "65,0001" + "00" + "0001" + "0006" + b"\x02h3\x02h2".hex()
 
 # What dnsmasq logs when it has its sockets.
