@@ -2,22 +2,21 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
+from support.observations import Observations
 
 from measure.validate.checks import Check, between, same, within
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.network_probe import Direction, NetworkMeasurement, Repairs, repairs
-from measure.validate.protocol import ProtocolObservation, judge_protocol, observe_protocol
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from tuning import protocols
 from tuning.networks import Network
-from tuning.protocols import Protocol
 
 PROTOCOLS = protocols.load()
 
@@ -141,70 +140,27 @@ def test_repairs_are_told_from_arrivals_without_bias() -> None:
 
 
 @pytest.fixture(scope="module")
-def observation_of(sites: Mapping[str, Site]) -> Callable[[Protocol], ProtocolObservation]:
-    """What is seen of a protocol; those that differ by their name alone are loaded once."""
-    known: dict[str, ProtocolObservation] = {}
-
-    def observe(protocol: Protocol) -> ProtocolObservation:
-        settings = repr(replace(protocol, name=""))
-        if settings not in known:
-            known[settings] = observe_protocol(protocol, sites)
-        return known[settings]
-
-    return observe
+def observations(sites: Mapping[str, Site]) -> Observations:
+    return Observations(sites)
 
 
 # Most of it is waiting. Those that load the same are in one lane; lanes take the same time.
 LANE = [pytest.mark.loads(group="validation", lane=lane) for lane in range(2)]
 
 
-# Of servers that have shorter TLS records than those of others.
-RECORDS: dict[str, object] = {"tls_record_bytes": 4096}
-
-
+# Others are in tests/proof/test_validate_protocols.py.
 @pytest.mark.needs_namespaces
 @pytest.mark.parametrize(
     ("claimed", "applied", "wrong"),
     [
         pytest.param("tcp+", {}, set(), id="as configured", marks=LANE[0]),
-        pytest.param("tcp+tfo", {"fast_open": False}, {"data in the SYN"}, id="no TFO", marks=LANE[0]),
-        pytest.param("tcp+tfo", {}, set(), id="TFO", marks=LANE[0]),
         pytest.param("tcp+", {"initial_window_packets": 20}, {"initial window"}, id="initial window", marks=LANE[0]),
         pytest.param("tcp+", {"pacing": False}, {"first flight spread over a round trip"}, id="pacing", marks=LANE[0]),
-        pytest.param(
-            "tcp+",
-            {"tls_group": "P-256"},
-            {"key exchange group", "round trips before the first request"},
-            id="TLS group",
-            marks=LANE[0],
-        ),
-        pytest.param(
-            "tcp+0rtt",
-            {"early_data": False},
-            {"servers that took early data", "round trips before the first request"},
-            id="no early data",
-            marks=LANE[1],
-        ),
-        pytest.param("tcp+mss1238", RECORDS, set(), id="short segments and records", marks=LANE[1]),
-        pytest.param(
-            "tcp+",
-            {"mss_bytes": 1238},
-            {"maximum segment size", "initial window"},
-            id="segments too short",
-            marks=LANE[1],
-        ),
         pytest.param(
             "tcp+",
             {"congestion_control": "bbr"},
             {"congestion control of the server", "share of a link with 8% loss"},
             id="congestion control",
-            marks=LANE[1],
-        ),
-        pytest.param(
-            "tcp",
-            {"server_sysctls": {"net.ipv4.tcp_slow_start_after_idle": "0"}},
-            {"window after a pause"},
-            id="idle restart",
             marks=LANE[1],
         ),
         pytest.param(
@@ -222,28 +178,9 @@ RECORDS: dict[str, object] = {"tls_record_bytes": 4096}
     ],
 )
 def test_a_protocol_that_is_not_as_configured_fails_its_check(
-    claimed: str,
-    applied: dict[str, object],
-    wrong: set[str],
-    observation_of: Callable[[Protocol], ProtocolObservation],
+    claimed: str, applied: dict[str, object], wrong: set[str], observations: Observations
 ) -> None:
-    protocol: Protocol = replace(PROTOCOLS[claimed], **applied)  # type: ignore[arg-type]
-    checks = judge_protocol(PROTOCOLS[claimed], observation_of(protocol))
-    # BBR's first window is somewhat more than what it is set to.
-    allowed = {"initial window"} if "bbr" in str(applied) else set[str]()
-    measured = {check.name: check for check in checks if not check.passed}
-    assert set(measured) - allowed == wrong, measured
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.loads(group="validation", lane=1)
-@pytest.mark.parametrize(("claimed_bytes", "passed"), [(4096, True), (4097, False), (16384, False)])
-def test_the_length_of_tls_records_is_what_it_is_set_to(
-    claimed_bytes: int, passed: bool, observation_of: Callable[[Protocol], ProtocolObservation]
-) -> None:
-    applied: Protocol = replace(PROTOCOLS["tcp+mss1238"], **RECORDS)  # type: ignore[arg-type]
-    checks = judge_protocol(replace(applied, tls_record_bytes=claimed_bytes), observation_of(applied))
-    assert [check.passed for check in checks if check.name.startswith("longest TLS record")] == [passed]
+    assert observations.failures(PROTOCOLS[claimed], applied) == wrong
 
 
 def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:

@@ -1,0 +1,29 @@
+"""Protocols as a validation observes and judges them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from measure.validate.protocol import ProtocolObservation, judge_protocol, observe_protocol
+from record.site import Site
+from tuning.protocols import Protocol
+
+
+class Observations:
+    """What is seen of protocols in true loads; those that differ by their name alone are loaded once."""
+
+    def __init__(self, sites: Mapping[str, Site]) -> None:
+        self._sites = sites
+        self._known: dict[str, ProtocolObservation] = {}
+
+    def of(self, protocol: Protocol) -> ProtocolObservation:
+        settings = repr(replace(protocol, name=""))
+        if settings not in self._known:
+            self._known[settings] = observe_protocol(protocol, self._sites)
+        return self._known[settings]
+
+    def failures(self, claimed: Protocol, applied: Mapping[str, object]) -> set[str]:
+        """The names of the checks that fail when `claimed` is what a protocol is said to be that has `applied`."""
+        checks = judge_protocol(claimed, self.of(replace(claimed, **applied)))  # type: ignore[arg-type]
+        failing = {check.name for check in checks if not check.passed}
+        # BBR's first window is somewhat more than what it is set to.
+        return failing - ({"initial window"} if "bbr" in str(applied) else set[str]())
