@@ -76,7 +76,10 @@ impl Conditions {
             match *column {
                 "time_s" | "rate_mbps" | "delay_ms" | "loss" => {}
                 other => {
-                    return Err(wrong(number, format!("'{other}' is not time_s, rate_mbps, delay_ms or loss")));
+                    return Err(wrong(
+                        number,
+                        format!("'{other}' is not time_s, rate_mbps, delay_ms or loss"),
+                    ));
                 }
             }
         }
@@ -112,7 +115,9 @@ impl Conditions {
         }
         // The last row ends the round.
         match rows.pop() {
-            Some((period, _)) if !rows.is_empty() => Ok(Self { rows, period, has_rate: columns.contains(&"rate_mbps") }),
+            Some((period, _)) if !rows.is_empty() => {
+                Ok(Self { rows, period, has_rate: columns.contains(&"rate_mbps") })
+            }
             _ => Err(Error::new(format!(
                 "the conditions {name} have fewer than 2 rows; the last row's time is the period"
             ))),
@@ -125,7 +130,9 @@ impl Conditions {
     /// `tuning.conditions` in Python computes the same.
     pub fn opportunities(&self, name: &str) -> Result<Vec<Nanos>> {
         if !self.has_rate {
-            return Err(Error::new(format!("the conditions {name} have no column rate_mbps, so they are no trace")));
+            return Err(Error::new(format!(
+                "the conditions {name} have no column rate_mbps, so they are no trace"
+            )));
         }
         let ends = self.rows.iter().skip(1).map(|(at, _)| *at).chain([self.period]);
         let mut opportunities = Vec::new();
@@ -150,7 +157,9 @@ impl Conditions {
         }
         let period = self.period.div_ceil(NANOS_PER_MILLISECOND) * NANOS_PER_MILLISECOND;
         if opportunities.is_empty() {
-            return Err(Error::new(format!("the conditions {name} let no packet through; give a higher rate_mbps")));
+            return Err(Error::new(format!(
+                "the conditions {name} let no packet through; give a higher rate_mbps"
+            )));
         }
         // Its last time is a trace's period. Where no packet is due then, one comes early.
         if opportunities.last().is_some_and(|last| *last < period) {
@@ -208,7 +217,9 @@ mod tests {
         for text in ["time_s,loss\n0,0\n1,0\n", "time_s,rate_mbps\n0,0\n1,0\n"] {
             assert!(Conditions::parse(text, "t").unwrap().opportunities("t").is_err());
         }
-        assert!(Conditions::parse("time_s,rate_mbps\n0,100000\n10,0\n", "t").unwrap().opportunities("t").is_err());
+        assert!(
+            Conditions::parse("time_s,rate_mbps\n0,100000\n10,0\n", "t").unwrap().opportunities("t").is_err()
+        );
     }
 
     /// The same rates and opportunities as Python has them (`tests/tuning/test_conditions.py`).
