@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from analysis import text
+from analysis.as_deployed import http3_shares
 from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import spread
 from analysis.findings import Findings
@@ -89,6 +90,8 @@ def setting_tables(
 ) -> list[ReportTable]:
     """What was measured; `data` is from `analysis.diagnostics.spread`."""
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
+    if len(shares := http3_shares(campaign)):
+        tables.append(report_table("http3_shares", shares))
     return [*tables, report_table("settings", data)]
 
 
@@ -114,16 +117,19 @@ def _column(
 
 
 def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
-    """The paper's Table 1: the protocol settings."""
+    """The paper's Table 1: the protocol settings; of one that is loaded as deployed, those of its TCP."""
     rows = []
     for name in names:
         settings = campaign.document.protocols.get(name, {})
+        beside = settings.get("alternative_settings") or {}
         sysctls = [f"{key} = {value}" for key, value in settings.get("server_sysctls", {}).items()]
         rows.append(
             {
                 "protocol": label(name),
-                "transport": settings.get("transport", NOTHING),
-                "server": settings.get("server", NOTHING),
+                **{
+                    key: " and ".join(of[key] for of in (settings, beside) if of.get(key)) or NOTHING
+                    for key in ("transport", "server")
+                },
                 "congestion control": settings.get("congestion_control", NOTHING),
                 "initial window": str(settings.get("initial_window_packets", NOTHING)),
                 "pacing": {True: "yes", False: "no"}.get(settings.get("pacing"), NOTHING),  # type: ignore[arg-type]
