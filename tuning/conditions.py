@@ -23,6 +23,10 @@ COLUMNS = (TIME, RATE, DELAY, LOSS)
 # The largest value of each; times and delays are in the shells' nanoseconds.
 MOST = {TIME: 1e9, RATE: 100_000.0, DELAY: 1e9, LOSS: 1.0}
 LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50_000_000
+# How a file that is packed by gzip begins (RFC 1952): only delivery traces may be.
+GZIP_MAGIC = b"\x1f\x8b"
+# Further than this no header is looked for.
+LONGEST_LINE_BYTES = 4096
 # A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
 LEAST_OPPORTUNITIES = 100
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
@@ -81,9 +85,19 @@ class Conditions:
         return [after - before for before, after in itertools.pairwise((*self.at_ms, self.period_ms))]
 
 
-def is_conditions(path: Path | str) -> bool:
-    """Whether a trace is a conditions file, by its name."""
-    return str(path).endswith(".csv")
+def is_conditions(path: Path) -> bool:
+    """Whether a trace is a conditions file: its header has several columns, and delivery traces have numbers alone.
+
+    Raises OSError.
+    """
+    with path.open("rb") as file:
+        if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            return False
+        file.seek(0)
+        while line := file.readline(LONGEST_LINE_BYTES):
+            if line.strip() and not line.strip().startswith(b"#"):
+                return b"," in line
+    return False
 
 
 def read_conditions(path: Path) -> Conditions:
@@ -92,6 +106,12 @@ def read_conditions(path: Path) -> Conditions:
         raise ValueError(f"it has {size} bytes, and 64 MiB are the most; give fewer rows")
     with path.open(newline="", encoding="utf-8") as file:
         conditions = parse_conditions(file.read())
+    check_round(conditions)
+    return conditions
+
+
+def check_round(conditions: Conditions) -> None:
+    """Raises ValueError where the rates let through too few packets in a round to be exact, or too many to keep."""
     if conditions.has(RATE):
         packets = conditions.mean(RATE) * 1e3 * conditions.period_ms / PACKET_BITS
         if not LEAST_OPPORTUNITIES <= packets <= MOST_OPPORTUNITIES:
@@ -99,7 +119,6 @@ def read_conditions(path: Path) -> Conditions:
                 f"its rates let {packets:.3g} packets through in a round, and must let through {LEAST_OPPORTUNITIES} "
                 f"to {MOST_OPPORTUNITIES}; give a longer or a shorter round"
             )
-    return conditions
 
 
 def parse_conditions(text: str) -> Conditions:
@@ -124,7 +143,7 @@ def parse_conditions(text: str) -> Conditions:
         rows.append(row)
     if len(rows) < 2:
         raise ValueError("it has fewer than 2 rows; the last row's time is the period")
-    *held, last = rows
+    *held, _ = rows
     # As the shells have them: in whole nanoseconds.
     times_ns = [round(row[TIME] * NS_PER_S) for row in rows]
     if times_ns[-1] % NS_PER_MS:

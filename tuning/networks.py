@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tuning.conditions import DELAY, LOSS, RATE, Conditions, is_conditions, read_conditions
+from tuning.conditions import DELAY, GZIP_MAGIC, LOSS, RATE, Conditions, is_conditions, read_conditions
 from tuning.queues import DROP_TAIL, LIMITED, PACKET_BYTES, UNLIMITED, Queue
 from tuning.settings import DERIVED, Reader, Table
 
@@ -326,7 +326,7 @@ def read_trace(path: Path) -> list[bytes]:
     if is_conditions(path):
         return [b"%d" % at_ms for at_ms in read_conditions(path).opportunities_ms()]
     content = path.read_bytes()
-    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
+    return (gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content).split()
 
 
 def _locate_files(table: Table, file: Path) -> Table:
@@ -372,7 +372,11 @@ def _with_traces(network: Network) -> Network:
     for direction in ("up", "down"):
         if (path := getattr(network, f"{direction}_trace")) is None:
             continue
-        if is_conditions(path):
+        try:
+            has_columns = is_conditions(Path(path))
+        except OSError as error:
+            raise ValueError(f"{direction}_trace: {path}: {error}") from None
+        if has_columns:
             conditions = _read_conditions(path, f"{direction}_trace")
             if not conditions.has(RATE):
                 raise ValueError(f"{direction}_trace: {path} has no {RATE}; name it by {direction}_conditions alone")

@@ -19,11 +19,13 @@ pub const LEAST_OPPORTUNITIES: usize = 100;
 /// What a full packet has of a rate: its IP length. An opportunity lets one through.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// Whether a file is one of conditions, by its header: delivery traces have numbers alone.
+/// Whether a file is one of conditions: its header has several columns, and delivery traces have numbers alone.
+///
+/// `tuning.conditions` in Python decides alike.
 #[must_use]
 pub fn is_conditions(text: &str) -> bool {
     let header = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    header.is_some_and(|header| header.contains("time_s"))
+    header.is_some_and(|header| header.contains(','))
 }
 
 /// What holds from one row's time until the next row's.

@@ -97,6 +97,15 @@ def test_a_network_follows_a_file_of_which_it_has_the_mean_rate_and_the_fingerpr
     assert "delay or loss over time" in str(network)
 
 
+def test_what_a_trace_is_does_not_depend_on_its_name(tmp_path: Path) -> None:
+    file = write(tmp_path, 'down_trace = "delivery.csv"')
+    (tmp_path / "delivery.csv").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    assert networks.load(file)["mine"].down_mbps == pytest.approx(12.032)
+    (tmp_path / "delivery.csv").write_text("# rates\ntime_s,rate_mbps\n0,12\n1,0\n")
+    (tmp_path / "delivery.csv").rename(tmp_path / "rates.down")
+    assert networks.load(write(tmp_path, 'down_trace = "rates.down"'))["mine"].down_mbps == 12
+
+
 @pytest.mark.parametrize(
     ("lines", "text", "fault"),
     [
