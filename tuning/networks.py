@@ -414,6 +414,8 @@ def _with_conditions(network: Network) -> Network:
             )
         if not (conditions.has(DELAY) or conditions.has(LOSS)):
             raise ValueError(f"{key}: {path} has neither {DELAY} nor {LOSS}; name it by {direction}_trace alone")
+        if conditions.has(LOSS) and network.retransmit_ms is not None:
+            raise ValueError(f"{key}: {path} has losses, which retransmit_ms does not repair; leave out either")
         network = replace(network, **{f"{key}_sha256": _digest(path)})  # type: ignore[arg-type]
     return network
 

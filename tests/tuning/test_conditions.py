@@ -120,6 +120,11 @@ def test_what_a_trace_is_does_not_depend_on_its_name(tmp_path: Path) -> None:
         ('down_mbps = 9\ndown_conditions = "b.csv"', ALL, "down_conditions: .*b.csv: .*No such file"),
         ('down_mbps = 9\ndown_conditions = "a.csv"', "time_s,loss\n0,x\n", "down_conditions: .*a.csv: line 2: loss"),
         ('down_mbps = 9\ndown_trace = "a.csv"', ALL, "give down_mbps or down_trace, not both"),
+        (
+            'down_mbps = 9\nloss = 0.1\nretransmit_ms = 5\ndown_conditions = "a.csv"',
+            "time_s,loss\n0,0.1\n1,0\n",
+            "has losses, which retransmit_ms does not repair",
+        ),
     ],
 )
 def test_what_a_network_would_leave_out_is_refused(lines: str, text: str, fault: str, tmp_path: Path) -> None:
