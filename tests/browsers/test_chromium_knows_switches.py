@@ -1,4 +1,4 @@
-"""Chromium knows every switch, feature and parameter that it is given. It ignores what it does not know, without a word."""
+"""Chromium knows every switch, feature and parameter that it is given: what it does not know it ignores."""
 
 import mmap
 from collections.abc import Iterator
