@@ -139,7 +139,13 @@ def is_in_a_lane(item: pytest.Item) -> bool:
 
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
     """What sorts tests such that those that take long, or that others wait for, come first."""
-    return not has(item, "quiet"), not has(item, "alone"), not is_in_a_lane(item), not has(item, "loads"), not has(item, "slow")
+    return (
+        not has(item, "quiet"),
+        not has(item, "alone"),
+        not is_in_a_lane(item),
+        not has(item, "loads"),
+        not has(item, "slow"),
+    )
 
 
 def has(item: pytest.Item, mark: str) -> bool:
