@@ -34,7 +34,8 @@ PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 # A value as one word of a shell's command line, whatever is in it.
 quote = '$(subst ','\'',$1)'
 EYELEVEL = $(call quote,$(PYTHON)) -m eyelevel
-PYTEST = $(call quote,$(PYTHON)) -m pytest
+# Without bytecode, each of the hundreds of programs that tests start compiles the project again.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(call quote,$(PYTHON)) -m pytest
 
 # Options for those of the variables that have a value, each after a blank; and a value alone. What is left out, the
 # command chooses.

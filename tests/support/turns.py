@@ -1,32 +1,45 @@
-"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does."""
+"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, those marked
+`quiet` while nothing else does but others of that mark."""
 
 import fcntl
 import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = "groups.json"
 
+Kind = Literal["alone", "quiet", "other"]
+
 
 class Turns:
-    """The machine, which many tests share, or one has alone. All workers of a session name the same `folder`."""
+    """The machine, which one test has alone, or several that are `quiet`, or several others. All workers of a session
+    name the same `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self._queue = (folder / "queue").open("w")
-        self._machine = (folder / "machine").open("w")
+        self._queue, self._quiet, self._others = ((folder / name).open("w") for name in ("queue", "quiet", "others"))
 
-    def take(self, *, alone: bool) -> None:
-        """Wait for the machine. Who waits for it alone is not overtaken: the others queue behind."""
+    def take(self, kind: Kind) -> None:
+        """Wait for the machine, or with another kind of turn, whose kind changes. Who waits for it alone is not
+        overtaken: all queue behind. Quiet tests go before others."""
+        if kind == "other":
+            fcntl.flock(self._quiet, fcntl.LOCK_EX)
+            fcntl.flock(self._quiet, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
-        fcntl.flock(self._machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(self._quiet, fcntl.LOCK_SH if kind == "quiet" else fcntl.LOCK_EX)
+        fcntl.flock(self._others, fcntl.LOCK_SH if kind == "other" else fcntl.LOCK_EX)
+        if kind == "quiet":
+            fcntl.flock(self._others, fcntl.LOCK_UN)
+        if kind == "other":
+            fcntl.flock(self._quiet, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def give_back(self) -> None:
-        fcntl.flock(self._machine, fcntl.LOCK_UN)
+        fcntl.flock(self._quiet, fcntl.LOCK_UN)
+        fcntl.flock(self._others, fcntl.LOCK_UN)
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:
