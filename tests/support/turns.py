@@ -1,5 +1,5 @@
-"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, those marked
-`quiet` while nothing else does but others of that mark."""
+"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, those
+marked `quiet` while nothing else does but others of that mark."""
 
 import fcntl
 import json
