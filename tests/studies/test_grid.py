@@ -278,8 +278,8 @@ def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(t
     assert set(grid.Rounds({("a", "n")}, {("b", "n")}, None)(tmp_path)) == {("b", "n")}
 
 
-# mss without its losses: 700 KB could come in 4.5 s, were it not for the seven round trips of the handshake, the requests
-# and slow start; 100 bytes need four.
+# mss without its losses: 700 KB could come in 4.5 s, were it not for the seven round trips of the handshake, the
+# requests and slow start; 100 bytes need four.
 FAR = "[far]\nup_mbps = 1.89\ndown_mbps = 1.89\nmin_rtt_ms = 760\nqueue_ms = 200\n"
 
 
