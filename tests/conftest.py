@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
 
 class Worker:
     """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything, one
-    that is marked `quiet` while others run such tests only.
+    that is marked `waits` while others run such tests only.
 
     Beside a test that is marked `loads` others run, at a low priority.
     """
@@ -115,15 +115,15 @@ def kind_of(item: pytest.Item) -> Kind:
     """The turn that a test needs."""
     if has(item, "alone"):
         return "alone"
-    return "quiet" if has(item, "quiet") else "other"
+    return "waits" if has(item, "waits") else "other"
 
 
 def group_of(item: pytest.Item) -> str | None:
     """Tests of one group are dealt out to one worker, so that they follow each other."""
     if has(item, "alone"):
         return "alone"
-    if has(item, "quiet"):
-        return f"quiet {item.path}"
+    if has(item, "waits"):
+        return f"waits {item.path}"
     loads = item.get_closest_marker("loads")
     if not loads:
         return None
@@ -140,7 +140,7 @@ def is_in_a_lane(item: pytest.Item) -> bool:
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
     """What sorts tests such that those that take long, or that others wait for, come first."""
     return (
-        not has(item, "quiet"),
+        not has(item, "waits"),
         not has(item, "alone"),
         not is_in_a_lane(item),
         not has(item, "loads"),

@@ -128,9 +128,9 @@ def test_that_notes_when_it_ran(number):
 @pytest.mark.slow
 def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) -> None:
     alone, one, other = "@pytest.mark.alone", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
-    quiet = "@pytest.mark.quiet"
+    waiting = "@pytest.mark.waits"
     marks = {"test_a.py": alone, "test_b.py": one, "test_c.py": other, "test_d.py": one}
-    marks |= {"test_e.py": quiet, "test_f.py": quiet}
+    marks |= {"test_e.py": waiting, "test_f.py": waiting}
     for name, mark in marks.items():
         (tmp_path / name).write_text(TIMED.format(mark=mark))
     done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
@@ -143,5 +143,5 @@ def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) 
         for later in intervals[number + 1 :]
         if later[0] < earlier[1]
     ]
-    assert {quiet} in overlapping and {one, other} in overlapping
-    assert [marks for marks in overlapping if marks not in ({one, other}, {quiet})] == []
+    assert {waiting} in overlapping and {one, other} in overlapping
+    assert [marks for marks in overlapping if marks not in ({one, other}, {waiting})] == []

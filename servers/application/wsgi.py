@@ -131,7 +131,8 @@ class Application:
         return []
 
     def _read_request(self, environ: dict[str, Any]) -> None:
-        """Return when all of the request has come; an answer comes only then. NGINX asks only then, with no body.
+        """Return when all of the request has come, since an answer comes only then. NGINX asks only then, and hands no
+        body on.
 
         What was not read would also reset the connection, and with it the answer, which then is a 502 or cut short.
         """

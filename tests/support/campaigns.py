@@ -37,10 +37,10 @@ def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign
 
 
 @cache
-def light_campaign(folders: pytest.TempPathFactory) -> Campaign:
+def light_campaign(session: Path) -> Campaign:
     """`run_of_each` of demo-light, as this checkout generates it, in Chromium: once for all files of a session (of each
-    worker). Its readers change nothing."""
-    folder = folders.mktemp("light")
+    worker), in its folder of temporary files (`getbasetemp`). Its readers change nothing."""
+    (folder := session / "light").mkdir()
     return run_of_each(write_site(generate("demo-light"), folder / "demo-light"), folder / "results")
 
 

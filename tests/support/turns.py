@@ -1,5 +1,5 @@
-"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, those
-marked `quiet` while nothing else does but others of that mark."""
+"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, and those
+marked `waits` while nothing else does but others of that mark."""
 
 import fcntl
 import json
@@ -12,33 +12,35 @@ from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = "groups.json"
 
-Kind = Literal["alone", "quiet", "other"]
+Kind = Literal["alone", "waits", "other"]
 
 
 class Turns:
-    """The machine, which one test has alone, or several that are `quiet`, or several others. All workers of a session
+    """The machine, which one test has alone, or several that only wait, or several others. All workers of a session
     name the same `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self._queue, self._quiet, self._others = ((folder / name).open("w") for name in ("queue", "quiet", "others"))
+        self._queue, self._waiting, self._others = (
+            (folder / name).open("w") for name in ("queue", "waiting", "others")
+        )
 
     def take(self, kind: Kind) -> None:
-        """Wait for the machine, or with another kind of turn, whose kind changes. Who waits for it alone is not
-        overtaken: all queue behind. Quiet tests go before others."""
+        """Wait for a turn of this kind, in place of another if there is one. All wait in one queue, so nobody overtakes
+        who wants the machine alone; but others come to its end only while none that waits runs."""
         if kind == "other":
-            fcntl.flock(self._quiet, fcntl.LOCK_EX)
-            fcntl.flock(self._quiet, fcntl.LOCK_UN)
+            fcntl.flock(self._waiting, fcntl.LOCK_EX)
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
-        fcntl.flock(self._quiet, fcntl.LOCK_SH if kind == "quiet" else fcntl.LOCK_EX)
+        fcntl.flock(self._waiting, fcntl.LOCK_SH if kind == "waits" else fcntl.LOCK_EX)
         fcntl.flock(self._others, fcntl.LOCK_SH if kind == "other" else fcntl.LOCK_EX)
-        if kind == "quiet":
+        if kind == "waits":
             fcntl.flock(self._others, fcntl.LOCK_UN)
         if kind == "other":
-            fcntl.flock(self._quiet, fcntl.LOCK_UN)
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def give_back(self) -> None:
-        fcntl.flock(self._quiet, fcntl.LOCK_UN)
+        fcntl.flock(self._waiting, fcntl.LOCK_UN)
         fcntl.flock(self._others, fcntl.LOCK_UN)
 
 
