@@ -92,3 +92,15 @@ def test_a_run_that_counts_twice_is_refused() -> None:
     runs = pd.concat([campaign.runs, campaign.runs.iloc[:1]])
     with pytest.raises(EyelevelError, match="as valid more than once"):
         samples_of(campaign_table(runs, campaign.networks, campaign.protocols))
+
+
+def test_goodput_and_use_of_links_are_means_over_sites_of_what_has_them() -> None:
+    rows = [("lte", "quic", "a", 1.0), ("lte", "quic", "a", 3.0), ("lte", "quic", "b", 6.0), ("lte", "tcp", "a", None)]
+    runs = pd.DataFrame(rows, columns=["network", "protocol", "site", "goodput_mbps"]).assign(
+        valid=True, down_utilisation=0.5, up_utilisation=None
+    )
+    table = diagnostics.link_use(runs.astype({"up_utilisation": float}))
+    assert table.iloc[0][["network", "protocol", "sites", "runs", "goodput_mbps"]].tolist() == ["lte", "quic", 2, 3, 4.0]
+    assert table["up_utilisation"].isna().all()
+    assert diagnostics.link_use(runs.assign(valid=False)).empty
+    assert diagnostics.link_use(runs.drop(columns=["goodput_mbps", "down_utilisation", "up_utilisation"])).empty
