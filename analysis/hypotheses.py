@@ -175,7 +175,9 @@ def parse(text: str, path: Path) -> Hypotheses:
         names = ", ".join(f"{pair.compared} against {pair.reference}" for pair in others)
         raise EyelevelError(f"{path}: the family has {names}, which is not among the comparisons")
     if strange := set(hypotheses.family_metrics) - set(time_names()):
-        raise EyelevelError(f"{path}: there is no metric {', '.join(strange)} to compare by; there are {', '.join(time_names())}")
+        raise EyelevelError(
+            f"{path}: there is no metric {', '.join(strange)} to compare by; there are {', '.join(time_names())}"
+        )
     if not 0 < hypotheses.equivalence_round_trips < math.inf:
         raise EyelevelError(f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be above 0")
     return hypotheses

@@ -19,7 +19,7 @@ class Metric:
     `title` what that stands for.
 
     `read` takes it from a run's evidence, None when it is not there. `from_film`: whether only filmed runs have it.
-    `is_time`: whether it is a time, of which less is better: reports compare protocols by times, and only tell the rest.
+    `is_time`: whether it is a time, of which less is better: reports compare protocols by times alone.
     """
 
     name: str
@@ -51,12 +51,12 @@ def down_utilisation(evidence: Evidence) -> float | None:
     After RFC 5136, sections 3.3 to 3.5: the utilisation of a link at the IP layer over an interval. Background flows
     are not in it. None where the rate is not constant, or there is none.
     """
-    return _utilisation(evidence, evidence.transfer and evidence.transfer.received_bytes, evidence.down_mbps)
+    return _utilisation(evidence, evidence.transfer.received_bytes, evidence.down_mbps) if evidence.transfer else None
 
 
 def up_utilisation(evidence: Evidence) -> float | None:
     """The same of the uplink. None over TCP, too, whose acknowledgements no browser sees."""
-    return _utilisation(evidence, evidence.transfer and evidence.transfer.sent_bytes, evidence.up_mbps)
+    return _utilisation(evidence, evidence.transfer.sent_bytes, evidence.up_mbps) if evidence.transfer else None
 
 
 def _utilisation(evidence: Evidence, size_bytes: int | None, link_mbps: float | None) -> float | None:

@@ -67,7 +67,10 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         else [],
         "programs": program_tables(findings) if len(findings["program_differences"]) else [],
         "power": [power(findings), *tables("stopping")],
-        "diagnostics": [*tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use), places(findings)],
+        "diagnostics": [
+            *tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use),
+            places(findings),
+        ],
         "within": tables("unusual") if is_compared else [],
         "exclusions": [*tables("loss_bounds", "reasons", "empty_settings"), excluded_attempts(campaign)],
     }

@@ -36,8 +36,8 @@ NAME_RECORDS = "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS"
 END = 2
 # The event of a TCP connection to one address, from its SYN to the answer.
 HANDSHAKE = "TCP_CONNECT_ATTEMPT"
-# The events that say which address a socket is connected to, those of reading and writing by UDP and by TCP, and those of
-# reading a response's content, before and after its coding is undone.
+# The events that say which address a socket is connected to, those of reading and writing by UDP and by TCP, and those
+# of reading a response's content, before and after its coding is undone.
 CONNECTED = frozenset({HANDSHAKE, "UDP_CONNECT"})
 DATAGRAM_READ, DATAGRAM_WRITTEN = "UDP_BYTES_RECEIVED", "UDP_BYTES_SENT"
 STREAM_READ, STREAM_WRITTEN = "SOCKET_BYTES_RECEIVED", "SOCKET_BYTES_SENT"

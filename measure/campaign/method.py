@@ -167,8 +167,8 @@ class Method:
         Judging the same evidence again gives the same row.
         """
         document = read_json(folder / ATTEMPT)
-        rates_mbps = {f"{direction}_mbps": setting.network.constant_rate_of(direction) for direction in (UP, DOWN)}
-        evidence = replace(self.evidence(setting, folder), **rates_mbps)
+        up_mbps, down_mbps = map(setting.network.constant_rate_of, (UP, DOWN))
+        evidence = replace(self.evidence(setting, folder), up_mbps=up_mbps, down_mbps=down_mbps)
         reason = self.reason_against(setting, folder, evidence)
         if evidence.company:
             write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})

@@ -72,8 +72,8 @@ class Evidence:
     replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP; None of
     loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its quiet time;
     None when it did not. `company` are the background flows. `transfer` is what servers and browser sent each other
-    until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be behind, where
-    these are constant; no file has them.
+    until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be behind,
+    where these are constant; no file has them.
     """
 
     failures: tuple[str, ...]

@@ -220,7 +220,9 @@ def served_by(text: str, known: Catalogue[Protocol]) -> list[Protocol]:
     after it and its version of HTTP (caddy: caddy-h2 and caddy-h3); others by their own names. Raises EyelevelError."""
     names = []
     for word in _words(text):
-        of_server = [name for name in (f"{word}-{transport.http}" for transport in TRANSPORTS.values()) if name in known]
+        of_server = [
+            name for name in (f"{word}-{transport.http_version}" for transport in TRANSPORTS.values()) if name in known
+        ]
         if not of_server and (word not in known or known[word].server in USUAL_SERVERS):
             further = sorted({one.server for one in known.values()} - USUAL_SERVERS)
             raise EyelevelError(

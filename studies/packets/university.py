@@ -38,10 +38,10 @@ def beside(connections: pd.DataFrame, headers: pd.DataFrame, transports: Mapping
     for (site, protocol), runs in first.groupby(["site", "protocol"], sort=False):
         of_setting = headers[(headers["site"] == site) & (headers["protocol"] == protocol)]
         for one in theirs[theirs["transport"] == transports[protocol]].to_dict("records"):
-            own = of_setting[of_setting["header"] == one["quantity"]]
+            sizes = of_setting[of_setting["header"] == one["quantity"]]
             column = OF_CONNECTION.get(one["quantity"])
             means, least, most = (
-                (runs[column],) * 3 if column else (own["mean_bytes"], own["least_bytes"], own["most_bytes"])
+                (runs[column],) * 3 if column else (sizes["mean_bytes"], sizes["least_bytes"], sizes["most_bytes"])
             )
             setting = {"site": site, "protocol": protocol, "quantity": one["quantity"], "theirs": one["bytes"]}
             values = {"runs": len(means), "ours": means.mean(), "ours_sd": means.std()}

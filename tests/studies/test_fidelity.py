@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from factories import ROW, campaign_document, with_metrics
 from support.figures import smallest_type
@@ -26,8 +27,8 @@ from record.live import LiveLoad, LiveLoads
 from record.site import Exchange, Recording, Site, write_site
 from studies.fidelity import measure
 from studies.fidelity.errors import error, errors, overall
-from studies.fidelity.measure import Compared, campaign, compare, live_of, summary
 from studies.fidelity.machine import sentences as of_machine
+from studies.fidelity.measure import Compared, campaign, compare, live_of, summary
 from studies.fidelity.section import section
 from studies.study import Request
 from tuning import networks, protocols

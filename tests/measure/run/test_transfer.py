@@ -43,7 +43,10 @@ def test_content_counts_as_it_was_transferred_and_only_what_came_over_the_networ
 
 
 def test_datagrams_count_with_their_headers_but_for_those_of_the_name_server(tmp_path: Path) -> None:
-    events = [event(900, 1, "UDP_CONNECT", address="198.18.0.1:443"), event(900, 2, "UDP_CONNECT", address="127.0.0.1:53")]
+    events = [
+        event(900, 1, "UDP_CONNECT", address="198.18.0.1:443"),
+        event(900, 2, "UDP_CONNECT", address="127.0.0.1:53"),
+    ]
     for source in (1, 2):
         events += [event(1100, source, "UDP_BYTES_SENT", byte_count=1250)]
         events += [event(at_ms, source, "UDP_BYTES_RECEIVED", byte_count=1200) for at_ms in (999, 1200, 1300)]
