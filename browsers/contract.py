@@ -80,9 +80,9 @@ class Transfer:
     """What servers and a browser sent each other in some time, in bytes, as the browser's log has it.
 
     `content_bytes` are of responses' content, with its coding. `received_bytes` and `sent_bytes` are of whole IP
-    packets: over UDP, what was read and written with the headers of each datagram; over TCP, what was read with those of as many
-    full segments as it needs, so that what TCP sends without data, and what came twice, is missing. What was sent over
-    TCP is None, since its acknowledgements are most of it.
+    packets: over UDP, what was read and written with the headers of each datagram; over TCP, what was read with those
+    of as many full segments as it needs, so that what TCP sends without data, and what came twice, is missing. What was
+    sent over TCP is None, since its acknowledgements are most of it.
     """
 
     content_bytes: int
