@@ -221,6 +221,11 @@ class Network:
         """The rate of one direction in Mbit/s, by mean if it follows a trace; None where nothing limits it."""
         return self.up_mbps if direction == UP else self.down_mbps
 
+    def constant_rate_of(self, direction: str) -> float | None:
+        """The same, where it is one rate all the time; None where it is not."""
+        varies = (f"{direction}_trace", "on_off", f"{direction}_on_off")
+        return None if any(getattr(self, key) for key in varies) else self.rate_of(direction)
+
     def loss_of(self, direction: str) -> float:
         """Probability of loss in one direction; a packet and its answer both survive with 1 - loss.
 

@@ -12,7 +12,7 @@ import pandas as pd
 from analysis import text
 from analysis.as_deployed import http3_shares
 from analysis.confirmatory import CONFIRMATORY
-from analysis.diagnostics import spread
+from analysis.diagnostics import link_use, spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.networks import further
@@ -51,6 +51,8 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     def tables(*names: str) -> list[ReportTable]:
         return [report_table(name, findings[FORMS[name]["analysis"]], **declared_values(findings)) for name in names]
 
+    link_use = ["link_use"] if len(findings["link_use"]) else []
+
     return {
         "measured": settings,
         "sites": [sites(findings)] if len(findings["sites"]) else [],
@@ -66,7 +68,10 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         else [],
         "programs": program_tables(findings) if len(findings["program_differences"]) else [],
         "power": [power(findings), *tables("stopping")],
-        "diagnostics": [*tables("halves", "drift", *waits, *canaries, "steps", *calibration), places(findings)],
+        "diagnostics": [
+            *tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use),
+            places(findings),
+        ],
         "within": tables("unusual") if is_compared else [],
         "exclusions": [*tables("loss_bounds", "reasons", "empty_settings"), excluded_attempts(campaign)],
     }
@@ -82,6 +87,8 @@ def study_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
     """The same of a study's campaign, whose results are in the section of the study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
+    used = link_use(campaign.runs)
+    settings += [report_table("link_use", used)] if len(used) else []
     return {"measured": settings, "exclusions": [excluded_attempts(campaign)]}
 
 

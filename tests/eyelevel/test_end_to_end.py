@@ -89,6 +89,12 @@ def test_no_time_is_below_the_physical_minimum(valid: pd.DataFrame) -> None:
         assert run["fvc"] <= run["si"] <= run["lvc"]
 
 
+def test_goodput_is_content_over_the_page_load_time_and_the_link_carries_more(valid: pd.DataFrame) -> None:
+    for protocol, run in valid.iterrows():
+        assert 0 < run["goodput_mbps"] < run["down_utilisation"] * LTE.down_mbps < LTE.down_mbps
+        assert (0 < run["up_utilisation"] < 1) if protocol == "quic" else pd.isna(run["up_utilisation"])
+
+
 def test_nearly_all_that_was_asked_for_was_recorded(site: Site, valid: pd.DataFrame) -> None:
     for _, run in valid.iterrows():
         assert run["requests"] == run["served"] + run["missed"]

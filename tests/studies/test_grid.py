@@ -216,6 +216,22 @@ def test_a_budget_holds_as_many_cells_as_possible() -> None:
     assert grid.beyond_budget(expected_s, 110) == []
 
 
+def test_objects_are_spread_over_as_many_servers_as_there_are_objects() -> None:
+    grid_of_counts = grid.narrowed(read_preset("longlook"), "1,10", "5KB,10KB", "1,4")
+    assert [page.name for page in grid_of_counts.pages()] == [
+        *("grid-1x5KB", "grid-1x10KB", "grid-10x10KB", "grid-10x10KB-4s"),
+    ]
+
+
+def test_further_servers_are_measured_over_the_protocols_that_are_named_after_them() -> None:
+    named = [one.name for one in grid.served_by("caddy, quinn quinn-reno", PROTOCOLS)]
+    assert named == ["caddy-h2", "caddy-h3", "quinn-h3", "quinn-reno"]
+    with pytest.raises(EyelevelError, match=r"further servers \(caddy, quinn\) or their protocols, not 'nginx'"):
+        grid.served_by("nginx", PROTOCOLS)
+    with pytest.raises(EyelevelError, match="are spread with --spread"):
+        grid.served_by("4", PROTOCOLS)
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
 def test_budgets_are_read(text: str, seconds: float) -> None:
     assert grid.read_budget(text) == seconds

@@ -7,7 +7,6 @@ import subprocess
 from functools import cache, partial
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from base.places import tool
