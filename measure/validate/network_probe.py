@@ -326,6 +326,7 @@ class Client:
         # What is on its way when a flow has been sent: both delays, a full queue, and some.
         self._conditions = {direction: network.conditions_of(direction) for direction in (UP, DOWN)}
         further_ms = sum(one.largest(DELAY) for one in self._conditions.values() if one)
+        further_ms += sum(longest_repair_ms(network, direction) for direction in (UP, DOWN))
         self._drain_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) + further_ms) / 1e3 + 0.1
 
     def measure(self, host: str) -> NetworkMeasurement:
@@ -535,6 +536,15 @@ class Client:
         self._control.sendall(json.dumps(flow and asdict(flow)).encode() + b"\n")
         arrived, self._marked = json.loads(self._answers.readline())
         return {int(number): (sent, at) for number, (sent, at) in arrived.items()}
+
+
+def longest_repair_ms(network: Network, direction: str) -> float:
+    """For how long a link repeats a packet, but for one in a billion; what has not come by then is lost."""
+    loss = network.loss_of(direction)
+    if network.retransmit_ms is None or not loss:
+        return 0.0
+    tries = math.ceil(math.log(CHANCE) / math.log(loss))
+    return network.retransmit_ms * min(tries, network.retransmit_tries or tries)
 
 
 def overload(mbps: float) -> float:
