@@ -50,7 +50,7 @@ ROUND_TRIPS = {"tcp": 3, "quic": 2}
 def campaign(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """One run over stock TCP and one over stock QUIC, behind LTE, of a demo site or of a real recording."""
     if request.param == "demo-light":
-        return light_campaign(tmp_path_factory)
+        return light_campaign(tmp_path_factory.getbasetemp())
     recording = read_recording(recording_path(f"mahimahi/{request.param}"))
     site = write_site(recording, tmp_path_factory.mktemp("sites") / str(request.param))
     return run_of_each(site, tmp_path_factory.mktemp("results") / site.name)

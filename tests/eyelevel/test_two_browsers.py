@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 def campaign(request: pytest.FixtureRequest, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """One run over each transport in the browser."""
     if request.param == "chromium":
-        return light_campaign(tmp_path_factory)
+        return light_campaign(tmp_path_factory.getbasetemp())
     return run_of_each(site, tmp_path_factory.mktemp("results") / str(request.param), str(request.param))
 
 

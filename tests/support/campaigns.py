@@ -7,7 +7,6 @@ import subprocess
 from functools import cache, partial
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from base.places import tool
@@ -37,10 +36,11 @@ def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign
 
 
 @cache
-def light_campaign(folders: pytest.TempPathFactory) -> Campaign:
+def light_campaign(session_folder: Path) -> Campaign:
     """`run_of_each` of demo-light, as this checkout generates it, in Chromium: once for all files of a session (of each
-    worker). Its readers change nothing."""
-    folder = folders.mktemp("light")
+    worker), in its folder of temporary files. Its readers change nothing."""
+    folder = session_folder / "light"
+    folder.mkdir()
     return run_of_each(write_site(generate("demo-light"), folder / "demo-light"), folder / "results")
 
 
