@@ -36,10 +36,11 @@ def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign
 
 
 @cache
-def light_campaign(session: Path) -> Campaign:
+def light_campaign(session_folder: Path) -> Campaign:
     """`run_of_each` of demo-light, as this checkout generates it, in Chromium: once for all files of a session (of each
-    worker), in its folder of temporary files (`getbasetemp`). Its readers change nothing."""
-    (folder := session / "light").mkdir()
+    worker), in its folder of temporary files. Its readers change nothing."""
+    folder = session_folder / "light"
+    folder.mkdir()
     return run_of_each(write_site(generate("demo-light"), folder / "demo-light"), folder / "results")
 
 
