@@ -19,8 +19,8 @@ def draw(connections: pd.DataFrame, times: Mapping[str, str], protocols: Sequenc
     lines = -(-len(times) // COLUMNS_OF_PANELS)
     with style.figure_style():
         figure = Figure(figsize=(style.PAGE_INCHES, 0.5 + PANEL_INCHES * lines), layout="constrained")
-        panels = figure.subplots(lines, COLUMNS_OF_PANELS, squeeze=False).flat
-        for axes, (column, name) in zip(panels, times.items(), strict=False):
+        panels = figure.subplots(lines, COLUMNS_OF_PANELS, squeeze=False).ravel()
+        for (column, name), axes in zip(times.items(), panels, strict=False):
             for protocol in protocols:
                 of_protocol = connections[connections["protocol"] == protocol].groupby("added_ms")[column]
                 estimates = {added_ms: over_runs(values.dropna(), confidence) for added_ms, values in of_protocol}
@@ -36,7 +36,7 @@ def draw(connections: pd.DataFrame, times: Mapping[str, str], protocols: Sequenc
             axes.set_title(name)
             axes.set_ylim(bottom=0)
             axes.set_xticks(sorted(connections["added_ms"].unique()))
-        for axes in panels:
+        for axes in panels[len(times) :]:
             axes.set_visible(False)
         figure.supxlabel("added to the round trip [ms]", fontsize=style.SMALL + 1)
         figure.supylabel("mean [ms]", fontsize=style.SMALL + 1)
