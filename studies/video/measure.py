@@ -1,0 +1,94 @@
+"""Plays of a generated video (`record.video`), one in each load, which lasts as long as the play is looked at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from browsers.browsertime.configuration import STATIC_QUIET_MS
+from measure.campaign.campaign import Campaign
+from measure.campaign.method import Method
+from measure.reasons import Reason
+from measure.run.aliases import choose_protocols
+from measure.run.evidence import Evidence
+from measure.run.setting import Loading, Setting
+from record import collection
+from record.video import LADDER_BPS, RULES, TRUE, Video, page_named
+from studies.study import RUNS, SEED, Measurement, Request
+from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
+from tuning import networks, protocols
+from tuning.settings import choose
+
+STUDY = "video"
+NETWORKS, PROTOCOLS, VIDEOS, PLAYER, SECONDS = "lte", "tcp+,quic", "tiny,medium,hd720,hd2160,dynamic", "dash", 60
+REPEATS = 3
+# What a load may take beyond the play: a page that shows nothing by then never will.
+BEYOND_S = 30
+
+
+@dataclass(frozen=True)
+class VideoMethod(Method):
+    """Loads a page that plays a video for so many seconds, and says how that went."""
+
+    seconds: int = SECONDS
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"seconds": self.seconds, "least_rebuffer_ms": LEAST_REBUFFER_MS}
+
+    def seconds_of_run(self) -> float | None:
+        """See `Method`."""
+        return self.seconds
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """See `Method`."""
+        if reason := super().reason_against(setting, folder, evidence):
+            return reason
+        try:
+            text = fault(play_of(evidence.page), setting.protocol.http_versions)
+        except EyelevelError as error:
+            text = str(error)
+        return Reason(STUDY, text) if text else None
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    before = [video for site in (request.document.sites if request.document else ()) if (video := page_named(site))]
+    seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
+    player = request.options["player"] or next((video.player for video in before), PLAYER)
+    names = request.options["videos"] or (None if before else VIDEOS)
+    chosen = choose("network", request.names("net", "networks", NETWORKS), networks.load())
+    over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
+    videos = dict.fromkeys([*before, *(_videos(names, player, seconds) if names else ())])
+    sites = [collection.load_site(video.name) for video in videos]
+    one = Campaign(
+        folder=request.folder,
+        sites={site.name: site for site in sites},
+        networks={network.name: network for network in chosen},
+        protocols={protocol.name: protocol for protocol in over},
+        runs=max(request.runs or 0, request.setting("runs", RUNS if request.runs is None else 0)),
+        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        # Players measure by the clock, which the script of repeatable pages holds still.
+        loading=Loading(
+            repeatable=False,
+            filmed=False,
+            quiet_ms=STATIC_QUIET_MS,
+            limit_s=seconds + BEYOND_S,
+            browser=request.browser_name,
+        ),
+        method=VideoMethod(seconds=seconds),
+        repeats=request.setting("repeats", REPEATS),
+        study={"name": STUDY},
+    )
+    return Measurement(one, summary=lambda: [f"measured: {one.folder}"])
+
+
+def _videos(names: str, player: str, seconds: int) -> list[Video]:
+    known = {name: Video(name, seconds, player) for name in (*LADDER_BPS, TRUE, *RULES)}
+    videos = choose("video", names, known)
+    for video in videos:
+        if video.is_adaptive and player not in RULES[video.plays]:
+            others = ", ".join(rule for rule, players in RULES.items() if player in players)
+            raise EyelevelError(f"{player} has no rule {video.plays}; choose among {others}, or --player dash")
+    return videos
