@@ -2,8 +2,8 @@
 
 A page's name says what it plays, by which player, and for how long: `video-hd720-60s`, `video-bola-60s`,
 `video-throughput-hls-60s`. It plays one quality, whose manifest has no other, or lets a rule of the player choose among
-all. The same name gives the same bytes on the same machine; another version of FFmpeg may encode the pictures otherwise,
-but segments have the same sizes everywhere.
+all. The same name gives the same bytes on the same machine; another version of FFmpeg may encode the pictures
+otherwise, but segments have the same sizes everywhere.
 """
 
 import gzip

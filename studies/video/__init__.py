@@ -27,9 +27,7 @@ STUDY = Study(
             f"the player chooses among them ({', '.join(RULES)}); {VIDEOS} unless given.",
         ),
         click.Option(["--player"], type=click.Choice([*PLAYERS]), help=f"dash.js or hls.js; {PLAYER} unless given."),
-        click.Option(
-            ["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."
-        ),
+        click.Option(["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."),
     ),
     chooses_sites=False,
     validates=True,

@@ -1,7 +1,7 @@
 """Plays of a generated video (`record.video`), one in each load, which lasts as long as the play is looked at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.video import LADDER_BPS, RULES, TRUE, Video, page_named
+from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
 from studies.study import RUNS, SEED, Measurement, Request
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
@@ -43,7 +43,9 @@ class VideoMethod(Method):
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        if reason := super().reason_against(setting, folder, evidence):
+        # A player asks again for a segment that failed: that is a result, as when a connection does not outlive an outage.
+        kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
+        if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
             return reason
         try:
             text = fault(play_of(evidence.page), setting.protocol.http_versions)

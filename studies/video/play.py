@@ -19,6 +19,11 @@ FRAME_MS = 1000 / FRAMES_PER_S
 # A picture that stands still for so much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
 # machine makes some.
 LEAST_REBUFFER_MS = 250
+# Rebuffers with less than this between them are one. While pictures are late, sound goes on (in Chromium for 3 s), and
+# single frames are shown when some come, but those that should have been are dropped.
+APART_MS = 500
+# So long after a rebuffer frames may be dropped since they were late, whatever the machine.
+LATE_MS = 1000
 # A machine that drops more frames than this was itself what was measured.
 MOST_DROPPED = 0.01
 # The player's clock may have gone so far from the one that cannot be set.
@@ -79,19 +84,19 @@ class Gap:
 
 @dataclass(frozen=True)
 class Play:
-    """What the page says of a play (record/video/page.html). `buffer`: at a time, the position in the video and until
-    which one it could go on (s). `gaps`: from frame to frame, the long ones. `frames` were decoded."""
+    """What the page says of a play (record/video/page.html). `buffer`: at a time, the position in the video, until
+    which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
+    `frames` were decoded."""
 
     first_frame_ms: float | None
     last_frame_ms: float | None
     ended_ms: float
     gaps: tuple[Gap, ...]
-    buffer: tuple[tuple[float, float, float], ...]
+    buffer: tuple[tuple[float, float, float, int], ...]
     events: tuple[tuple[float, str], ...]
     errors: tuple[str, ...]
     segments: tuple[Segment, ...]
     frames: int
-    dropped_frames: int
     clock_shift_ms: float
 
     @cached_property
@@ -100,11 +105,27 @@ class Play:
         gaps = self.gaps
         if self.last_frame_ms is not None:
             gaps = (*gaps, Gap(self.last_frame_ms, self.ended_ms, 1))
-        return tuple((gap.from_ms, gap.still_ms) for gap in gaps if gap.still_ms > LEAST_REBUFFER_MS)
+        joint: list[tuple[float, float, float]] = []
+        for gap in gaps:
+            if gap.still_ms <= LEAST_REBUFFER_MS:
+                continue
+            before = joint.pop() if joint and gap.from_ms - joint[-1][1] < APART_MS else (gap.from_ms, 0.0, 0.0)
+            joint.append((before[0], gap.to_ms, before[2] + gap.still_ms))
+        return tuple((from_ms, still_ms) for from_ms, _, still_ms in joint)
 
     @property
     def rebuffer_s(self) -> float:
         return sum(still_ms for _, still_ms in self.rebuffers) / 1000
+
+    @cached_property
+    def dropped_frames(self) -> int:
+        """How many frames were dropped though they had come in time: not around a rebuffer."""
+        still = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
+        dropped = 0
+        for (before_ms, _, _, before), (at_ms, _, _, now) in pairwise(self.buffer):
+            if not any(from_ms < at_ms and before_ms < to_ms for from_ms, to_ms in still):
+                dropped += now - before
+        return dropped
 
     @property
     def played_s(self) -> float:
@@ -149,12 +170,12 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
     if play.errors:
         return f"the player failed: {play.errors[0]}"
     for segment in play.segments:
-        if segment.protocol not in versions:
+        if segment.is_whole and segment.protocol not in versions:
             came = segment.protocol or "an unknown protocol"
             return f"a segment came over {came} instead of {' or '.join(versions)}: {segment.url}"
     if abs(play.clock_shift_ms) > MOST_CLOCK_SHIFT_MS:
         return f"the clock that the player reads went {play.clock_shift_ms / 1000:+.1f} s beside the machine's"
-    if play.first_frame_ms is None and any(until - at >= PLAYABLE_S for _, at, until in play.buffer):
+    if play.first_frame_ms is None and any(until - at >= PLAYABLE_S for _, at, until, _ in play.buffer):
         return "the video did not begin though it had come"
     if play.frames and play.dropped_frames / play.frames >= MOST_DROPPED:
         return f"{play.dropped_frames} of {play.frames} frames were dropped, so that the machine was measured"
@@ -215,6 +236,9 @@ MEASURES = [
     Measure("rebuffer_ratio", "rebuffering per playing time", _per_playing_s(lambda play: play.rebuffer_s), "{:.1%}"),
     Measure("rebuffers_per_s", "rebuffers per playing s", _per_playing_s(lambda play: len(play.rebuffers)), "{:.3f}"),
     Measure("share_loaded", "video loaded", share_loaded, "{:.1%}"),
+    Measure(
+        "in_vain", "segments in vain", lambda play, segments: sum(not one.is_whole for one in play.segments), "{:.1f}"
+    ),
     Measure("mean_mbps", "mean rate played [Mbit/s]", mean_mbps),
     Measure("switches", "switches", lambda play, segments: len(play.switches_mbps), "{:.1f}"),
     Measure("switch_mbps", "size of a switch [Mbit/s]", switch_mbps),
