@@ -40,8 +40,8 @@ OPUS = ["-c:a", "libopus", "-b:a", "96k", "-vbr", "off", "-frag_duration", str(S
 
 @dataclass(frozen=True)
 class Track:
-    """Pictures or sound: what players read first (`ftyp`, `moov`), and segments of `SEGMENT_S` each. `codec` as RFC 6381
-    writes it; `size` of pictures, in pixels."""
+    """Pictures or sound: what players read first (`ftyp`, `moov`), and segments of `SEGMENT_S` each. `codec` as RFC
+    6381 writes it; `size` of pictures, in pixels."""
 
     codec: str
     beginning: bytes
@@ -67,8 +67,8 @@ def sound(segments: int) -> Track:
 
 
 def padded(segment: bytes, bps: int, seed: str) -> bytes:
-    """`segment` with noise of `seed` before it, so that it has the bytes of `bps`. Raises EyelevelError when it has more
-    already."""
+    """`segment` with noise of `seed` before it, so that it has the bytes of `bps`. Raises EyelevelError when it has
+    more already."""
     noise_bytes = bps * SEGMENT_S // 8 - len(segment) - BOX_BYTES
     if noise_bytes < 0:
         raise EyelevelError(f"the segment {seed} has {len(segment)} bytes, more than {bps} bit/s make of {SEGMENT_S} s")

@@ -35,8 +35,9 @@ def draw(plays: Sequence[tuple[str, Play]], seconds: float) -> Figure:
             axes.set_ylim(bottom=0)
         panels[-1].set(xlabel="time since navigation [s]", xlim=(0, seconds))
         counts = [sum(name == protocol for name, _ in plays) for protocol in protocols]
-        panels[0].set_title(f"{span(min(counts), max(counts))} plays each", loc="right", fontsize=SMALL)
-        panels[0].legend(loc="upper right", fontsize=SMALL, ncols=len(protocols))
+        text = f"{span(min(counts), max(counts))} {'play' if max(counts) == 1 else 'plays'} each"
+        panels[0].set_title(text, loc="right", fontsize=SMALL)
+        panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=SMALL, ncols=len(protocols))
         return figure
 
 
@@ -50,10 +51,7 @@ def received(play: Play, seconds: float) -> tuple[Series, Series]:
             edges * 1000, [one.first_byte_ms, max(one.ended_ms, one.first_byte_ms + 1)], [0, 1]
         )
     mbps = np.diff(came) * 8 / BIN_S / 1e6
-    last_s = max((one.ended_ms for one in play.segments), default=0) / 1000
-    # A player that has all it wants asks for nothing, which is a rate of 0.
-    under_way = play.ended_ms / 1000 - last_s < 2 * SEGMENT_S
-    mbps[(edges[1:] > last_s) & (not under_way)] = np.nan
+    mbps[edges[1:] > max((one.ended_ms for one in play.segments), default=0) / 1000] = np.nan
     return edges[:-1] + BIN_S / 2, mbps
 
 

@@ -43,7 +43,7 @@ class VideoMethod(Method):
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        # A player asks again for a segment that failed: that is a result, as when a connection does not outlive an outage.
+        # A player asks again for a segment that failed; that a connection does not outlive an outage is a result.
         kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
         if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
             return reason

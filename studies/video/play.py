@@ -26,6 +26,8 @@ APART_MS = 500
 LATE_MS = 1000
 # A machine that drops more frames than this was itself what was measured.
 MOST_DROPPED = 0.01
+# A picture that stands still with more than this in the buffer does so for the machine's sake.
+MOST_STILL_S = 1.0
 # The player's clock may have gone so far from the one that cannot be set.
 MOST_CLOCK_SHIFT_MS = 500
 # A video of which so much has come can begin.
@@ -177,6 +179,10 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
         return f"the clock that the player reads went {play.clock_shift_ms / 1000:+.1f} s beside the machine's"
     if play.first_frame_ms is None and any(until - at >= PLAYABLE_S for _, at, until, _ in play.buffer):
         return "the video did not begin though it had come"
+    for from_ms, still_ms in play.rebuffers:
+        _, at, until, _ = max((sample for sample in play.buffer if sample[0] <= from_ms), default=(0.0, 0.0, 0.0, 0))
+        if until - at > MOST_STILL_S:
+            return f"the picture stood still for {still_ms:.0f} ms with {until - at:.1f} s in the buffer"
     if play.frames and play.dropped_frames / play.frames >= MOST_DROPPED:
         return f"{play.dropped_frames} of {play.frames} frames were dropped, so that the machine was measured"
     return None

@@ -1,15 +1,18 @@
 """The report's section on video: means, deviations and p of each video's plays, and the plays over time."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
 from analysis.text import NOTHING, file_name, label, listing, p_value
 from record.video import page_named
 from studies.video import figure
 from studies.video.measure import STUDY
-from studies.video.play import LEAST_REBUFFER_MS, MEASURES, WAIT_MBPS_PER_S
+from studies.video.play import LEAST_REBUFFER_MS, MEASURES, WAIT_MBPS_PER_S, Measure
 from studies.video.tables import SETTING, PlayedRun, read_runs, summary, table
 
 # What Kakhki et al. take for a difference.
@@ -30,7 +33,7 @@ def section(folder: Path) -> Section | None:
     )
     tables = (
         means_table(means),
-        ReportTable("video-plays", "Every play", plays, plays.round(3).astype(str)),
+        ReportTable("video-plays", "Every play", plays, text_table(plays, PLAY_COLUMNS)),
     )
     return Section(STUDY, "Video", (lead(means), *definitions()), drawn, tables=tables)
 
@@ -61,13 +64,13 @@ def lead(means: pd.DataFrame) -> str:
 def definitions() -> tuple[str, ...]:
     """What the numbers are, and what they do not say."""
     return (
-        f"A rebuffer is a picture that stands still for {LEAST_REBUFFER_MS} ms beyond its time after the first frame, by "
-        "the times at which frames were shown; rates are those of the qualities that were played, without sound. The "
-        "share of the video that was loaded is of all its segments; a player stops asking when its buffer is full.",
-        "QoE is the linear score of Yin et al. (SIGCOMM 2015): the rates of the played segments in Mbit/s, less all changes "
-        f"of the rate, less {WAIT_MBPS_PER_S:g} for each second of waiting (before the first frame, and in rebuffers); the "
-        "sum over as many segments as could have been played. The weights are theirs, for rates of up to 3 Mbit/s: where "
-        "rates are higher, waiting weighs less beside them.",
+        f"A rebuffer is a picture that stands still for {LEAST_REBUFFER_MS} ms beyond its time after the first frame, "
+        "by the times at which frames were shown; rates are those of the qualities that were played, without sound. "
+        "The share of the video that was loaded is of all its segments; a player stops asking when its buffer is full.",
+        "QoE is the linear score of Yin et al. (SIGCOMM 2015): the rates of the played segments in Mbit/s, less all "
+        f"changes of the rate, less {WAIT_MBPS_PER_S:g} for each second of waiting (before the first frame, and in "
+        "rebuffers); the sum over as many segments as could have been played. The weights are theirs, for rates of up "
+        "to 3 Mbit/s: where rates are higher, waiting weighs less beside them.",
     )
 
 
@@ -85,13 +88,10 @@ def means_table(means: pd.DataFrame) -> ReportTable:
         for measure in MEASURES:
             of_measure = group[group["measure"] == measure.name].set_index("protocol")
 
-            def written(name: str, column: str, of: pd.DataFrame = of_measure, form: str = measure.form) -> str:
-                value = of.loc[name, column]
-                return NOTHING if pd.isna(value) else form.format(value)
-
-            row = {"network": label(str(network)), "video": video_label(str(site)), "": measure.heading}
+            row = {"network": label(str(network)), "video": video_label(str(site)), "measure": measure.heading}
             for name in (first, *others):
-                row[label(name)] = f"{written(name, 'mean')} ({written(name, 'deviation')})"
+                mean, deviation = (_written(measure)(of_measure.loc[name, column]) for column in ("mean", "deviation"))
+                row[label(name)] = f"{mean} ({deviation})"
             for name in others:
                 row["p" if len(others) == 1 else f"p of {label(name)}"] = p_value(float(of_measure.loc[name, "p"]))
             rows.append(row)
@@ -102,11 +102,24 @@ def means_table(means: pd.DataFrame) -> ReportTable:
     return ReportTable("video", "Plays of each video", means, pd.DataFrame(rows), note)
 
 
+def _written(measure: Measure) -> Callable[[float], str]:
+    return lambda value: NOTHING if math.isnan(value) else measure.form.format(value)
+
+
 def _figure(network: str, site: str, runs: list[PlayedRun]) -> ReportFigure:
     seconds = runs[0].video.seconds
     caption = (
-        f"{video_label(site)} behind {label(network)}: the rate at which segments came, the rate of the quality that was "
-        "played, and the buffer. Lines are means, bands reach from the lower to the upper quartile."
+        f"{video_label(site)} behind {label(network)}: the rate at which segments came, the rate of the quality that "
+        "was played, and the buffer. Lines are means, bands reach from the lower to the upper quartile; "
+        "of the first they end with the last segment that came."
     )
     plays = [(one.protocol, one.play) for one in runs]
-    return ReportFigure(file_name(f"video-{network}-{site}"), caption, figure.draw, (plays, seconds))
+    return ReportFigure(file_name(f"{site}-{network}"), caption, figure.draw, (plays, seconds))
+
+
+PLAY_COLUMNS: dict[Any, Any] = {
+    **SITE_SETTING,
+    "site": ("video", video_label),
+    "run": "run",
+    **{measure.name: (measure.heading, _written(measure)) for measure in MEASURES},
+}
