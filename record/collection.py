@@ -15,6 +15,7 @@ from base.places import SITES, cache_dir
 from record import company, downloads, grid, video
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, Site, write_site
+from record.video.media import SEGMENT_S
 from tuning.settings import choose, choose_one
 
 
@@ -48,7 +49,7 @@ def load_site(name: str) -> Site:
 
 
 def _made(name: str, played: video.Video) -> Recording:
-    size_mb = sum(played.qualities.values()) * played.segments * video.SEGMENT_S // 8_000_000
+    size_mb = sum(played.qualities.values()) * played.segments * SEGMENT_S // 8_000_000
     print(f"making {name}: a video of about {size_mb} MB", file=sys.stderr)
     return video.generate(played)
 

@@ -90,14 +90,14 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _encoded(source: str, segments: int, codec: list[str]) -> tuple[bytes, tuple[bytes, ...]]:
     """What FFmpeg makes of a generated `source`: the beginning, and the fragments."""
     seconds = segments * SEGMENT_S
-    command = [tool("ffmpeg"), "-nostdin", "-v", "error", "-f", "lavfi", "-i", source, "-t", str(seconds)]
-    completed = subprocess.run([*command, *ENCODE, *codec, *INTO], capture_output=True, check=False)
+    read = ["-nostdin", "-v", "error", "-f", "lavfi", "-i", source, "-t", str(seconds)]
+    completed = subprocess.run([tool("ffmpeg"), *read, *ENCODE, *codec, *INTO], capture_output=True, check=False)
     if completed.returncode:
         fault = last_line_of(completed.stderr.decode(errors="replace"))
         raise EyelevelError(f"FFmpeg cannot encode the video: {fault}")
-    found = list(boxes(completed.stdout))
-    beginning = b"".join(box for kind, box in found if kind in (b"ftyp", b"moov"))
-    parts = [box for kind, box in found if kind in (b"moof", b"mdat")]
+    in_file = list(boxes(completed.stdout))
+    beginning = b"".join(box for kind, box in in_file if kind in (b"ftyp", b"moov"))
+    parts = [box for kind, box in in_file if kind in (b"moof", b"mdat")]
     fragments = tuple(b"".join(pair) for pair in zip(parts[::2], parts[1::2], strict=True))
     # Opus ends some ms later, in a fragment of its own.
     if not segments <= len(fragments) <= segments + 1:
