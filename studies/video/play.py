@@ -28,6 +28,8 @@ LATE_MS = 1000
 MOST_DROPPED = 0.01
 # A picture that stands still with more than this in the buffer does so for the machine's sake.
 MOST_STILL_S = 1.0
+# The video may go so much slower than the clock beside rebuffers and shorter stops, for the machine's sake.
+MOST_LAG_S = 0.5
 # The player's clock may have gone so far from the one that cannot be set.
 MOST_CLOCK_SHIFT_MS = 500
 # A video of which so much has come can begin.
@@ -134,6 +136,15 @@ class Play:
         """How much of the video was played."""
         return self.buffer[-1][1] if self.buffer else 0.0
 
+    @property
+    def lag_s(self) -> float:
+        """How much less was played than in the time since the first frame in which the picture did not stand still.
+        Less than 0 where sound went on without pictures."""
+        if self.first_frame_ms is None:
+            return 0.0
+        short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
+        return (self.ended_ms - self.first_frame_ms - short_ms) / 1000 - self.rebuffer_s - self.played_s
+
     @cached_property
     def pictures(self) -> tuple[Segment, ...]:
         """The segments of pictures that came whole, in the order in which they came."""
@@ -183,6 +194,8 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
         _, at, until, _ = max((sample for sample in play.buffer if sample[0] <= from_ms), default=(0.0, 0.0, 0.0, 0))
         if until - at > MOST_STILL_S:
             return f"the picture stood still for {still_ms:.0f} ms with {until - at:.1f} s in the buffer"
+    if play.lag_s > MOST_LAG_S:
+        return f"the video went {play.lag_s:.1f} s less far than it had time for: the machine was busy"
     if play.frames and play.dropped_frames / play.frames >= MOST_DROPPED:
         return f"{play.dropped_frames} of {play.frames} frames were dropped, so that the machine was measured"
     return None

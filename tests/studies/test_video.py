@@ -109,6 +109,7 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
 
 def test_frames_that_are_late_for_a_rebuffers_sake_are_not_the_machines() -> None:
     buffer = ((0.0, 0.0, 2.0, 0), (2500.0, 1.0, 1.0, 0), (4700.0, 2.0, 4.0, 30), (6000.0, 4.0, 6.0, 31))
+    buffer = (*buffer, (10_000.0, 8.0, 10.0, 31))
     late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=buffer)
     assert late.dropped_frames == 1
     assert fault(late, HTTP2) is None
@@ -123,7 +124,11 @@ def test_frames_that_are_late_for_a_rebuffers_sake_are_not_the_machines() -> Non
         ({"segments": (segment(1, protocol=""),)}, "a segment came over an unknown protocol"),
         ({"clock_shift_ms": -9000.0}, "the clock that the player reads went -9.0 s"),
         ({"first_frame_ms": None, "buffer": ((5.0, 0.0, 8.0, 0),)}, "the video did not begin though it had come"),
-        ({"buffer": ((0.0, 0.0, 2.0, 0), (1500.0, 0.5, 8.0, 3))}, "3 of 225 frames were dropped"),
+        (
+            {"buffer": ((0.0, 0.0, 2.0, 0), (1500.0, 0.5, 8.0, 3), (10_000.0, 9.0, 10.0, 3))},
+            "3 of 225 frames were dropped",
+        ),
+        ({"first_frame_ms": 200.0}, "the video went 0.8 s less far than it had time for"),
         ({"gaps": (Gap(1100, 1800, 1),)}, "the picture stood still for 660 ms with 2.0 s in the buffer"),
     ],
 )
