@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.structure import structured
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
@@ -18,6 +19,7 @@ from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
 from studies.study import RUNS, SEED, Measurement, Request
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
+from tuning.networks import Network
 from tuning.settings import choose
 
 STUDY = "video"
@@ -60,14 +62,18 @@ def campaign(request: Request) -> Measurement:
     seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
     player = request.options["player"] or next((video.player for video in before), PLAYER)
     names = request.options["videos"] or (None if before else VIDEOS)
-    chosen = choose("network", request.names("net", "networks", NETWORKS), networks.load())
+    measured = request.document.networks if request.document else {}
+    kept = [structured(values, Network, f"the network {name}") for name, values in measured.items()]
+    chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
+    if request.document:
+        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
     videos = dict.fromkeys([*before, *(_videos(names, player, seconds) if names else ())])
     sites = [collection.load_site(video.name) for video in videos]
     one = Campaign(
         folder=request.folder,
         sites={site.name: site for site in sites},
-        networks={network.name: network for network in chosen},
+        networks={network.name: network for network in [*kept, *chosen]},
         protocols={protocol.name: protocol for protocol in over},
         runs=max(request.runs or 0, request.setting("runs", RUNS if request.runs is None else 0)),
         seed=request.setting("seed", SEED) if request.seed is None else request.seed,

@@ -3,6 +3,7 @@
 p is Welch's test of equal means, as in Kakhki et al. (IMC 2017).
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from analysis.samples import t_test_p
 from base.errors import EyelevelError
-from measure.run.evidence import read_evidence
+from measure.run.visit import TIMINGS
 from measure.table import valid_rows
 from record.video import Video, page_named
 from studies.video.play import MEASURES, Play, play_of
@@ -37,9 +38,14 @@ def read_runs(folder: Path, study: str) -> list[PlayedRun]:
     """The runs that count of the campaign in `folder`, if it is of `study`. Raises EyelevelError."""
     runs = []
     for row in valid_rows(folder, study):
-        video, play = page_named(row.site), play_of(read_evidence(folder / row.folder, filmed=False).page)
+        file = folder / row.folder / TIMINGS
+        try:
+            (page,) = json.loads(file.read_text())
+        except (OSError, ValueError) as error:
+            raise EyelevelError(f"{file} cannot be read: {error}") from None
+        video, play = page_named(row.site), play_of(page)
         if video is None or play is None:
-            raise EyelevelError(f"{folder / row.folder} has no play of a video")
+            raise EyelevelError(f"{file} has no play of a video")
         runs.append(PlayedRun(row.network, row.site, row.protocol, row.run, video, play))
     return runs
 

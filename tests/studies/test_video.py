@@ -109,8 +109,8 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
 
 def test_frames_that_are_late_for_a_rebuffers_sake_are_not_the_machines() -> None:
     buffer = ((0.0, 0.0, 2.0, 0), (2500.0, 1.0, 1.0, 0), (4700.0, 2.0, 4.0, 30), (6000.0, 4.0, 6.0, 31))
-    buffer = (*buffer, (10_000.0, 8.0, 10.0, 31))
-    late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=buffer)
+    end = (10_000.0, 8.0, 10.0, 31)
+    late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=(*buffer, end))
     assert late.dropped_frames == 1
     assert fault(late, HTTP2) is None
     assert replace(late, gaps=()).dropped_frames == 31
@@ -180,6 +180,17 @@ def test_hls_has_one_rule(tmp_path: Path) -> None:
         campaign(Request(folder=tmp_path, options=options))
     done = CliRunner().invoke(study_command(STUDY), ["--videos", "huge", "--no-validate", "--results", str(tmp_path)])
     assert "huge" in str(done.exception)
+
+
+def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
+    earlier = {"hdx": {"name": "hdx", "min_rtt_ms": 10.0}}
+    document = campaign_document(networks=earlier, protocols={"tcp": {}}, sites={"video-tiny-5s": {}}, seconds=5)
+    options = {"videos": "small", "player": None, "seconds": None}
+    more = campaign(Request(folder=tmp_path, net="lte", proto="quic", options=options, document=document)).campaign
+    assert [*more.sites] == ["video-tiny-5s", "video-small-5s"]
+    assert [*more.networks] == ["hdx", "lte"]
+    assert [*more.protocols] == ["tcp", "quic"]
+    assert not more.loading.repeatable
 
 
 def write_campaign(folder: Path, plays: dict[str, list[Play]]) -> None:
