@@ -137,13 +137,18 @@ class Play:
         return self.buffer[-1][1] if self.buffer else 0.0
 
     @property
+    def playing_s(self) -> float:
+        """For how long the picture moved; sound may have gone on without it."""
+        return 0.0 if self.first_frame_ms is None else (self.ended_ms - self.first_frame_ms) / 1000 - self.rebuffer_s
+
+    @property
     def lag_s(self) -> float:
         """How much less was played than in the time since the first frame in which the picture did not stand still.
         Less than 0 where sound went on without pictures."""
         if self.first_frame_ms is None:
             return 0.0
         short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
-        return (self.ended_ms - self.first_frame_ms - short_ms) / 1000 - self.rebuffer_s - self.played_s
+        return self.playing_s - short_ms / 1000 - self.played_s
 
     @cached_property
     def pictures(self) -> tuple[Segment, ...]:
@@ -217,7 +222,7 @@ def first_frame_s(play: Play, segments: int) -> float | None:
 
 
 def _per_playing_s(number: Callable[[Play], float]) -> Callable[[Play, int], float | None]:
-    return lambda play, segments: number(play) / play.played_s if play.played_s else None
+    return lambda play, segments: number(play) / play.playing_s if play.playing_s else None
 
 
 def share_loaded(play: Play, segments: int) -> float:
@@ -242,9 +247,11 @@ def switch_mbps(play: Play, segments: int) -> float | None:
 
 def qoe(play: Play, segments: int) -> float:
     """The score of Yin et al. (SIGCOMM 2015, equation 5, with their balanced weights), over as many segments as could
-    have been played: in Mbit/s, of a play that begins at once, never waits and never switches, its rate."""
+    have been played: in Mbit/s, of a play that begins at once, never waits and never switches, its rate. A segment
+    counts as far as its pictures were shown."""
     wait_s = play.rebuffer_s + (play.ended_ms if play.first_frame_ms is None else play.first_frame_ms) / 1000
-    score = sum(play.played_mbps) - SWITCH_WEIGHT * sum(play.switches_mbps) - WAIT_MBPS_PER_S * wait_s
+    rates_mbps = (mean_mbps(play, segments) or 0) * play.playing_s / SEGMENT_S
+    score = rates_mbps - SWITCH_WEIGHT * sum(play.switches_mbps) - WAIT_MBPS_PER_S * wait_s
     return score / (play.ended_ms / 1000 / SEGMENT_S)
 
 
