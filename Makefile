@@ -4,7 +4,7 @@
 CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
 	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
-	CONDITIONS AGAINST MIXES SECONDS
+	CONDITIONS AGAINST MIXES SECONDS VIDEOS PLAYER
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
@@ -196,7 +196,8 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   SPREAD           of make grid: over how many servers the objects of a page are spread (1,4)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
-##   SECONDS          of make fairness: for how long the flows of a run last
+##   SECONDS          of make fairness: for how long the flows of a run last; of make video: how long a play lasts
+##   VIDEOS, PLAYER   of make video: qualities and rules of the player (hd720,dynamic); dash or hls
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too

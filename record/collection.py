@@ -12,9 +12,10 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
-from record import company, downloads, grid
+from record import company, downloads, grid, video
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, Site, write_site
+from record.video.media import SEGMENT_S
 from tuning.settings import choose, choose_one
 
 
@@ -36,6 +37,8 @@ def load_site(name: str) -> Site:
     if size_bytes := downloads.page_named(name):
         folder = cache_dir() / "downloads" / name
         return _load_generated(folder, downloads.RECORDER, lambda: downloads.generate(size_bytes))
+    if played := video.page_named(name):
+        return _load_generated(cache_dir() / "video" / name, video.recorder(played), lambda: _made(name, played))
     if company.mix_named(name):
         return _load_generated(cache_dir() / "fairness" / name, company.RECORDER, company.generate)
     if name in DEMO_SITES and not folder.is_dir():
@@ -43,6 +46,12 @@ def load_site(name: str) -> Site:
         write_site(generate(name), folder)
         give_to_caller(folder, SITES)
     return Site.load(folder)
+
+
+def _made(name: str, played: video.Video) -> Recording:
+    size_mb = sum(played.qualities.values()) * played.segments * SEGMENT_S // 8_000_000
+    print(f"making {name}: a video of about {size_mb} MB", file=sys.stderr)
+    return video.generate(played)
 
 
 def _load_generated(folder: Path, recorder: dict[str, str], generate_page: Callable[[], Recording]) -> Site:

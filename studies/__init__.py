@@ -1,6 +1,6 @@
 """Studies beside the campaign of pages, on the same replay, shells and gates: a folder each, and this list of them."""
 
-from studies import downloads, fairness, fidelity, grid, ladder, packets, states
+from studies import downloads, fairness, fidelity, grid, ladder, packets, states, video
 from studies.study import Study
 
 # In the order of the commands and of the sections of a report.
@@ -12,4 +12,5 @@ STUDIES: list[Study] = [
     downloads.STUDY,
     fairness.STUDY,
     fidelity.STUDY,
+    video.STUDY,
 ]

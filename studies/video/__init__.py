@@ -1,0 +1,34 @@
+"""Video: how a player plays over each protocol."""
+
+import click
+
+from record.video import LADDER_BPS, PLAYERS, RULES, TRUE
+from studies.study import Study
+from studies.video import section
+from studies.video.measure import PLAYER, SECONDS, VIDEOS, campaign
+from studies.video.measure import STUDY as NAME
+
+STUDY = Study(
+    name=NAME,
+    command="video",
+    title="measure how a video plays: its start, rebuffers and quality",
+    help="""Measure how a video player does: time to the first frame, rebuffers, quality, and what was loaded.
+
+    The video is generated when it is first needed. A campaign that exists goes on where it was.
+
+    Example: eyelevel video --net lte --proto tcp+,quic --videos hd720,dynamic --runs 10
+    """,
+    campaign=campaign,
+    section=section.section,
+    options=(
+        click.Option(
+            ["--videos"],
+            help=f"Qualities ({', '.join([*LADDER_BPS, TRUE])}), which are played without another, and rules by which "
+            f"the player chooses among them ({', '.join(RULES)}); {VIDEOS} unless given.",
+        ),
+        click.Option(["--player"], type=click.Choice([*PLAYERS]), help=f"dash.js or hls.js; {PLAYER} unless given."),
+        click.Option(["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."),
+    ),
+    chooses_sites=False,
+    validates=True,
+)

@@ -1,0 +1,98 @@
+"""Plays over time: what came, what was played, and the buffer, of all protocols on one axis."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
+from analysis.text import label, span
+from record.video.media import SEGMENT_S
+from studies.video.play import Play
+
+# Of what came; the buffer is sampled more often.
+BIN_S, STEP_S = 1.0, 0.25
+
+Series = NDArray[np.float64]
+
+
+def draw(plays: Sequence[tuple[str, Play]], seconds: float) -> Figure:
+    """Draw `plays` of one video behind one network, each with its protocol, for their first `seconds`: a panel each for
+    the rate at which it came, the rate of what was played, and the buffer. Lines are means, bands reach from the lower
+    to the upper quartile."""
+    protocols = list(dict.fromkeys(protocol for protocol, _ in plays))
+    with figure_style():
+        figure = Figure(figsize=(PAGE_INCHES, 4.2), layout="constrained")
+        panels = figure.subplots(3, 1, sharex=True)
+        for protocol in protocols:
+            some = [play for name, play in plays if name == protocol]
+            for axes, series in zip(panels, (received, shown, ahead), strict=True):
+                _line(axes, protocol, protocols, [series(play, seconds) for play in some])
+        for axes, name in zip(panels, ("received [Mbit/s]", "played [Mbit/s]", "buffer [s]"), strict=True):
+            axes.set_ylabel(name)
+            axes.set_ylim(bottom=0)
+        panels[-1].set(xlabel="time since navigation [s]", xlim=(0, seconds))
+        counts = [sum(name == protocol for name, _ in plays) for protocol in protocols]
+        text = f"{span(min(counts), max(counts))} {'play' if max(counts) == 1 else 'plays'} each"
+        panels[0].set_title(text, loc="right", fontsize=SMALL)
+        panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize=SMALL, ncols=len(protocols))
+        return figure
+
+
+def received(play: Play, seconds: float) -> tuple[Series, Series]:
+    """Times (s), and the rate (Mbit/s) at which segments came around each: the bytes of each evenly from its first byte
+    to its last. Until the last that came: of one under way when the play ended, nothing is known."""
+    edges = np.arange(0, seconds + BIN_S, BIN_S)
+    came = np.zeros(len(edges))
+    for one in play.segments:
+        came += one.bytes * np.interp(
+            edges * 1000, [one.first_byte_ms, max(one.ended_ms, one.first_byte_ms + 1)], [0, 1]
+        )
+    mbps = np.diff(came) * 8 / BIN_S / 1e6
+    mbps[edges[1:] > max((one.ended_ms for one in play.segments), default=0) / 1000] = np.nan
+    return edges[:-1] + BIN_S / 2, mbps
+
+
+def shown(play: Play, seconds: float) -> tuple[Series, Series]:
+    """Times (s), and the rate (Mbit/s) of the quality that was played then; NaN before the first frame."""
+    times, positions, _ = _buffer(play)
+    steps = np.arange(0, seconds, STEP_S)
+    rates = play.played_mbps
+    numbers = np.interp(steps, times, positions) // SEGMENT_S
+    begun = steps >= (play.first_frame_ms or np.inf) / 1000
+    at = [
+        rates[min(int(number), len(rates) - 1)] if has_begun and rates else np.nan
+        for number, has_begun in zip(numbers, begun, strict=True)
+    ]
+    return steps, np.array(at)
+
+
+def ahead(play: Play, seconds: float) -> tuple[Series, Series]:
+    """Times (s), and how many seconds could be played without anything more."""
+    times, positions, untils = _buffer(play)
+    steps = np.arange(0, seconds, STEP_S)
+    return steps, np.interp(steps, times, untils - positions)
+
+
+def _buffer(play: Play) -> tuple[Series, Series, Series]:
+    at_ms, positions, untils, _ = np.array(play.buffer or [(0, 0, 0, 0)], dtype=float).T
+    return at_ms / 1000, positions, untils
+
+
+def _line(axes: Axes, protocol: str, protocols: Sequence[str], series: Sequence[tuple[Series, Series]]) -> None:
+    """A line through the means of `series`, which have the same times, where half of them have a value."""
+    times = series[0][0]
+    values = np.array([one for _, one in series])
+    known = np.isfinite(values).mean(axis=0) >= 0.5
+    if not known.any():
+        return
+    style = line_style(protocol, protocols)
+    low, mean, high = (
+        np.nanpercentile(values[:, known], 25, axis=0),
+        np.nanmean(values[:, known], axis=0),
+        np.nanpercentile(values[:, known], 75, axis=0),
+    )
+    axes.plot(times[known], mean, color=style.color, ls=style.dashes, label=label(protocol))
+    axes.fill_between(times[known], low, high, color=style.color, alpha=0.15, lw=0)

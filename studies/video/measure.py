@@ -1,0 +1,102 @@
+"""Plays of a generated video (`record.video`), one in each load, which lasts as long as the play is looked at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.structure import structured
+from browsers.browsertime.configuration import STATIC_QUIET_MS
+from measure.campaign.campaign import Campaign
+from measure.campaign.method import Method
+from measure.reasons import Reason
+from measure.run.aliases import choose_protocols
+from measure.run.evidence import Evidence
+from measure.run.setting import Loading, Setting
+from record import collection
+from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
+from studies.study import RUNS, SEED, Measurement, Request
+from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
+from tuning import networks, protocols
+from tuning.networks import Network
+from tuning.settings import choose
+
+STUDY = "video"
+NETWORKS, PROTOCOLS, VIDEOS, PLAYER, SECONDS = "lte", "tcp+,quic", "tiny,medium,hd720,hd2160,dynamic", "dash", 60
+REPEATS = 3
+# What a load may take beyond the play: a page that shows nothing by then never will.
+BEYOND_S = 30
+
+
+@dataclass(frozen=True)
+class VideoMethod(Method):
+    """Loads a page that plays a video for so many seconds, and says how that went."""
+
+    seconds: int = SECONDS
+
+    def settings(self) -> Mapping[str, Any]:
+        """See `Method`."""
+        return {"seconds": self.seconds, "least_rebuffer_ms": LEAST_REBUFFER_MS}
+
+    def seconds_of_run(self) -> float | None:
+        """See `Method`."""
+        return self.seconds
+
+    def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
+        """See `Method`."""
+        # A player asks again for a segment that failed; that a connection does not outlive an outage is a result.
+        kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
+        if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
+            return reason
+        try:
+            text = fault(play_of(evidence.page), setting.protocol.http_versions)
+        except EyelevelError as error:
+            text = str(error)
+        return Reason(STUDY, text) if text else None
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    before = [video for site in (request.document.sites if request.document else ()) if (video := page_named(site))]
+    seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
+    player = request.options["player"] or next((video.player for video in before), PLAYER)
+    names = request.options["videos"] or (None if before else VIDEOS)
+    measured = request.document.networks if request.document else {}
+    kept = [structured(values, Network, f"the network {name}") for name, values in measured.items()]
+    chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
+    over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
+    if request.document:
+        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
+    videos = dict.fromkeys([*before, *(_videos(names, player, seconds) if names else ())])
+    sites = [collection.load_site(video.name) for video in videos]
+    one = Campaign(
+        folder=request.folder,
+        sites={site.name: site for site in sites},
+        networks={network.name: network for network in [*kept, *chosen]},
+        protocols={protocol.name: protocol for protocol in over},
+        runs=max(request.runs or 0, request.setting("runs", RUNS if request.runs is None else 0)),
+        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        # Players measure by the clock, which the script of repeatable pages holds still.
+        loading=Loading(
+            repeatable=False,
+            filmed=False,
+            quiet_ms=STATIC_QUIET_MS,
+            limit_s=seconds + BEYOND_S,
+            browser=request.browser_name,
+        ),
+        method=VideoMethod(seconds=seconds),
+        repeats=request.setting("repeats", REPEATS),
+        study={"name": STUDY},
+    )
+    return Measurement(one, summary=lambda: [f"measured: {one.folder}"])
+
+
+def _videos(names: str, player: str, seconds: int) -> list[Video]:
+    known = {name: Video(name, seconds, player) for name in (*LADDER_BPS, TRUE, *RULES)}
+    videos = choose("video", names, known)
+    for video in videos:
+        if video.is_adaptive and player not in RULES[video.plays]:
+            others = ", ".join(rule for rule, players in RULES.items() if player in players)
+            raise EyelevelError(f"{player} has no rule {video.plays}; choose among {others}, or --player dash")
+    return videos

@@ -1,0 +1,273 @@
+"""One play of a video, as its page reports it, and what is measured of it: functions of a play, without files.
+
+Times are in ms from the beginning of the navigation, unless a name says otherwise.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from base.structure import from_json
+from record.video import LADDER_BPS, SEGMENT, SOUND, TRUE
+from record.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS
+
+# How the page's mark begins (record/video/page.html).
+MARK = "eyelevel-play "
+FRAME_MS = 1000 / FRAMES_PER_S
+# A picture that stands still for so much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
+# machine makes some.
+LEAST_REBUFFER_MS = 250
+# Rebuffers with less than this between them are one. While pictures are late, sound goes on (in Chromium for 3 s), and
+# single frames are shown when some come, but those that should have been are dropped.
+APART_MS = 500
+# So long after a rebuffer frames may be dropped since they were late, whatever the machine.
+LATE_MS = 1000
+# A machine that drops more frames than this was itself what was measured.
+MOST_DROPPED = 0.01
+# A picture that stands still with more than this in the buffer does so for the machine's sake.
+MOST_STILL_S = 1.0
+# The video may go so much slower than the clock beside rebuffers and shorter stops, for the machine's sake.
+MOST_LAG_S = 0.5
+# The player's clock may have gone so far from the one that cannot be set.
+MOST_CLOCK_SHIFT_MS = 500
+# A video of which so much has come can begin.
+PLAYABLE_S = 2 * SEGMENT_S
+# Yin et al. (SIGCOMM 2015), "balanced": a second of waiting counts as much as a segment of 3 Mbit/s less, switches as
+# much as they change the rate.
+WAIT_MBPS_PER_S, SWITCH_WEIGHT = 3.0, 1.0
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment that was asked for: `protocol` as ALPN names it; of one that did not come whole, less `bytes`."""
+
+    url: str
+    began_ms: float
+    first_byte_ms: float
+    ended_ms: float
+    protocol: str
+    bytes: int
+
+    @property
+    def quality(self) -> str:
+        """The name of its quality, or `SOUND`."""
+        match = SEGMENT.fullmatch(self.url)
+        return match["quality"] if match else ""
+
+    @property
+    def number(self) -> int:
+        """Its place in the video, from 1."""
+        match = SEGMENT.fullmatch(self.url)
+        return int(match["number"]) if match else 0
+
+    @property
+    def bps(self) -> int:
+        """The rate of its quality."""
+        return {**LADDER_BPS, TRUE: LADDER_BPS["hd720"], SOUND: SOUND_BPS}.get(self.quality, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.bytes == self.bps * SEGMENT_S // 8
+
+
+@dataclass(frozen=True)
+class Gap:
+    """From a frame that was shown to another, with so many `frames` more."""
+
+    from_ms: float
+    to_ms: float
+    frames: int
+
+    @property
+    def still_ms(self) -> float:
+        """For how long the picture stood still beyond the time of its frames."""
+        return self.to_ms - self.from_ms - self.frames * FRAME_MS
+
+
+@dataclass(frozen=True)
+class Play:
+    """What the page says of a play (record/video/page.html). `buffer`: at a time, the position in the video, until
+    which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
+    `frames` were decoded."""
+
+    first_frame_ms: float | None
+    last_frame_ms: float | None
+    ended_ms: float
+    gaps: tuple[Gap, ...]
+    buffer: tuple[tuple[float, float, float, int], ...]
+    events: tuple[tuple[float, str], ...]
+    errors: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    frames: int
+    clock_shift_ms: float
+
+    @cached_property
+    def rebuffers(self) -> tuple[tuple[float, float], ...]:
+        """When the picture began to stand still, and for how long (ms). The last may not have ended with the play."""
+        gaps = self.gaps
+        if self.last_frame_ms is not None:
+            gaps = (*gaps, Gap(self.last_frame_ms, self.ended_ms, 1))
+        joint: list[tuple[float, float, float]] = []
+        for gap in gaps:
+            if gap.still_ms <= LEAST_REBUFFER_MS:
+                continue
+            before = joint.pop() if joint and gap.from_ms - joint[-1][1] < APART_MS else (gap.from_ms, 0.0, 0.0)
+            joint.append((before[0], gap.to_ms, before[2] + gap.still_ms))
+        return tuple((from_ms, still_ms) for from_ms, _, still_ms in joint)
+
+    @property
+    def rebuffer_s(self) -> float:
+        return sum(still_ms for _, still_ms in self.rebuffers) / 1000
+
+    @cached_property
+    def dropped_frames(self) -> int:
+        """How many frames were dropped though they had come in time: not around a rebuffer."""
+        still = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
+        dropped = 0
+        for (before_ms, _, _, before), (at_ms, _, _, now) in pairwise(self.buffer):
+            if not any(from_ms < at_ms and before_ms < to_ms for from_ms, to_ms in still):
+                dropped += now - before
+        return dropped
+
+    @property
+    def played_s(self) -> float:
+        """How much of the video was played."""
+        return self.buffer[-1][1] if self.buffer else 0.0
+
+    @property
+    def playing_s(self) -> float:
+        """For how long the picture moved; sound may have gone on without it."""
+        return 0.0 if self.first_frame_ms is None else (self.ended_ms - self.first_frame_ms) / 1000 - self.rebuffer_s
+
+    @property
+    def lag_s(self) -> float:
+        """How much less was played than in the time since the first frame in which the picture did not stand still.
+        Less than 0 where sound went on without pictures."""
+        if self.first_frame_ms is None:
+            return 0.0
+        short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
+        return self.playing_s - short_ms / 1000 - self.played_s
+
+    @cached_property
+    def pictures(self) -> tuple[Segment, ...]:
+        """The segments of pictures that came whole, in the order in which they came."""
+        whole = (one for one in self.segments if one.is_whole and one.quality != SOUND)
+        return tuple(sorted(whole, key=lambda one: one.ended_ms))
+
+    @cached_property
+    def played_mbps(self) -> tuple[float, ...]:
+        """The rate of each segment that was played, or began to be. Of one that came twice, the later is played."""
+        rates = {one.number: one.bps / 1e6 for one in self.pictures}
+        played = -int(-self.played_s // SEGMENT_S)
+        return tuple(rates[number] for number in range(1, played + 1) if number in rates)
+
+    @property
+    def switches_mbps(self) -> tuple[float, ...]:
+        """By how much the rate changed, at each change."""
+        return tuple(abs(after - before) for before, after in pairwise(self.played_mbps) if after != before)
+
+
+def play_of(page: Mapping[str, Any]) -> Play | None:
+    """What a page reported, by Browsertime's account of it; None when it reported nothing. Raises EyelevelError when
+    that is broken."""
+    marks = [
+        mark.get("name", "")
+        for scripts in page.get("browserScripts", ())
+        for mark in scripts.get("timings", {}).get("userTimings", {}).get("marks", ())
+    ]
+    reports = [name.removeprefix(MARK) for name in marks if name.startswith(MARK)]
+    return from_json(reports[-1], Play, "what the page says of its play is broken") if reports else None
+
+
+def fault(play: Play | None, versions: Collection[str]) -> str | None:
+    """Why a play must not count that was to go over these `versions` of HTTP, or None."""
+    if play is None:
+        return "the page did not report a play"
+    if play.errors:
+        return f"the player failed: {play.errors[0]}"
+    for segment in play.segments:
+        if segment.is_whole and segment.protocol not in versions:
+            came = segment.protocol or "an unknown protocol"
+            return f"a segment came over {came} instead of {' or '.join(versions)}: {segment.url}"
+    if abs(play.clock_shift_ms) > MOST_CLOCK_SHIFT_MS:
+        return f"the clock that the player reads went {play.clock_shift_ms / 1000:+.1f} s beside the machine's"
+    if play.first_frame_ms is None and any(until - at >= PLAYABLE_S for _, at, until, _ in play.buffer):
+        return "the video did not begin though it had come"
+    for from_ms, still_ms in play.rebuffers:
+        _, at, until, _ = max((sample for sample in play.buffer if sample[0] <= from_ms), default=(0.0, 0.0, 0.0, 0))
+        if until - at > MOST_STILL_S:
+            return f"the picture stood still for {still_ms:.0f} ms with {until - at:.1f} s in the buffer"
+    if play.lag_s > MOST_LAG_S:
+        return f"the video went {play.lag_s:.1f} s less far than it had time for: the machine was busy"
+    if play.frames and play.dropped_frames / play.frames >= MOST_DROPPED:
+        return f"{play.dropped_frames} of {play.frames} frames were dropped, so that the machine was measured"
+    return None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that a play has, None where it has none: its column, its heading, and how it is written."""
+
+    name: str
+    heading: str
+    read: Callable[[Play, int], float | None]
+    form: str = "{:.2f}"
+
+
+def first_frame_s(play: Play, segments: int) -> float | None:
+    """When the first frame was shown."""
+    return None if play.first_frame_ms is None else play.first_frame_ms / 1000
+
+
+def _per_playing_s(number: Callable[[Play], float]) -> Callable[[Play, int], float | None]:
+    return lambda play, segments: number(play) / play.playing_s if play.playing_s else None
+
+
+def share_loaded(play: Play, segments: int) -> float:
+    """Which share came of a video of so many `segments`."""
+    return len({one.number for one in play.pictures}) / segments
+
+
+def mean_mbps(play: Play, segments: int) -> float | None:
+    """The mean rate of what was played; the last segment counts as far as it was."""
+    rates = play.played_mbps
+    if not rates:
+        return None
+    rest_s = play.played_s - SEGMENT_S * (len(rates) - 1)
+    return (SEGMENT_S * sum(rates[:-1]) + rest_s * rates[-1]) / play.played_s
+
+
+def switch_mbps(play: Play, segments: int) -> float | None:
+    """By how much the rate changed on average where it did."""
+    changes = play.switches_mbps
+    return sum(changes) / len(changes) if changes else None
+
+
+def qoe(play: Play, segments: int) -> float:
+    """The score of Yin et al. (SIGCOMM 2015, equation 5, with their balanced weights), over as many segments as could
+    have been played: in Mbit/s, of a play that begins at once, never waits and never switches, its rate. A segment
+    counts as far as its pictures were shown."""
+    wait_s = play.rebuffer_s + (play.ended_ms if play.first_frame_ms is None else play.first_frame_ms) / 1000
+    rates_mbps = (mean_mbps(play, segments) or 0) * play.playing_s / SEGMENT_S
+    score = rates_mbps - SWITCH_WEIGHT * sum(play.switches_mbps) - WAIT_MBPS_PER_S * wait_s
+    return score / (play.ended_ms / 1000 / SEGMENT_S)
+
+
+MEASURES = [
+    Measure("first_frame_s", "first frame [s]", first_frame_s),
+    Measure("rebuffers", "rebuffers", lambda play, segments: len(play.rebuffers), "{:.1f}"),
+    Measure("rebuffer_s", "rebuffers [s]", lambda play, segments: play.rebuffer_s),
+    Measure("rebuffer_ratio", "rebuffering per playing time", _per_playing_s(lambda play: play.rebuffer_s), "{:.1%}"),
+    Measure("rebuffers_per_s", "rebuffers per playing s", _per_playing_s(lambda play: len(play.rebuffers)), "{:.3f}"),
+    Measure("share_loaded", "video loaded", share_loaded, "{:.1%}"),
+    Measure(
+        "in_vain", "segments in vain", lambda play, segments: sum(not one.is_whole for one in play.segments), "{:.1f}"
+    ),
+    Measure("mean_mbps", "mean rate played [Mbit/s]", mean_mbps),
+    Measure("switches", "switches", lambda play, segments: len(play.switches_mbps), "{:.1f}"),
+    Measure("switch_mbps", "size of a switch [Mbit/s]", switch_mbps),
+    Measure("dropped", "frames dropped", lambda play, segments: play.dropped_frames / max(1, play.frames), "{:.2%}"),
+    Measure("qoe", "QoE [Mbit/s]", qoe),
+]

@@ -1,0 +1,250 @@
+"""Video: what is generated, what is measured of a play, why a play does not count, and the report's section."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from factories import ROW, campaign_document
+from support.figures import smallest_type
+
+from analysis.figures.style import SMALL, save
+from base.errors import EyelevelError
+from base.structure import structured, unstructured
+from eyelevel.study_command import study_command
+from measure.run.setting import Loading, Setting
+from measure.single_load import single_load
+from measure.table import header, lines, write_document
+from record import video
+from record.collection import choose_sites, load_site
+from record.video import media
+from studies.study import Request
+from studies.video import STUDY
+from studies.video.measure import VideoMethod, campaign
+from studies.video.play import MARK, MEASURES, Gap, Play, Segment, fault, play_of
+from studies.video.section import section
+from tuning import networks, protocols
+
+# A true play of 5 Mbit/s over HTTP/2, of 30 s, behind a link of 7 Mbit/s that stopped for 10 s.
+RECORDED = json.loads((Path(__file__).parent / "data" / "play.json").read_text())
+STOPPED = structured(RECORDED, Play, "play.json")
+HTTP2 = ("h2",)
+
+
+def segment(number: int, quality: str = "hd720", *, ended_ms: float = 0.0, protocol: str = "h2") -> Segment:
+    """A segment that came whole."""
+    url = f"https://{video.SEGMENTS_HOST}/{quality}/{number}.m4s"
+    size = Segment(url, 0, 0, 0, "", 0).bps * media.SEGMENT_S // 8
+    return Segment(url, ended_ms - 100, ended_ms - 50, ended_ms, protocol, size)
+
+
+def play(*qualities: str, first_frame_ms: float | None = 1000.0, **changes: Any) -> Play:
+    """A play of 10 s whose segments had these qualities, without a rebuffer."""
+    segments = tuple(
+        segment(number, quality, ended_ms=500 * number) for number, quality in enumerate(qualities, start=1)
+    )
+    played_s = (10_000 - (first_frame_ms or 10_000)) / 1000
+    until_s = float(media.SEGMENT_S * len(qualities))
+    whole = Play(
+        first_frame_ms=first_frame_ms,
+        last_frame_ms=None if first_frame_ms is None else 9990.0,
+        ended_ms=10_000.0,
+        gaps=(),
+        buffer=((0.0, 0.0, 0.0, 0), (1000.0, 0.0, 2.0, 0), (10_000.0, played_s, until_s, 0)),
+        events=(),
+        errors=(),
+        segments=segments,
+        frames=225,
+        clock_shift_ms=0.3,
+    )
+    return replace(whole, **changes)
+
+
+def measured(one: Play, segments: int = 20) -> dict[str, float | None]:
+    return {measure.name: measure.read(one, segments) for measure in MEASURES}
+
+
+def test_a_rebuffer_is_as_long_as_segments_and_buffer_say() -> None:
+    ((began_ms, still_ms),) = STOPPED.rebuffers
+    # The picture stands still when all that came before the link stopped has been played, and until more comes.
+    before = [one for one in STOPPED.pictures if one.ended_ms < began_ms]
+    after = STOPPED.pictures[len(before)]
+    assert STOPPED.first_frame_ms is not None
+    exhausted_ms = STOPPED.first_frame_ms + 1000 * media.SEGMENT_S * len(before)
+    assert began_ms == pytest.approx(exhausted_ms, abs=100)
+    assert still_ms == pytest.approx(after.ended_ms - exhausted_ms, abs=100)
+    assert fault(STOPPED, HTTP2) is None
+
+
+def test_measures_of_a_play_are_those_of_their_definitions() -> None:
+    of_play = measured(play("tiny", "tiny", "hd720", "medium", "medium", "hd2160"))
+    # 9 s of five segments were played: 0.7, 0.7, 5, 2.5 Mbit/s and half of 2.5.
+    assert of_play["first_frame_s"] == 1.0
+    assert of_play["mean_mbps"] == pytest.approx((2 * (0.7 + 0.7 + 5 + 2.5) + 2.5) / 9)
+    assert of_play["switches"] == 2
+    assert of_play["switch_mbps"] == pytest.approx((4.3 + 2.5) / 2)
+    assert of_play["share_loaded"] == pytest.approx(6 / 20)
+    assert (of_play["rebuffers"], of_play["rebuffer_ratio"], of_play["in_vain"]) == (0, 0, 0)
+    # Five segments could have been played in 10 s, half of the last was not.
+    assert of_play["qoe"] == pytest.approx((0.7 + 0.7 + 5 + 2.5 + 2.5 / 2 - 4.3 - 2.5 - 3 * 1.0) / 5)
+
+
+def test_rebuffers_beside_each_other_are_one_and_the_last_may_last_until_the_end() -> None:
+    gaps = (Gap(2000, 3040, 1), Gap(3240, 3780, 1), Gap(6000, 6200, 2), Gap(7000, 7300, 1))
+    stands = play(*["tiny"] * 5, gaps=gaps, last_frame_ms=9460.0)
+    assert stands.rebuffers == ((2000, 1500.0), (7000, 260.0), (9460.0, 500.0))
+    assert measured(stands)["rebuffer_s"] == pytest.approx(2.26)
+    assert measured(stands)["rebuffers_per_s"] == pytest.approx(3 / (9 - 2.26))
+
+
+def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
+    never = play(first_frame_ms=None, frames=0, buffer=((0.0, 0.0, 0.0, 0), (10_000.0, 0.0, 0.0, 0)))
+    assert fault(never, HTTP2) is None
+    assert measured(never)["first_frame_s"] is None
+    assert measured(never)["mean_mbps"] is None
+    assert measured(never)["qoe"] == pytest.approx(-3 * 10 / 5)
+
+
+def test_frames_that_are_late_for_a_rebuffers_sake_are_not_the_machines() -> None:
+    buffer = ((0.0, 0.0, 2.0, 0), (2500.0, 1.0, 1.0, 0), (4700.0, 2.0, 4.0, 30), (6000.0, 4.0, 6.0, 31))
+    end = (10_000.0, 8.0, 10.0, 31)
+    late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=(*buffer, end))
+    assert late.dropped_frames == 1
+    assert fault(late, HTTP2) is None
+    assert replace(late, gaps=()).dropped_frames == 31
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"errors": ("no such thing",)}, "the player failed: no such thing"),
+        ({"segments": (segment(1, protocol="h3"),)}, "a segment came over h3 instead of h2"),
+        ({"segments": (segment(1, protocol=""),)}, "a segment came over an unknown protocol"),
+        ({"clock_shift_ms": -9000.0}, "the clock that the player reads went -9.0 s"),
+        ({"first_frame_ms": None, "buffer": ((5.0, 0.0, 8.0, 0),)}, "the video did not begin though it had come"),
+        (
+            {"buffer": ((0.0, 0.0, 2.0, 0), (1500.0, 0.5, 8.0, 3), (10_000.0, 9.0, 10.0, 3))},
+            "3 of 225 frames were dropped",
+        ),
+        ({"first_frame_ms": 200.0}, "the video went 0.8 s less far than it had time for"),
+        ({"gaps": (Gap(1100, 1800, 1),)}, "the picture stood still for 660 ms with 2.0 s in the buffer"),
+    ],
+)
+def test_a_play_does_not_count_that(changes: dict[str, Any], reason: str) -> None:
+    sound = play("tiny", "tiny", "tiny", "tiny", "tiny")
+    assert fault(sound, HTTP2) is None
+    text = fault(replace(sound, **changes), HTTP2)
+    assert text is not None
+    assert text.startswith(reason)
+
+
+def test_a_page_without_a_report_does_not_count() -> None:
+    assert fault(play_of({"browserScripts": [{"timings": {"userTimings": {"marks": []}}}]}), HTTP2) is not None
+
+
+def test_names_say_what_is_played() -> None:
+    for name in ("video-hd720-60s", "video-hd720-true-5s", "video-throughput-hls-60s", "video-bola-60s"):
+        assert (page := video.page_named(name))
+        assert page.name == name
+    for name in ("video-bola-hls-60s", "video-huge-60s", "video-tiny-0s", "video-tiny"):
+        assert video.page_named(name) is None
+    # Loaded as an ordinary site, the page would be made repeatable, and the clock of its player would stand still.
+    with pytest.raises(EyelevelError):
+        choose_sites("video-tiny-60s")
+
+
+def test_segments_have_the_bytes_of_their_rate_and_the_same_each_time() -> None:
+    page = video.Video("medium", 2, "hls")
+    recordings = [video.generate(page) for _ in range(2)]
+    assert recordings[0] == recordings[1]
+    bodies = {one.url.partition("example/")[2]: one.response.body for one in recordings[0].exchanges}
+    for quality, bps in (("medium", 2_500_000), (video.SOUND, media.SOUND_BPS)):
+        for number in range(1, page.segments + 1):
+            assert 8 * len(body := bodies[f"{quality}/{number}.m4s"]) == bps * media.SEGMENT_S
+            assert [kind for kind, _ in media.boxes(body)] == [b"free", b"moof", b"mdat"]
+            # Compression on the way would not make it smaller.
+            assert len({*body[8:2056]}) > 250
+    assert "medium.m3u8" in bodies["main.m3u8"].decode()
+    (pictures,) = media.pictures(1).segments
+    for quality, bps in video.LADDER_BPS.items():
+        assert 8 * len(media.padded(pictures, bps, quality)) == bps * media.SEGMENT_S
+    with pytest.raises(EyelevelError, match="more than 8 bit/s make of 2 s"):
+        media.padded(b"100", 8, "tiny/1")
+
+
+def test_hls_has_one_rule(tmp_path: Path) -> None:
+    options = {"videos": "bola", "player": "hls", "seconds": 2}
+    with pytest.raises(EyelevelError, match="hls has no rule bola; choose among throughput, or --player dash"):
+        campaign(Request(folder=tmp_path, options=options))
+    done = CliRunner().invoke(study_command(STUDY), ["--videos", "huge", "--no-validate", "--results", str(tmp_path)])
+    assert "huge" in str(done.exception)
+
+
+def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
+    earlier = {"hdx": {"name": "hdx", "min_rtt_ms": 10.0}}
+    document = campaign_document(networks=earlier, protocols={"tcp": {}}, sites={"video-tiny-5s": {}}, seconds=5)
+    options = {"videos": "small", "player": None, "seconds": None}
+    more = campaign(Request(folder=tmp_path, net="lte", proto="quic", options=options, document=document)).campaign
+    assert [*more.sites] == ["video-tiny-5s", "video-small-5s"]
+    assert [*more.networks] == ["hdx", "lte"]
+    assert [*more.protocols] == ["tcp", "quic"]
+    assert not more.loading.repeatable
+
+
+def write_campaign(folder: Path, plays: dict[str, list[Play]]) -> None:
+    """A campaign of one video behind lte, with these plays over each protocol."""
+    rows = []
+    for protocol, some in plays.items():
+        for number, one in enumerate(some, start=1):
+            place = f"runs/video-hd720-30s/lte/{protocol}/{number}-1"
+            (folder / place).mkdir(parents=True)
+            mark = {"name": MARK + json.dumps(unstructured(one)), "startTime": 1.0}
+            scripts = [{"timings": {"userTimings": {"marks": [mark], "measures": []}}}]
+            (folder / place / "browsertime.json").write_text(json.dumps([{"browserScripts": scripts}]))
+            rows.append(replace(ROW, site="video-hd720-30s", protocol=protocol, run=number, folder=place))
+    names = {name: {"transport": "tcp"} for name in plays}
+    document = campaign_document(protocols=names, sites={"video-hd720-30s": {"sha256": "0"}})
+    write_document(folder, replace(document, study={"name": STUDY.name}))
+    (folder / "runs.csv").write_text(header() + lines(rows))
+
+
+def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None:
+    none = (replace(STOPPED, gaps=(), first_frame_ms=900.0 + number) for number in range(3))
+    stops = [replace(STOPPED, first_frame_ms=2000.0 + 100 * number) for number in range(3)]
+    write_campaign(tmp_path, {"tcp+": stops, "quic": list(none)})
+    part = section(tmp_path)
+    assert part is not None
+    assert part.paragraphs[0].startswith("Behind LTE, by the score of Yin et al., QUIC is better than TCP+ for hd720")
+    texts = part.tables[0].texts.set_index("measure")
+    assert texts.loc["first frame [s]", "TCP+"] == "2.10 (0.10)"
+    assert texts.loc["rebuffers", "TCP+"] == "1.0 (0.0)"
+    assert texts.loc["size of a switch [Mbit/s]", "QUIC"] == "- (-)"
+    assert float(texts.loc["first frame [s]", "p"]) < 0.01
+    assert len(part.tables[1].texts) == 6
+    (figure,) = part.figures
+    drawn = figure.draw(*figure.arguments)
+    save(drawn, tmp_path, "figure")
+    assert smallest_type(drawn) >= SMALL
+    (empty := tmp_path / "empty").mkdir()
+    assert section(empty) is None
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+@pytest.mark.parametrize(("protocol", "version", "player"), [("tcp+", "h2", "-hls"), ("quic", "h3", "")])
+def test_a_video_plays(protocol: str, version: str, player: str) -> None:
+    loading = Loading(repeatable=False, filmed=False, quiet_ms=100, limit_s=60)
+    site = load_site(f"video-small{player}-3s")
+    setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
+    with single_load(setting, VideoMethod(seconds=3)) as folder:
+        one = play_of(json.loads((folder / "browsertime.json").read_text())[0])
+    assert one is not None
+    assert one.first_frame_ms is not None
+    assert 100 < one.first_frame_ms < 3000
+    assert one.ended_ms == pytest.approx(3000, abs=500)
+    assert {part.protocol for part in one.segments if part.is_whole} == {version}
+    assert {part.quality for part in one.segments} == {"small", video.SOUND}
+    assert len(one.buffer) > 5
