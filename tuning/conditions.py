@@ -32,8 +32,8 @@ LEAST_OPPORTUNITIES = 100
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 # What a full packet has of a rate: its IP length.
 PACKET_BITS = 12_000.0
-# By how much a float of a time in ms may be too large.
-ROUNDING_MS = 1e-6
+# By how much a float of a time in ms may be too large, and one of a number of packets too small.
+ROUNDING_MS, ROUNDING_PACKETS = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,29 @@ class Conditions:
     def opportunities_ms(self) -> list[int]:
         """When a link of this rate can send a full packet in one round, as a delivery trace of Mahimahi's has it."""
         opportunities: list[int] = []
-        bits = 0.0
-        for begin_ms, span_ms, mbps in zip(self.at_ms, self._spans_ms(), self.columns[RATE], strict=True):
-            bits_per_ms = mbps * 1e3
-            more_bits = span_ms * bits_per_ms
-            packets = math.floor((bits + more_bits) / PACKET_BITS)
+        for begin_ms, bits_per_ms, bits, packets in self._let_through():
             for packet in range(1, packets + 1):
                 due_ms = begin_ms + (packet * PACKET_BITS - bits) / bits_per_ms
                 opportunities.append(math.ceil(due_ms - ROUNDING_MS))
-            bits += more_bits - packets * PACKET_BITS
         # Its last time is a trace's period. Where no packet is due then, one comes early.
         if opportunities and opportunities[-1] < self.period_ms:
             opportunities.append(round(self.period_ms))
         return opportunities
+
+    def packets(self) -> int:
+        """How many full packets the rates let through in one round."""
+        return sum(packets for *_, packets in self._let_through())
+
+    def _let_through(self) -> Iterator[tuple[float, float, float, int]]:
+        """Of each row: when it begins (ms), its bits per ms, the bits that earlier rows have left of a packet, and how
+        many packets are sent in it."""
+        bits = 0.0
+        for begin_ms, span_ms, mbps in zip(self.at_ms, self._spans_ms(), self.columns[RATE], strict=True):
+            bits_per_ms = mbps * 1e3
+            more_bits = span_ms * bits_per_ms
+            packets = math.floor((bits + more_bits) / PACKET_BITS + ROUNDING_PACKETS)
+            yield begin_ms, bits_per_ms, bits, packets
+            bits += more_bits - packets * PACKET_BITS
 
     def _spans_ms(self) -> list[float]:
         return [after - before for before, after in itertools.pairwise((*self.at_ms, self.period_ms))]
@@ -112,13 +122,11 @@ def read_conditions(path: Path) -> Conditions:
 
 def check_round(conditions: Conditions) -> None:
     """Raises ValueError where the rates let through too few packets in a round to be exact, or too many to keep."""
-    if conditions.has(RATE):
-        packets = conditions.mean(RATE) * 1e3 * conditions.period_ms / PACKET_BITS
-        if not LEAST_OPPORTUNITIES <= packets <= MOST_OPPORTUNITIES:
-            raise ValueError(
-                f"its rates let {packets:.3g} packets through in a round, and must let through {LEAST_OPPORTUNITIES} "
-                f"to {MOST_OPPORTUNITIES}; give a longer or a shorter round"
-            )
+    if conditions.has(RATE) and not LEAST_OPPORTUNITIES <= (packets := conditions.packets()) <= MOST_OPPORTUNITIES:
+        raise ValueError(
+            f"its rates let {packets} packets through in a round, and must let through {LEAST_OPPORTUNITIES} to "
+            f"{MOST_OPPORTUNITIES}; give a longer or a shorter round"
+        )
 
 
 def parse_conditions(text: str) -> Conditions:

@@ -83,47 +83,65 @@ def take(intake: Intake, archives: Sequence[Archive]) -> None:
         elif record.http_headers and len(requests) < EXCHANGES:
             headers = kept_request_headers(tuple(record.http_headers.headers))
             requests[record.rec_headers.get_header("WARC-Concurrent-To")] = (record.http_headers.protocol, headers)
+    early: list[tuple[str, Callable[[], Exchange]]] = []
     for record in _records(archives, "response", REVISIT, intake=intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
-        intake.take(url, partial(_exchange, record, url, method, headers, originals))
+        exchange = partial(_exchange, record, url, method, headers, originals)
+        # What a record repeats may follow it, in another file of a collection for example.
+        if record.rec_type == REVISIT and not originals.has(record) and len(early) < EXCHANGES:
+            early.append((url, exchange))
+        else:
+            intake.take(url, exchange)
+    for url, repeated in early:
+        intake.take(url, repeated)
 
 
 class _Originals:
     """The responses whose bodies other records repeat (`revisit`, WARC 1.1, section 6.7)."""
 
     def __init__(self) -> None:
-        # By record, by URL and by the body's digest.
-        self._responses: dict[tuple[str, str], Response | None] = {}
+        # By record, by the body's digest, and by URL and date: the response and its body's digest.
+        self._kept: dict[tuple[str, ...], tuple[Response, str] | None] = {}
 
     def want(self, revisit: Any) -> None:
         """Keep what this record repeats, once it comes."""
-        if len(self._responses) < EXCHANGES:
-            self._responses.update(dict.fromkeys(self._named(revisit)))
+        if len(self._kept) < EXCHANGES:
+            self._kept.update(dict.fromkeys(self._names_of_original(revisit)))
 
     def keep(self, record: Any, response: Response) -> None:
         """Keep `response` if it is repeated."""
-        fields = (("id", "WARC-Record-ID"), ("url", "WARC-Target-URI"), ("digest", "WARC-Payload-Digest"))
-        for key in self._keys(record, fields):
-            if key in self._responses:
-                self._responses[key] = response
+        url, date = (_field(record, f"WARC-{name}") for name in ("Target-URI", "Date"))
+        digest = _field(record, "WARC-Payload-Digest")
+        for key in (("id", _field(record, "WARC-Record-ID")), ("digest", digest), ("url", url, date), ("url", url)):
+            if key in self._kept:
+                self._kept[key] = (response, digest)
+
+    def has(self, revisit: Any) -> bool:
+        """Whether what this record repeats has come."""
+        return any(self._kept.get(key) for key in self._names_of_original(revisit))
 
     def of(self, revisit: Any) -> Response:
-        """The response that this record repeats. Raises MalformedMessage when there is none before it."""
-        for key in self._named(revisit):
-            if response := self._responses.get(key):
-                return response
-        raise MalformedMessage("it repeats a response that is not in the archive")
-
-    def _named(self, revisit: Any) -> Iterator[tuple[str, str]]:
-        digest = ("digest", "WARC-Payload-Digest")
-        return self._keys(revisit, (("id", "WARC-Refers-To"), digest, ("url", "WARC-Refers-To-Target-URI")))
+        """The response that this record repeats. Raises MalformedMessage when there is none, or it has another body."""
+        kept = next((kept for key in self._names_of_original(revisit) if (kept := self._kept.get(key))), None)
+        if kept is None:
+            raise MalformedMessage("it repeats a response that is not in the archive")
+        response, digest = kept
+        if digest and digest != (_field(revisit, "WARC-Payload-Digest") or digest):
+            raise MalformedMessage("it repeats a response whose body has another digest than it says")
+        return response
 
     @staticmethod
-    def _keys(record: Any, fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        for kind, field in fields:
-            if value := record.rec_headers.get_header(field):
-                yield kind, value
+    def _names_of_original(revisit: Any) -> list[tuple[str, ...]]:
+        """By what it names the record that it repeats; by its URL alone only where it says no date."""
+        url, date = (_field(revisit, f"WARC-Refers-To-{name}") for name in ("Target-URI", "Date"))
+        names = [("id", _field(revisit, "WARC-Refers-To")), ("digest", _field(revisit, "WARC-Payload-Digest"))]
+        return [name for name in [*names, ("url", url, date) if date else ("url", url)] if name[1]]
+
+
+def _field(record: Any, name: str) -> str:
+    """A field of a record's own; "" without it."""
+    return record.rec_headers.get_header(name) or ""
 
 
 def listed_pages(archives: Sequence[Archive]) -> list[str]:

@@ -14,7 +14,7 @@ const MOST_MBPS: f64 = 100_000.0;
 const MOST_OPPORTUNITIES: f64 = 50e6;
 
 /// A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
-pub const LEAST_OPPORTUNITIES: usize = 100;
+const LEAST_OPPORTUNITIES: usize = 100;
 
 /// What a full packet has of a rate: its IP length. An opportunity lets one through.
 const PACKET_BITS: f64 = 12_000.0;
@@ -140,6 +140,19 @@ impl Conditions {
     ///
     /// `tuning.conditions` in Python computes the same.
     pub fn opportunities(&self, name: &str) -> Result<Vec<Nanos>> {
+        let due = self.due(name)?;
+        if due.len() < LEAST_OPPORTUNITIES {
+            return Err(Error::new(format!(
+                "the rates of {name} let {} packets through in a round, and must let through {LEAST_OPPORTUNITIES} at \
+                 least; give a longer round",
+                due.len()
+            )));
+        }
+        Ok(self.closed(due))
+    }
+
+    /// When packets are due in one round.
+    fn due(&self, name: &str) -> Result<Vec<Nanos>> {
         if !self.has_rate {
             return Err(Error::new(format!(
                 "the conditions {name} have no column rate_mbps, so they are no trace"
@@ -152,7 +165,8 @@ impl Conditions {
             let bits_per_ms = condition.mbps * 1e3;
             let begin_ms = *begin as f64 / NANOS_PER_MILLISECOND as f64;
             let more_bits = (end as f64 / NANOS_PER_MILLISECOND as f64 - begin_ms) * bits_per_ms;
-            let packets = ((bits + more_bits) / PACKET_BITS).floor();
+            // Not a packet fewer for what a float is too small by.
+            let packets = ((bits + more_bits) / PACKET_BITS + 1e-6).floor();
             if opportunities.len() as f64 + packets > MOST_OPPORTUNITIES {
                 return Err(Error::new(format!(
                     "the conditions {name} let more than {MOST_OPPORTUNITIES:e} packets through; give fewer rows"
@@ -166,16 +180,15 @@ impl Conditions {
             }
             bits += more_bits - packets * PACKET_BITS;
         }
-        if opportunities.is_empty() {
-            return Err(Error::new(format!(
-                "the conditions {name} let no packet through; give a higher rate_mbps"
-            )));
-        }
-        // Its last time is a trace's period. Where no packet is due then, one comes early.
-        if opportunities.last().is_some_and(|last| *last < self.period) {
-            opportunities.push(self.period);
-        }
         Ok(opportunities)
+    }
+
+    /// Opportunities whose last is the end of the round, as a trace's is: where no packet is due then, one comes early.
+    fn closed(&self, mut due: Vec<Nanos>) -> Vec<Nanos> {
+        if due.last().is_some_and(|last| *last < self.period) {
+            due.push(self.period);
+        }
+        due
     }
 
     /// What holds so long after the beginning.
@@ -216,7 +229,11 @@ mod tests {
     fn a_rate_is_one_opportunity_for_each_full_packet_and_the_last_ends_the_round() {
         let opportunities_ms = |text: &str| -> Vec<Nanos> {
             let conditions = Conditions::parse(text, "t").unwrap();
-            conditions.opportunities("t").unwrap().iter().map(|at| at / NANOS_PER_MILLISECOND).collect()
+            conditions
+                .closed(conditions.due("t").unwrap())
+                .iter()
+                .map(|at| at / NANOS_PER_MILLISECOND)
+                .collect()
         };
         // A packet a millisecond for 3 ms, none for 2, one and a half a millisecond for 2.
         let text = "time_s,rate_mbps\n0,12\n0.003,0\n0.005,18\n0.007,0\n";
@@ -240,8 +257,7 @@ mod tests {
             let (text, expected) = block.split_once("=> ").unwrap();
             let conditions = Conditions::parse(text, "vector").unwrap();
             let seen: Vec<_> = conditions
-                .opportunities("vector")
-                .unwrap()
+                .closed(conditions.due("vector").unwrap())
                 .iter()
                 .map(|at| (at / NANOS_PER_MILLISECOND).to_string())
                 .collect();

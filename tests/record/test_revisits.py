@@ -8,27 +8,57 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from record.formats import read_recording
+from record.http1 import Response
 
 PAGE, FIRST, SECOND = ("https://a.example/", "https://a.example/1.js", "https://b.example/2.js")
 SCRIPT = [("Content-Type", "text/javascript"), ("ETag", '"1"')]
 
 
-def archive(path: Path, *, digest: str, status: str = "200 OK", fields: list[tuple[str, str]] | None = None) -> Path:
-    """An archive of a page and a script, whose body a record for SECOND repeats: that with this digest."""
+DATES = ("2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z")
+Fields = list[tuple[str, str]]
+
+
+def response(writer: WARCWriter, url: str, headers: Fields, body: bytes, date: str) -> None:
+    head = StatusAndHeaders("200 OK", headers, protocol="HTTP/1.1")
+    dated = {"WARC-Date": date}
+    record = writer.create_warc_record(
+        url, "response", payload=io.BytesIO(body), http_headers=head, warc_headers_dict=dated
+    )
+    writer.write_record(record)
+
+
+def archive(
+    path: Path,
+    *,
+    digest: str = "",
+    date: str = DATES[0],
+    status: str = "200 OK",
+    fields: Fields | None = None,
+    is_first: bool = False,
+) -> Path:
+    """An archive of a page and of a script that was taken at both DATES, of which a record for SECOND repeats one: that
+    with this `date`, and, if it says one, this `digest`. It `is_first`, or stands at the end."""
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
-        for url, headers, body in (
-            (PAGE, [("Content-Type", "text/html")], b"<!doctype html><p>"),
-            (FIRST, SCRIPT, b"1;"),
-        ):
-            head = StatusAndHeaders("200 OK", headers, protocol="HTTP/1.1")
-            writer.write_record(writer.create_warc_record(url, "response", payload=io.BytesIO(body), http_headers=head))
         head = fields and StatusAndHeaders(status, fields, protocol="HTTP/1.1")
-        record = writer.create_revisit_record(SECOND, digest, FIRST, "2026-11-23T00:00:00Z", http_headers=head)
-        if digest == "sha1:NONE":
-            record.rec_headers.replace_header("WARC-Refers-To-Target-URI", "https://a.example/none")
-        writer.write_record(record)
+        repeats = writer.create_revisit_record(SECOND, digest or "none", FIRST, date, http_headers=head)
+        if not digest:
+            repeats.rec_headers.remove_header("WARC-Payload-Digest")
+        if is_first:
+            writer.write_record(repeats)
+        response(writer, PAGE, [("Content-Type", "text/html")], b"<!doctype html><p>", DATES[0])
+        for body, date in zip((b"1;", b"2;"), DATES, strict=True):
+            response(writer, FIRST, SCRIPT, body, date)
+        if not is_first:
+            writer.write_record(repeats)
     return path
+
+
+def repeated(file: Path) -> Response:
+    recording = read_recording(file)
+    assert not recording.skipped
+    (found,) = (exchange.response for exchange in recording.exchanges if exchange.url == SECOND)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -40,16 +70,27 @@ def archive(path: Path, *, digest: str, status: str = "200 OK", fields: list[tup
         ("200 OK", None, '"1"'),
     ],
 )
-def test_what_is_repeated_is_a_response(
-    status: str, fields: list[tuple[str, str]] | None, kept: str, tmp_path: Path
-) -> None:
-    recording = read_recording(archive(tmp_path / "a.warc.gz", digest="sha1:OTHER", status=status, fields=fields))
-    (response,) = (exchange.response for exchange in recording.exchanges if exchange.url == SECOND)
-    assert (response.status, response.body, response.header("etag")) == (200, b"1;", kept)
-    assert not recording.skipped
+def test_what_is_repeated_is_a_response(status: str, fields: Fields | None, kept: str, tmp_path: Path) -> None:
+    found = repeated(archive(tmp_path / "a.warc.gz", status=status, fields=fields))
+    assert (found.status, found.body, found.header("etag")) == (200, b"1;", kept)
 
 
-def test_what_repeats_nothing_in_the_archive_is_named(tmp_path: Path) -> None:
-    recording = read_recording(archive(tmp_path / "a.warc.gz", digest="sha1:NONE"))
+def test_of_two_responses_the_one_of_its_date_is_repeated(tmp_path: Path) -> None:
+    assert repeated(archive(tmp_path / "a.warc.gz", date=DATES[1])).body == b"2;"
+
+
+def test_what_it_repeats_may_follow_it(tmp_path: Path) -> None:
+    assert repeated(archive(tmp_path / "a.warc.gz", is_first=True)).body == b"1;"
+
+
+@pytest.mark.parametrize(
+    ("digest", "date", "why"),
+    [
+        ("", "2026-11-22T00:00:00Z", "it repeats a response that is not in the archive"),
+        ("sha1:OTHER", DATES[0], "it repeats a response whose body has another digest than it says"),
+    ],
+)
+def test_what_repeats_nothing_in_the_archive_is_named(digest: str, date: str, why: str, tmp_path: Path) -> None:
+    recording = read_recording(archive(tmp_path / "a.warc.gz", digest=digest, date=date))
     assert SECOND not in [exchange.url for exchange in recording.exchanges]
-    assert recording.skipped == (f"{SECOND}: it repeats a response that is not in the archive",)
+    assert recording.skipped == (f"{SECOND}: {why}",)

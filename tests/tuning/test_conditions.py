@@ -39,6 +39,13 @@ def test_a_rate_becomes_opportunities_as_in_the_shells() -> None:
         assert parse_conditions(text).opportunities_ms() == [int(word) for word in expected.split()]
 
 
+def test_the_shortest_round_has_a_hundred_packets_however_floats_are_rounded(tmp_path: Path) -> None:
+    rows = "".join(f"{number * 0.015625:g},9.6\n" for number in range(9))
+    (tmp_path / "a.csv").write_text("time_s,rate_mbps\n" + rows)
+    assert read_conditions(tmp_path / "a.csv").packets() == 100
+    assert len(read_trace(tmp_path / "a.csv")) == 100
+
+
 def test_opportunities_have_the_rate_and_end_with_the_period() -> None:
     conditions = parse_conditions(ALL)
     opportunities = conditions.opportunities_ms()
@@ -66,7 +73,8 @@ def test_opportunities_have_the_rate_and_end_with_the_period() -> None:
         ("time_s,loss\n0\n", "line 2: 1 values for 2 columns"),
         ("time_s,rate_mbps\n0,9\n1,9\n1.0005,0\n", "line 4: .* must be in whole milliseconds"),
         ("time_s,rate_mbps\n0,0\n1,0\n", "its rates let 0 packets through"),
-        ("time_s,rate_mbps\n0,0.5\n0.1,0\n", "its rates let 4.17 packets through .* must let through 100 to"),
+        ("time_s,rate_mbps\n0,11.88\n0.1,0\n0.2,0\n", "its rates let 99 packets through"),
+        ("time_s,rate_mbps\n0,0.5\n0.1,0\n", "its rates let 4 packets through .* must let through 100 to"),
         ("time_s,rate_mbps\n0,100000\n10000,0\n", "must let through 100 to 50000000"),
     ],
 )
