@@ -7,8 +7,8 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PR
 	CONDITIONS AGAINST MIXES SECONDS
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
-NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -56,7 +56,7 @@ names = $(subst $(comma), ,$(value $1))
 asked = $(foreach n,$(call names,$2),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
 OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
-	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS),\
+	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS) $(call asked,hops,HOPS),\
 	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS)))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
@@ -203,6 +203,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install
 ##   BROWSERS         of make setup: further browsers to install
+##   HOPS             of make setup: programs of hops to install (haproxy)
 ##   URL              of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)
