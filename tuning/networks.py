@@ -41,8 +41,8 @@ GRID_UNITS = {
     **{
         f"hop.{key}": unit
         for key, unit in {
-            **{"kind": "hop", "min_rtt_ms": "ms-far", "up_mbps": "mbps-up-far", "down_mbps": "mbps-far"},
-            **{"queue_ms": "queue-far", "loss": "loss-far", "jitter_ms": "jitter-far", "congestion_control": "hop"},
+            **{"kind": "", "min_rtt_ms": "ms-far", "up_mbps": "mbps-up-far", "down_mbps": "mbps-far"},
+            **{"queue_ms": "queue-far", "loss": "loss-far", "jitter_ms": "jitter-far", "congestion_control": ""},
             **{"initial_window_packets": "iw-hop"},
         }.items()
     },
