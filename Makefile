@@ -190,7 +190,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, controlled, lossy-bulk
+##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
 ##   SECONDS          of make fairness: for how long the flows of a run last

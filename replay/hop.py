@@ -72,9 +72,7 @@ def programs_of(network: Network) -> dict[str, str]:
 
 
 @contextmanager
-def hopped(
-    spec: ReplaySpec, connection: socket.socket, ports: list[int], evidence: dict[str, Any]
-) -> Iterator[None]:
+def hopped(spec: ReplaySpec, connection: socket.socket, ports: list[int], evidence: dict[str, Any]) -> Iterator[None]:
     """Have the hop of the network of `spec`, if there is one, do its work while the block runs.
 
     `connection` is the client's, who waits at its other end; servers listen at `ports`. What the hop is, and what it

@@ -45,5 +45,6 @@ class Hop:
             raise ValueError(f"hop.congestion_control must be {', '.join(CONGESTION_CONTROLS)}")
         if self.initial_window_packets < 1:
             raise ValueError("hop.initial_window_packets must be at least 1")
-        if not self.splits and (self.congestion_control, self.initial_window_packets) != ("cubic", USUAL_WINDOW_PACKETS):
+        usual = (self.congestion_control, self.initial_window_packets) == ("cubic", USUAL_WINDOW_PACKETS)
+        if not (self.splits or usual):
             raise ValueError("hop.congestion_control and hop.initial_window_packets are of a hop that splits")

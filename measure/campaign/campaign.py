@@ -179,7 +179,10 @@ class Campaign:
         """What else takes part: programs of background flows and of hops, each with the option that prints its
         version."""
         flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
-        return {**flows, **{name: option for one in self.networks.values() for name, option in hop_programs(one).items()}}
+        return {
+            **flows,
+            **{name: option for one in self.networks.values() for name, option in hop_programs(one).items()},
+        }
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""

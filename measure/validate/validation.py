@@ -101,7 +101,11 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         for half in network.halves:
             measurement = measure_network(half.alone, sites[WINDOW_PAGE], lost_packets, shells)
             checks += judge_network(half, measurement, shells)
-            seen |= {half.name.removeprefix(f"{network.name}: "): asdict(measurement)} if network.hop else asdict(measurement)
+            seen |= (
+                {half.name.removeprefix(f"{network.name}: "): asdict(measurement)}
+                if network.hop
+                else asdict(measurement)
+            )
         if network.hop:
             hop = measure_hop(network, sites[WINDOW_PAGE])
             checks += judge_hop(network, hop)
