@@ -134,7 +134,7 @@ def _haproxy(program: Path, configuration: Path) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as readiness:
         readiness.bind(str(FOLDER / "ready"))
         environment = {**os.environ, "NOTIFY_SOCKET": str(FOLDER / "ready")}
-        command = [program, "-Ws", "-f", configuration]
+        command: list[str | Path] = [program, "-Ws", "-f", configuration]
         with running("HAProxy", command, FOLDER / "haproxy.log", environment=environment) as daemon:
             with pidfd(daemon.process) as ended:
                 said = b""
@@ -156,7 +156,7 @@ def _neighbour(connection: socket.socket) -> int:
     """The first process above the client's that is in another network namespace: the shell of the near half, which is
     in the hop's. Raises EyelevelError."""
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    process, _, _ = struct.unpack("3i", peer)
+    process: int = struct.unpack("3i", peer)[0]
     inside = _namespace_of(process)
     while _namespace_of(process) == inside:
         process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

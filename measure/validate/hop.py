@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError, reports_errors
@@ -97,7 +98,7 @@ def main(host: str, address: str) -> None:
             with context.wrap_socket(plain, server_hostname=host):
                 connect_ms.append((connected_s - started_s) * 1e3)
                 handshake_ms.append((time.monotonic() - connected_s) * 1e3)
-    command = [tool("ping"), "-n", "-q", "-i", "0.1", "-c", str(ECHOES), address]
+    command: list[str | Path] = [tool("ping"), "-n", "-q", "-i", "0.1", "-c", str(ECHOES), address]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if "min/avg" not in completed.stdout:
         raise EyelevelError(f"no echo came back from {address}")
