@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,19 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         yield same(name, "hop, connections from the client", CONNECTIONS, seen.account["accepted"])
         yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
         yield same(name, "hop, TCP packets beside it", 0, seen.account["tcp_packets_beside"])
+
+
+def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
+    """`checks` of a half of `network`, or of all of it, as checks of `network`: who asks whether that is as configured
+    looks for its name."""
+    return [
+        check
+        if check.subject == network.name
+        else replace(
+            check, subject=network.name, name=f"{check.subject.removeprefix(f'{network.name}: ')}, {check.name}"
+        )
+        for check in checks
+    ]
 
 
 @reports_errors

@@ -13,7 +13,7 @@ from base.errors import EyelevelError
 from base.progress import each_shown
 from measure.validate.checks import Check, unchecked
 from measure.validate.company import judge_company, measure_company
-from measure.validate.hop import judge_hop, measure_hop
+from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
@@ -100,12 +100,9 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         seen: dict[str, Any] = {}
         for half in network.halves:
             measurement = measure_network(half.alone, sites[WINDOW_PAGE], lost_packets, shells)
-            checks += judge_network(half, measurement, shells)
-            seen |= (
-                {half.name.removeprefix(f"{network.name}: "): asdict(measurement)}
-                if network.hop
-                else asdict(measurement)
-            )
+            checks += checks_of_half(network, judge_network(half, measurement, shells))
+            which = half.name.removeprefix(f"{network.name}: ")
+            seen |= {which: asdict(measurement)} if network.hop else asdict(measurement)
         if network.hop:
             hop = measure_hop(network, sites[WINDOW_PAGE])
             checks += judge_hop(network, hop)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from measure.validate.checks import Check
-from measure.validate.hop import judge_hop, measure_hop
+from measure.validate.checks import Check, within
+from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, hop, run
 from replay.shells.registry import shells_named
@@ -53,6 +53,14 @@ def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
     with pytest.raises(EyelevelError, match=r"packets of TCP went beside the hop"):
         run(spec, ["sh", "-c", f"{delete}; curl --silent --insecure https://{address}/; true"])
+
+
+def test_a_half_that_fails_is_a_failure_of_its_network() -> None:
+    near, far = PROXIED.halves
+    checks = [within(half.name, "rate", 20, 10, 1, "Mbit/s") for half in (near, far)]
+    said = checks_of_half(PROXIED, checks)
+    assert [(check.subject, check.name) for check in said] == [("hop", "near, rate"), ("hop", "far, rate")]
+    assert checks_of_half(CONTROL.halves[0], checks[:1]) == checks[:1]
 
 
 def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
