@@ -58,7 +58,6 @@ def validate_campaign(
     here = machine()
     # Protocols are measured behind our shells, whichever the campaign's are.
     of_ours = versions((), shells=OUR_SHELLS) if protocols else {}
-    networks = list(networks)
     programs = of_ours | versions(_servers(protocols), shells=shells, further=_programs(networks))
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = kept_entries(folder)

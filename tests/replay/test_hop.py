@@ -36,7 +36,7 @@ def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path) -> 
     assert failures(judge_hop(CONTROL, split)) == ["hop", "hop, least time to connect"]
     assert failures(judge_hop(replace(PROXIED, hop=replace(FAR, min_rtt_ms=200)), split)) == [
         "hop, least echo",
-        "hop, least handshake",
+        "hop, least time until TLS stands",
     ]
     halves = replace(PROXIED, min_rtt_ms=60, hop=replace(FAR, min_rtt_ms=140))
     assert failures(judge_hop(halves, split)) == ["hop, least time to connect"]
