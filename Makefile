@@ -8,8 +8,8 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PR
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
-NO_OPTIONS := FROM SERVERS BROWSERS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS REPEATABLE ALLOW_PRIVATE TUNING,\
+NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -58,7 +58,7 @@ names = $(subst $(comma), ,$(value $1))
 asked = $(foreach n,$(call names,$2),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
 OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
-	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS),\
+	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS) $(call asked,hops,HOPS),\
 	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
@@ -192,7 +192,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, controlled, uncontrolled, lossy-bulk
+##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, uncontrolled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   SPREAD           of make grid: over how many servers the objects of a page are spread (1,4)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
@@ -207,6 +207,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)
 ##   BROWSERS         of make setup: further browsers to install
+##   HOPS             of make setup: programs of hops to install (haproxy)
 ##   URL              of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

@@ -37,12 +37,29 @@ def further(network: Mapping[str, Any]) -> list[str]:
         if times := network.get(name):
             how = "always" if times.get("periodic") else "on average"
             texts.append(f"off{where} for {times['off_s']:g} s after {times['on_s']:g} s, {how}")
+    texts += [_hop(hop)] if (hop := network.get("hop")) else []
     for direction in ("up", "down"):
         if packets := network.get(f"drop_{direction}_packets"):
             texts.append(f"packets {', '.join(map(str, packets))} {direction} dropped")
         if times_ms := network.get(f"drop_{direction}_at_ms"):
             texts.append(f"a packet {direction} dropped at {', '.join(f'{time_ms:g}' for time_ms in times_ms)} ms")
     return texts
+
+
+def path_rtt_ms(network: Mapping[str, Any]) -> float | None:
+    """The least round-trip time between browser and servers, of both halves where there is a hop; None if unknown."""
+    near_ms, hop = network.get("min_rtt_ms"), network.get("hop")
+    return near_ms + hop["min_rtt_ms"] if near_ms is not None and hop else near_ms
+
+
+def _hop(hop: Mapping[str, Any]) -> str:
+    """A hop and the half behind it: `hop (split, cubic, initial window 10), then 30 ms`."""
+    sender = f", {hop['congestion_control']}, initial window {hop['initial_window_packets']}"
+    text = f"hop ({hop['kind']}{sender if hop['kind'] != 'none' else ''}), then {hop['min_rtt_ms']:g} ms"
+    if hop.get("down_mbps") is not None:
+        text += f", {hop['up_mbps']:g} up and {hop['down_mbps']:g} Mbit/s down"
+    text += f", jitter {hop['jitter_ms']:g} ms" if hop.get("jitter_ms") else ""
+    return text + (f", loss {level(hop['loss'])}" if hop.get("loss") else "")
 
 
 def _losses(network: Mapping[str, Any]) -> list[str]:

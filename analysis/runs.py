@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
 from base.places import SITES
 from browsers.registry import DEFAULT
@@ -87,7 +88,7 @@ class CampaignTable:
     @property
     def rtt_ms(self) -> dict[str, float]:
         """The minimum round-trip time of each network that has one."""
-        times = {name: network.get("min_rtt_ms") for name, network in self.document.networks.items()}
+        times = {name: path_rtt_ms(network) for name, network in self.document.networks.items()}
         return {name: float(time) for name, time in times.items() if time}
 
     @property

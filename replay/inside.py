@@ -28,6 +28,8 @@ from record.site import Site
 from replay import names, world
 from replay.company import accompanied
 from replay.content import make_content
+from replay.hop import hopped
+from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from servers.certificates import certify, chain_bytes, machine_ca
@@ -124,12 +126,15 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
                 evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
                 evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, spec.protocol)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
-            with accompanied(spec, connection, evidence):
+            ports = sorted({port for _, port in serving.listening()})
+            with hopped(spec, connection, ports, evidence), accompanied(spec, connection, evidence):
                 evidence["client"] = _exchange_readiness(connection)
                 status = _await_exit(stack, leash)
     # The emulated network writes it at its end, and has not when it was killed.
     if not TIMEKEEPING.exists() or not (timekeeping := TIMEKEEPING.read_text().strip()):
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
+    if spec.network.hop and (far := far_timekeeping(TIMEKEEPING).read_text().strip()) != timekeeping:
+        raise EyelevelError(f"the near half kept time with {timekeeping}, the far half with {far or 'nothing'}")
     evidence["timekeeping"] = timekeeping
     evidence["unknown_names"] = names.unknown_names(site)
     if fault := world.full_file_system(lacked_buffers=server_of(spec.protocol).lacked_buffers(logs)):

@@ -62,6 +62,10 @@ def http1_refusal(protocol: Protocol) -> str | None:
 
 
 def require_served_behind(network: Network, protocol: Protocol) -> None:
-    """Raises EyelevelError when the server of `protocol` cannot serve by it behind `network`."""
+    """Raises EyelevelError when the server of `protocol` cannot serve by it behind `network`, or its hop cannot pass
+    on what the protocol sets."""
+    if network.hop and network.hop.splits and (protocol.fast_open or protocol.mss_bytes is not None):
+        setting = "fast_open" if protocol.fast_open else "mss_bytes"
+        raise EyelevelError(f"{protocol.name}: {setting} would end at the hop of {network.name}, which splits TCP")
     if fault := server_of(protocol).network_refusal(protocol, network):
         raise EyelevelError(f"{protocol.name}: {fault}")

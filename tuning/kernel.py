@@ -7,7 +7,7 @@ own may not choose every congestion control by sysctl (`tcp_allowed_congestion_c
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,16 @@ def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
     """The same for the browser's side: what it sends, and the largest segments that it asks for."""
     segments = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
     return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **segments})
+
+
+def tune_hop_routes(device: str, congestion_control: str, initial_window_packets: int) -> list[dict[str, Any]]:
+    """The same for what a hop sends over `device`."""
+    return _tune_routes(device, {"initcwnd": initial_window_packets, "congctl": congestion_control})
+
+
+def read_sysctls(names: Iterable[str]) -> dict[str, str]:
+    """Kernel parameters of this namespace as they are."""
+    return {name: " ".join((Path("/proc/sys") / name.replace(".", "/")).read_text().split()) for name in names}
 
 
 def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tuning.conditions import DELAY, GZIP_MAGIC, LOSS, RATE, Conditions, is_conditions, read_conditions
+from tuning.hops import Hop
 from tuning.queues import DROP_TAIL, LIMITED, PACKET_BYTES, UNLIMITED, Queue
 from tuning.settings import DERIVED, Reader, Table
 
@@ -36,6 +37,14 @@ GRID_UNITS = {
     **{
         f"gilbert_elliott.{key}": unit
         for key, unit in {"good_to_bad": "p", "bad_to_good": "r", "loss_in_bad": "bad", "loss_in_good": "good"}.items()
+    },
+    **{
+        f"hop.{key}": unit
+        for key, unit in {
+            **{"kind": "", "min_rtt_ms": "ms-far", "up_mbps": "mbps-up-far", "down_mbps": "mbps-far"},
+            **{"queue_ms": "queue-far", "loss": "loss-far", "jitter_ms": "jitter-far", "congestion_control": ""},
+            **{"initial_window_packets": "iw-hop"},
+        }.items()
     },
     **{
         f"{direction}on_off.{key}": unit
@@ -151,6 +160,9 @@ class Network:
     `company` are background flows that others send through it, by their kind, to addresses next to the client's;
     `up_company` those that go the other way. They last as long as a run does, or are `company_on_off`.
 
+    With a `hop`, a network has two halves: all that is said here is of the near one, from the browser to the hop, but
+    for `quiet_ms`; what lies beyond is the hop's (`tuning.hops`).
+
     A page behind it has finished when it has asked for nothing for `quiet_ms`, over whatever protocol; what holds where
     nothing is given, is for browsers to say.
     """
@@ -190,6 +202,7 @@ class Network:
     company_on_off: OnOff | None = None
     up_conditions: str | None = None
     down_conditions: str | None = None
+    hop: Hop | None = None
     up_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     down_trace_sha256: str | None = field(default=None, metadata=DERIVED)
     up_conditions_sha256: str | None = field(default=None, metadata=DERIVED)
@@ -279,6 +292,28 @@ class Network:
         return replace(self, company=None, up_company=None, company_on_off=None)
 
     @property
+    def halves(self) -> "tuple[Network, ...]":
+        """The near and the far half as networks of their own; the network itself where there is no hop."""
+        if not (hop := self.hop):
+            return (self,)
+        near = replace(self, name=f"{self.name}: near", hop=None)
+        far = Network(
+            name=f"{self.name}: far",
+            min_rtt_ms=hop.min_rtt_ms,
+            up_mbps=hop.up_mbps,
+            down_mbps=hop.down_mbps,
+            queue_ms=hop.queue_ms,
+            loss=hop.loss,
+            jitter_ms=hop.jitter_ms,
+        )
+        return near, far
+
+    @property
+    def path_rtt_ms(self) -> float:
+        """The least round-trip time between the browser and the servers."""
+        return sum(half.min_rtt_ms for half in self.halves)
+
+    @property
     def up_queue_bytes(self) -> int | None:
         """The most that may wait in the uplink's queue, or None where no limit is in bytes or in time."""
         return self._queue_bytes(UP)
@@ -306,9 +341,11 @@ class Network:
         Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm" (CCR 1997):
         rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.
         """
-        rate_bps = (self.down_mbps or UNLIMITED_MBPS) * 1e6
-        if (loss := self.lasting_loss_of(DOWN)) and self.min_rtt_ms:
-            mathis_bps = connections * SEGMENT_BYTES * 8 / (self.min_rtt_ms / 1e3) * 1.22 / loss**0.5
+        halves = self.halves
+        rate_bps = min(half.down_mbps or UNLIMITED_MBPS for half in halves) * 1e6
+        loss = 1 - math.prod(1 - half.lasting_loss_of(DOWN) for half in halves)
+        if loss and self.path_rtt_ms:
+            mathis_bps = connections * SEGMENT_BYTES * 8 / (self.path_rtt_ms / 1e3) * 1.22 / loss**0.5
             rate_bps = min(rate_bps, mathis_bps)
         return rate_bps
 
@@ -322,7 +359,8 @@ class Network:
             for way, kinds in ((DOWN, self.company), (UP, self.up_company))
             if kinds
         )
-        return f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{changes}{repaired}{drops}{beside}"
+        near = f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{changes}{repaired}{drops}{beside}"
+        return f"{near}; hop ({self.hop.kind}); {self.halves[1]}" if self.hop else near
 
 
 def read_trace(path: Path) -> list[bytes]:
@@ -351,6 +389,7 @@ def _locate_files(table: Table, file: Path) -> Table:
 def _finished(network: Network) -> Network:
     """`network` with what follows from its traces and losses. Raises ValueError with what is wrong with it."""
     _check(network)
+    _check_hop(network)
     network = _with_loss(_with_conditions(_with_traces(network)))
     # A queue that cannot hold one full packet would drop every one that does not meet an idle link.
     for direction, size in ((UP, network.up_queue_bytes), (DOWN, network.down_queue_bytes)):
@@ -557,6 +596,18 @@ def _check_company(network: Network) -> None:
         raise ValueError("company_on_off needs company or up_company, whose flows are on and off")
     if network.has_company and network.drops_chosen_packets:
         raise ValueError("company and drop_* exclude each other: which packet is a page's would be chance")
+
+
+def _check_hop(network: Network) -> None:
+    if not network.hop:
+        return
+    network.hop.check()
+    try:
+        _finished(network.halves[1])
+    except ValueError as error:
+        raise ValueError(f"hop: {error}") from None
+    if network.has_company:
+        raise ValueError("hop and company exclude each other: background flows have no way through a hop")
 
 
 # Every network by name: those of a file, or all that there are.

@@ -39,6 +39,7 @@ from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.site import Site
 from replay.company_flows import CLIENT_PROGRAMS
+from replay.hop import programs_of as hop_programs
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from servers.registry import servers_of
 from tuning import protocols
@@ -175,8 +176,13 @@ class Campaign:
         return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
 
     def further_programs(self) -> Mapping[str, str]:
-        """What else takes part: programs of background flows, each with the option that prints its version."""
-        return {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
+        """What else takes part: programs of background flows and of hops, each with the option that prints its
+        version."""
+        flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
+        return {
+            **flows,
+            **{name: option for one in self.networks.values() for name, option in hop_programs(one).items()},
+        }
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""

@@ -69,7 +69,7 @@ class RunModel:
         site, network = self.sites[cell[0]], self.networks[cell[1]]
         page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
         # A page's servers each have a connection, and share the link.
-        return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.min_rtt_ms / 1000
+        return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.path_rtt_ms / 1000
 
     def forecast(self, cell: Cell, run: int = 1) -> Forecast:
         """What run number `run` of `cell` takes."""

@@ -16,6 +16,7 @@ from measure.host.machine import machine, versions
 from measure.validate.checks import Check
 from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from replay.hop import programs_of
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
@@ -57,7 +58,7 @@ def validate_campaign(
     here = machine()
     # Protocols are measured behind our shells, whichever the campaign's are.
     of_ours = versions((), shells=OUR_SHELLS) if protocols else {}
-    programs = of_ours | versions(_servers(protocols), shells=shells)
+    programs = of_ours | versions(_servers(protocols), shells=shells, further=_programs(networks))
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = kept_entries(folder)
     # Two checkouts with uncommitted changes are called alike, whatever these are.
@@ -88,6 +89,11 @@ def validate_campaign(
             "busy, try again when it is not"
         )
     return checks
+
+
+def _programs(networks: Iterable[Network]) -> dict[str, str]:
+    """Those of the hops of `networks`, each with the option that prints its version."""
+    return {name: option for network in networks for name, option in programs_of(network).items()}
 
 
 def _servers(protocols: Iterable[Protocol]) -> set[str]:

@@ -13,6 +13,7 @@ from base.errors import EyelevelError
 from base.progress import each_shown
 from measure.validate.checks import Check, unchecked
 from measure.validate.company import judge_company, measure_company
+from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
 from measure.validate.network import LOST_PACKETS, LOST_PACKETS_QUICK, judge_network, measure_network
@@ -95,15 +96,24 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
         if refusal := shells_named(shells).refusal(network):
             return [unchecked(network.name, "measurement", refusal)], {}
         lost_packets = LOST_PACKETS_QUICK if quick else LOST_PACKETS
-        measurement = measure_network(network.alone, sites[WINDOW_PAGE], lost_packets, shells)
-        checks, seen = judge_network(network, measurement, shells), asdict(measurement)
+        checks: list[Check] = []
+        seen: dict[str, Any] = {}
+        for half in network.halves:
+            measurement = measure_network(half.alone, sites[WINDOW_PAGE], lost_packets, shells)
+            checks += checks_of_half(network, judge_network(half, measurement, shells))
+            which = half.name.removeprefix(f"{network.name}: ")
+            seen |= {which: asdict(measurement)} if network.hop else asdict(measurement)
+        if network.hop:
+            hop = measure_hop(network, sites[WINDOW_PAGE])
+            checks += judge_hop(network, hop)
+            seen["hop"] = asdict(hop)
         if network.has_company:
             flows = measure_company(network, sites[WINDOW_PAGE])
             checks += judge_company(network, flows)
             seen["company"] = [asdict(flow) for flow in flows]
         return checks, seen
 
-    return Step(network.name, f"measuring {network.name}", 40 if network.has_company else 20, measure)
+    return Step(network.name, f"measuring {network.name}", 40 if network.has_company or network.hop else 20, measure)
 
 
 def _server_step(site: DelayedSite) -> Step:

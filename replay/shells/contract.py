@@ -12,6 +12,11 @@ from tuning.networks import Network
 ORDINARY_PRIORITY = "ordinary priority"
 
 
+def far_timekeeping(timekeeping: Path) -> Path:
+    """Where the far half of a network with a hop says with what it kept time, beside `timekeeping`, the near half's."""
+    return timekeeping.with_name(f"far-{timekeeping.name}")
+
+
 @dataclass(frozen=True)
 class Nest:
     """Shells around each other, from the servers to the client.
@@ -66,4 +71,6 @@ class Shells(ABC):
 
         With what they kept time is in the file `timekeeping` at their end. What they need is in `folder`, which is
         there. Raises EyelevelError.
+
+        Of a network with a hop, the shells of both halves, whose far one has its file at `far_timekeeping`.
         """

@@ -44,6 +44,7 @@ LACKING = {
     "down_conditions": "delays and losses over time",
     "company": "way to the hosts of background flows",
     "up_company": "way to the hosts of background flows",
+    "hop": "place for a hop between two halves",
 }
 
 

@@ -4,12 +4,13 @@ All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-lin
 (`tests/shells/test_shells.py` compares them), for a fraction of their processor time.
 """
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from base.places import tool
-from replay.shells.contract import Nest, Shells
+from replay.shells.contract import Nest, Shells, far_timekeeping
 from tuning.networks import DOWN, UP, Network
 
 
@@ -29,8 +30,15 @@ class OurShells(Shells):
         folder: Path,
         extra_rtts_ms: Mapping[str, float] | None = None,
     ) -> Nest:
-        command = [*shell(network, seed, timekeeping), *server_delays(extra_rtts_ms or {}), "--"]
-        return Nest(command, {"name": self.name})
+        near, *far = network.halves
+        delays = server_delays(extra_rtts_ms or {})
+        if not far:
+            return Nest([*shell(near, seed, timekeeping), *delays, "--"], {"name": self.name})
+        # The outer shell is the far half, next to the servers: between the two is the hop's namespace. What is random
+        # in one half must say nothing of the other.
+        far_seed = None if seed is None else random.Random(seed).getrandbits(32)
+        command = [*shell(far[0], far_seed, far_timekeeping(timekeeping)), *delays, "--"]
+        return Nest([*command, *shell(near, seed, timekeeping), "--"], {"name": self.name, "far_seed": far_seed})
 
 
 SHELLS = OurShells()

@@ -175,7 +175,7 @@ def _objects(count: int) -> str:
 # What a network is labelled with as it is in words everywhere.
 IN_WORDS = (
     *("up_delay_ms", "up_queue", "down_queue", "up_loss", "down_loss", "burst_packets", "gilbert_elliott"),
-    *("on_off", "up_on_off", "down_on_off", "up_conditions", "down_conditions"),
+    *("on_off", "up_on_off", "down_on_off", "up_conditions", "down_conditions", "hop"),
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.hypotheses import Hypotheses, of_campaign
+from analysis.networks import path_rtt_ms
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.report.sentences import equivalence_margin
@@ -269,7 +270,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     rows = cell_table[cell_table["network"].isin(free) & (cell_table["state"] == MEASURED)]
     if rows.empty:
         return []
-    bits, rtt_ms = 8 * rows["count"] * rows["size_bytes"], [networks[name]["min_rtt_ms"] for name in rows["network"]]
+    bits, rtt_ms = 8 * rows["count"] * rows["size_bytes"], [path_rtt_ms(networks[name]) for name in rows["network"]]
     ordered = rows.assign(bits=bits, rtt_ms=rtt_ms).sort_values(["bits", "rtt_ms"], ascending=[False, True])
     cell = ordered.iloc[0]
     mbps = [f"{cell['bits'] / cell[f'mean_{whose}'] / 1000:.0f} Mbit/s" for whose in ("reference", "compared")]

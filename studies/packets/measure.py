@@ -39,7 +39,7 @@ class PacketsMethod(Method):
 
     def instruments(self, setting: Setting, folder: Path) -> Instruments:
         """See `Method`."""
-        address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.min_rtt_ms
+        address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.path_rtt_ms
         return Instruments(
             monitor=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
         )

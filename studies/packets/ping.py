@@ -60,10 +60,10 @@ def expected_ms(network: Network) -> tuple[float, float]:
     A packet waits for a link that follows a trace, at most as long as its queue is, and for what a link repeats; and a
     delay may change over time.
     """
-    links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
+    links = [link for one in network.halves for link in ((one.up_mbps, one.up_trace), (one.down_mbps, one.down_trace))]
     serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
-    rtt_ms = network.min_rtt_ms + serialising_ms
-    tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + network.jitter_ms
+    rtt_ms = network.path_rtt_ms + serialising_ms
+    tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + sum(one.jitter_ms for one in network.halves)
     waiting_ms = sum(network.queue_wait_ms(0) for _, trace in links if trace) + (network.retransmit_ms or 0)
     waiting_ms += sum(one.largest(DELAY) for one in map(network.conditions_of, (UP, DOWN)) if one)
     return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
 from base.files import read_json
 from measure.run.evidence import navigated_s
@@ -73,7 +74,7 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
         "network": row.network,
         "protocol": row.protocol,
         "run": row.run,
-        "rtt_ms": document.networks[row.network]["min_rtt_ms"],
+        "rtt_ms": path_rtt_ms(document.networks[row.network]),
         "ping_ms": read_json(folder / PING)["mean_ms"],
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}

@@ -117,6 +117,7 @@ NEEDS = (
         lambda: _is_installed("quinn_server", "quinn_client"),
     ),
     Need("caddy", "Caddy", "run `make setup SERVERS=caddy`", lambda: _is_installed("caddy")),
+    Need("haproxy", "HAProxy", "run `make setup HOPS=haproxy`", lambda: _is_installed("haproxy")),
     Need(
         "browser",
         "the packaged Chromium, and user namespaces for its sandbox",

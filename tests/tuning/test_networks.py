@@ -223,7 +223,16 @@ def test_keys_of_tables_are_axes_of_grids_and_may_be_of_both_directions(tmp_path
 
 def test_every_key_with_one_value_may_be_an_axis() -> None:
     lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms", "company", "up_company"}
-    tables = {"up_queue", "down_queue", "gilbert_elliott", "on_off", "up_on_off", "down_on_off", "company_on_off"}
+    tables = {
+        "up_queue",
+        "down_queue",
+        "gilbert_elliott",
+        "on_off",
+        "up_on_off",
+        "down_on_off",
+        "company_on_off",
+        "hop",
+    }
     given = {field.name for field in fields(Network) if "derived" not in field.metadata} - {"name"} - lists
     assert {key.partition(".")[0] for key in GRID_UNITS} == given
     of_queues = {key.partition(".")[2] for key in GRID_UNITS if key.startswith("up_queue.")}

@@ -1,0 +1,124 @@
+"""Whether a hop does what its kind says, between the two halves of its network, each of which is measured by itself.
+
+`python -m measure.validate.hop HOST ADDRESS` is the client of the replay in which that is seen: it prints how long
+echoes, connections and TLS handshakes took.
+"""
+
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError, reports_errors
+from base.places import tool
+from base.structure import from_json, to_json
+from measure.validate.checks import Check, between, same, unchecked, within
+from record.site import Site
+from replay import ReplaySpec, run
+from tuning import protocols
+from tuning.networks import Network
+
+# So many of each; the least is looked at, so that a loss or a busy machine does not matter.
+ECHOES, CONNECTIONS = 20, 10
+TOLERANCE_MS, TOLERANCE = 3.0, 0.01
+# What a handshake may take of the processor at both ends. That it is not shorter than the path says that TLS is the
+# servers' own.
+HANDSHAKE_MS = 40.0
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """The least times in ms of an echo (ICMP), of a TCP connection, and of one with its TLS handshake."""
+
+    echo_ms: float
+    connect_ms: float
+    secure_ms: float
+
+
+@dataclass(frozen=True)
+class HopMeasurement:
+    """What the client saw, and what the hop says of itself (`replay.hop`)."""
+
+    times: Times
+    account: dict[str, Any]
+
+
+def measure_hop(network: Network, site: Site) -> HopMeasurement:
+    """Watch the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
+    host, (address, *_) = next(iter(site.addresses.items()))
+    spec = ReplaySpec(site.folder, network, protocols.load()["tcp"])
+    with tempfile.TemporaryFile("w+") as output:
+        outcome = run(spec, (sys.executable, "-m", "measure.validate.hop", host, address), stdout=output.fileno())
+        output.seek(0)
+        answer = output.read()
+    if outcome.status:
+        raise EyelevelError(f"the hop of {network.name} could not be measured (status {outcome.status}); see above")
+    return HopMeasurement(from_json(answer, Times, "what was seen of the hop"), outcome.evidence["hop"])
+
+
+def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
+    """`seen` against what `network` says of its hop."""
+    hop, name = network.hop, network.name
+    assert hop
+    yield same(name, "hop", hop.kind, seen.account["kind"])
+    near_ms, path_ms = network.min_rtt_ms, network.path_rtt_ms
+    if network.follows_clock or network.retransmit_ms is not None:
+        yield unchecked(name, "hop, least times", "the near half's delay changes")
+    else:
+        tolerance_ms = max(TOLERANCE_MS, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
+        connect_ms = near_ms if hop.splits else path_ms
+        times = seen.times
+        yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
+        yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
+        # TLS is the servers' own: its handshake goes all the way. A hop that splits connects to the server only when the
+        # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
+        least_ms, most_ms = 2 * path_ms - tolerance_ms, 2 * path_ms + tolerance_ms + HANDSHAKE_MS
+        yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
+    if hop.splits:
+        yield same(name, "hop, connections from the client", CONNECTIONS, seen.account["accepted"])
+        yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
+        yield same(name, "hop, TCP packets beside it", 0, seen.account["tcp_packets_beside"])
+
+
+def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
+    """`checks` of a half of `network`, or of all of it, as checks of `network`: who asks whether that is as configured
+    looks for its name."""
+    return [
+        check
+        if check.subject == network.name
+        else replace(
+            check, subject=network.name, name=f"{check.subject.removeprefix(f'{network.name}: ')}, {check.name}"
+        )
+        for check in checks
+    ]
+
+
+@reports_errors
+def main(host: str, address: str) -> None:
+    """Print the least times, as JSON."""
+    context = ssl.create_default_context()
+    connect_ms, secure_ms = [], []
+    for _ in range(CONNECTIONS):
+        started_s = time.monotonic()
+        with socket.create_connection((address, 443), TIMEOUT_S) as plain:
+            connected_s = time.monotonic()
+            with context.wrap_socket(plain, server_hostname=host):
+                connect_ms.append((connected_s - started_s) * 1e3)
+                secure_ms.append((time.monotonic() - started_s) * 1e3)
+    command: list[str | Path] = [tool("ping"), "-n", "-q", "-i", "0.1", "-c", str(ECHOES), address]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "min/avg" not in completed.stdout:
+        raise EyelevelError(f"no echo came back from {address}")
+    echo_ms = float(completed.stdout.rpartition("= ")[2].partition("/")[0])
+    print(to_json(Times(echo_ms, min(connect_ms), min(secure_ms))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,90 @@
+"""A hop that splits ends TCP in the middle, for every byte; a path whose hop does not is told from it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from measure.validate import hop as judging
+from measure.validate.checks import Check, within
+from measure.validate.hop import checks_of_half, judge_hop, measure_hop
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from replay import ReplaySpec, hop, run
+from replay.shells.registry import shells_named
+from tuning import networks, protocols
+from tuning.hops import NONE, SPLIT, Hop
+from tuning.networks import Network
+
+FAR = Hop(SPLIT, min_rtt_ms=100, up_mbps=50, down_mbps=50, queue_ms=50)
+CONTROL = Network("hop", 100, up_mbps=10, down_mbps=20, queue_ms=50, hop=replace(FAR, kind=NONE))
+PROXIED = replace(CONTROL, hop=FAR)
+
+
+def failures(checks: Iterable[Check]) -> list[str]:
+    return [check.name for check in checks if not check.passed]
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_haproxy
+@pytest.mark.alone
+def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests run beside this one; the delays are long for that.
+    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
+    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    split, control = measure_hop(PROXIED, site), measure_hop(CONTROL, site)
+    assert failures(judge_hop(PROXIED, split)) == [], split
+    assert failures(judge_hop(CONTROL, control)) == [], control
+    assert failures(judge_hop(CONTROL, split)) == ["hop", "hop, least time to connect"]
+    assert failures(judge_hop(replace(PROXIED, hop=replace(FAR, min_rtt_ms=300)), split)) == [
+        "hop, least echo",
+        "hop, least time until TLS stands",
+    ]
+    halves = replace(PROXIED, min_rtt_ms=40, hop=replace(FAR, min_rtt_ms=160))
+    assert failures(judge_hop(halves, split)) == ["hop, least time to connect"]
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_haproxy
+def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    (address,) = next(iter(site.addresses.values()))[:1]
+    spec = ReplaySpec(site.folder, PROXIED, protocols.load()["tcp"])
+    # What leads TCP into the hop is taken away, in its namespace, in which one of the shells' processes is.
+    delete = f"ip rule del ipproto tcp lookup {hop.TABLE} 2>/dev/null"
+    delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
+    with pytest.raises(EyelevelError, match=r"packets of TCP went beside the hop"):
+        run(spec, ["sh", "-c", f"{delete}; curl --silent --insecure https://{address}/; true"])
+
+
+def test_a_half_that_fails_is_a_failure_of_its_network() -> None:
+    near, far = PROXIED.halves
+    checks = [within(half.name, "rate", 20, 10, 1, "Mbit/s") for half in (near, far)]
+    said = checks_of_half(PROXIED, checks)
+    assert [(check.subject, check.name) for check in said] == [("hop", "near, rate"), ("hop", "far, rate")]
+    assert checks_of_half(CONTROL.halves[0], checks[:1]) == checks[:1]
+
+
+def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "networks.toml"
+    for text, message in (
+        ('{kind = "cache", min_rtt_ms = 1}', "hop.kind must be"),
+        ('{kind = "split", min_rtt_ms = -1}', "hop: min_rtt_ms must not be negative"),
+        ('{kind = "split", min_rtt_ms = 1, down_mbps = 5}', "hop: "),
+        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that splits"),
+        ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control must be"),
+    ):
+        file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")
+        with pytest.raises(EyelevelError, match=message):
+            networks.load(file)
+    assert "no place for a hop" in (shells_named("mahimahi").refusal(PROXIED) or "")
+
+
+def test_halves_share_the_path() -> None:
+    near, far = PROXIED.halves
+    assert (near.min_rtt_ms, far.min_rtt_ms, PROXIED.path_rtt_ms) == (100, 100, 200)
+    assert (near.down_mbps, far.down_mbps, near.hop) == (20, 50, None)
+    lossy = replace(PROXIED, loss=0.02, hop=replace(FAR, loss=0.02))
+    assert lossy.tcp_rate_bps() < replace(PROXIED, loss=0.02).tcp_rate_bps() < PROXIED.tcp_rate_bps()

@@ -1,0 +1,50 @@
+"""Hops: what stands in the middle of a path, and the half of the path between it and the servers."""
+
+from dataclasses import dataclass
+
+# What a hop does. NONE hands every packet on: the same two halves, for comparison. SPLIT ends TCP connections on both
+# sides and does not touch what they carry; QUIC passes.
+NONE, SPLIT = "none", "split"
+KINDS = (NONE, SPLIT)
+
+CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
+# Linux's.
+USUAL_WINDOW_PACKETS = 10
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A hop of this `kind`, and what lies between it and the servers: the far half of a network, whose own settings are
+    those of the near half, between the browser and the hop.
+
+    `min_rtt_ms`, rates, `queue_ms`, `loss` and `jitter_ms` are as a network's (`tuning.networks`). With
+    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions; the rest
+    is the kernel's usual.
+    """
+
+    kind: str
+    min_rtt_ms: float
+    up_mbps: float | None = None
+    down_mbps: float | None = None
+    queue_ms: float | None = None
+    loss: float = 0
+    jitter_ms: float = 0
+    congestion_control: str = "cubic"
+    initial_window_packets: int = USUAL_WINDOW_PACKETS
+
+    @property
+    def splits(self) -> bool:
+        """Whether TCP connections end at it."""
+        return self.kind == SPLIT
+
+    def check(self) -> None:
+        """Raises ValueError with what is wrong with what is its own; its half is checked as a network."""
+        if self.kind not in KINDS:
+            raise ValueError(f"hop.kind must be {' or '.join(KINDS)}")
+        if self.congestion_control not in CONGESTION_CONTROLS:
+            raise ValueError(f"hop.congestion_control must be {', '.join(CONGESTION_CONTROLS)}")
+        if self.initial_window_packets < 1:
+            raise ValueError("hop.initial_window_packets must be at least 1")
+        usual = (self.congestion_control, self.initial_window_packets) == ("cubic", USUAL_WINDOW_PACKETS)
+        if not (self.splits or usual):
+            raise ValueError("hop.congestion_control and hop.initial_window_packets are of a hop that splits")
