@@ -57,8 +57,8 @@ def archive(
 def repeated(file: Path) -> Response:
     recording = read_recording(file)
     assert not recording.skipped
-    (found,) = (exchange.response for exchange in recording.exchanges if exchange.url == SECOND)
-    return found
+    (answer,) = (exchange.response for exchange in recording.exchanges if exchange.url == SECOND)
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def repeated(file: Path) -> Response:
     ],
 )
 def test_what_is_repeated_is_a_response(status: str, fields: Fields | None, kept: str, tmp_path: Path) -> None:
-    found = repeated(archive(tmp_path / "a.warc.gz", status=status, fields=fields))
-    assert (found.status, found.body, found.header("etag")) == (200, b"1;", kept)
+    answer = repeated(archive(tmp_path / "a.warc.gz", status=status, fields=fields))
+    assert (answer.status, answer.body, answer.header("etag")) == (200, b"1;", kept)
 
 
 def test_of_two_responses_the_one_of_its_date_is_repeated(tmp_path: Path) -> None:
