@@ -3,8 +3,8 @@
 # What can be given. None of it is taken from the environment, where such short names mean something else.
 CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
 	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
-STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
-	CONDITIONS AGAINST MIXES SECONDS
+STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES SPREAD SERVERS LIMIT BUDGET \
+	DELAYS CONDITIONS AGAINST MIXES SECONDS
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
@@ -34,7 +34,8 @@ PYTHON := $(EYELEVEL_CACHE)/venv/bin/python
 # A value as one word of a shell's command line, whatever is in it.
 quote = '$(subst ','\'',$1)'
 EYELEVEL = $(call quote,$(PYTHON)) -m eyelevel
-PYTEST = $(call quote,$(PYTHON)) -m pytest
+# Without bytecode, each of the hundreds of programs that tests start compiles the project again.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(call quote,$(PYTHON)) -m pytest
 
 # Options for those of the variables that have a value, each after a blank; and a value alone. What is left out, the
 # command chooses.
@@ -57,7 +58,7 @@ asked = $(foreach n,$(call names,$2),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
 OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
 	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS) $(call asked,hops,HOPS),\
-	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS)))
+	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
@@ -190,8 +191,9 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, lossy-bulk
+##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, uncontrolled, lossy-bulk
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
+##   SPREAD           of make grid: over how many servers the objects of a page are spread (1,4)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
 ##   SECONDS          of make fairness: for how long the flows of a run last
 ##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
@@ -201,7 +203,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
-##   SERVERS          of make setup: further servers to install
+##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)
 ##   BROWSERS         of make setup: further browsers to install
 ##   HOPS             of make setup: programs of hops to install (haproxy)
 ##   URL              of make import: the page to begin with, or which of a HAR, where the recording does not say so

@@ -67,6 +67,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),
+    "link_use": lambda findings: _in_order(diagnostics.link_use(findings.campaign.runs), findings.samples),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.

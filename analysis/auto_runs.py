@@ -25,7 +25,7 @@ from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.plan import read_plan
 from measure.campaign.progress import in_words
 from measure.declaration import HYPOTHESES
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from measure.run.films import FilmPolicy
 from measure.table import Cell, read_given_up, read_rows, require_document
 
@@ -177,7 +177,7 @@ def announcement(campaign: Campaign) -> list[str]:
     """What is printed before `campaign`, which is of `RUNS=auto`. Raises EyelevelError when it declares something
     broken."""
     hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
-    hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), metric_names())
+    hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())
     if not hypotheses.family:
         return ["RUNS=auto saves nothing of a campaign of one protocol, which compares nothing"]
     model = campaign.run_model()

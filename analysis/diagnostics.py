@@ -14,6 +14,7 @@ from analysis.hypotheses import Pair
 from analysis.outcomes import WARNING_P
 from analysis.runs import metrics_in
 from analysis.samples import Array, Samples, starts_of
+from measure.metrics import METRICS
 from measure.table import CampaignDocument
 
 UNIFORM_LEVELS = (0.01, 0.05)
@@ -94,3 +95,14 @@ def spread(runs: pd.DataFrame) -> pd.DataFrame:
     table["skewness"] = groups.skew()
     table["variation"] = table["deviation"] / table["mean"].where(table["mean"] != 0)
     return table.reset_index()
+
+
+def link_use(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row for each network and protocol: how many sites and runs that count tell of it, and the metrics that are no
+    times, each as its mean over sites of means over runs. Empty where no run tells of any."""
+    names = [metric.name for metric in METRICS if not metric.is_time and metric.name in runs]
+    valid = runs[runs["valid"]].dropna(subset=names, how="all")
+    of_sites = valid.groupby(["network", "protocol", "site"], sort=False)
+    table = of_sites[names].mean().assign(runs=of_sites.size()).groupby(["network", "protocol"], sort=False)
+    means = table[names].mean().assign(sites=table.size(), runs=table["runs"].sum()).reset_index()
+    return means.reindex(columns=["network", "protocol", "sites", "runs", *names])

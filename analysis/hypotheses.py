@@ -16,7 +16,7 @@ from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from measure.table import CampaignDocument
 
 DECLARED = Path(__file__).with_name("hypotheses.toml")
@@ -174,8 +174,10 @@ def parse(text: str, path: Path) -> Hypotheses:
     if others := set(hypotheses.family) - set(hypotheses.comparisons):
         names = ", ".join(f"{pair.compared} against {pair.reference}" for pair in others)
         raise EyelevelError(f"{path}: the family has {names}, which is not among the comparisons")
-    if strange := set(hypotheses.family_metrics) - set(metric_names()):
-        raise EyelevelError(f"{path}: there is no metric {', '.join(strange)}; there are {', '.join(metric_names())}")
+    if strange := set(hypotheses.family_metrics) - set(time_names()):
+        raise EyelevelError(
+            f"{path}: there is no metric {', '.join(strange)} to compare by; there are {', '.join(time_names())}"
+        )
     if not 0 < hypotheses.equivalence_round_trips < math.inf:
         raise EyelevelError(f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be above 0")
     return hypotheses

@@ -16,7 +16,7 @@ from base.errors import EyelevelError
 from base.places import SITES
 from browsers.registry import DEFAULT
 from measure.completeness import digest
-from measure.metrics import metric_names
+from measure.metrics import metric_names, time_names
 from measure.reasons import gate_name
 from measure.site_facts import SiteFacts, facts_of, parse_facts
 from measure.table import (
@@ -115,7 +115,7 @@ class CampaignTable:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that `runs.csv` has columns for."""
+        """The metrics that are times and that `runs.csv` has columns for: those that protocols are compared by."""
         return metrics_in(self.runs)
 
     @property
@@ -145,8 +145,8 @@ def _recorded(name: str, entry: Mapping[str, str]) -> Site | None:
 
 
 def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """The metrics that `runs` has columns for, in the order of `measure.metrics`."""
-    return tuple(metric for metric in metric_names() if metric in runs)
+    """The metrics that are times and that `runs` has columns for, in the order of `measure.metrics`."""
+    return tuple(metric for metric in time_names() if metric in runs)
 
 
 def processor_columns_in(runs: pd.DataFrame) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ def read_runs(path: Path) -> pd.DataFrame:
     )
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
-    runs = runs.astype(dict.fromkeys(metrics_in(runs), float))
+    runs = runs.astype({name: float for name in metric_names() if name in runs})
     # The header is the first line.
     for column in [name for name in WHOLE_NUMBERS if name in runs]:
         cells = pd.to_numeric(runs[column].replace("", 0), errors="coerce")

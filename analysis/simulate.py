@@ -15,7 +15,7 @@ from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.files import write_atomically
 from measure.declaration import declaration, keep_hypotheses
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from measure.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
 
@@ -71,7 +71,7 @@ def simulate(truth: Truth) -> pd.DataFrame:
     runs = pd.DataFrame(index=index).reset_index()
     # Most of a run's noise is common to all its metrics.
     run_noise = _noise(draw, truth, shape)
-    for metric in metric_names():
+    for metric in time_names():
         # Each metric has numbers of its own, so that a new one changes nothing else.
         own_draw = np.random.default_rng([truth.seed, zlib.crc32(metric.encode())])
         metric_noise = np.exp(own_draw.normal(0, truth.noise_sd / 3, shape))

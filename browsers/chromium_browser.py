@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from base.jail import file_in
 from base.places import tool
 from browsers.chromium.known_servers import HTTPS_PORT, write_known_servers
-from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams
+from browsers.chromium.netlog import read_handshakes, read_netlog, read_streams, read_transfer
 from browsers.chromium.program import (
     BINARY,
     COMMON_SWITCHES,
@@ -21,7 +21,7 @@ from browsers.chromium.program import (
     phone,
     trust,
 )
-from browsers.contract import HOME, Browser, Page, Request, StreamRequest
+from browsers.contract import HOME, Browser, Page, Request, StreamRequest, Transfer
 from tuning.protocols import HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
@@ -105,6 +105,9 @@ class Chromium(Browser):
 
     def read_streams(self, folder: Path) -> list[StreamRequest]:
         return read_streams(folder / self.network_log)
+
+    def read_transfer(self, folder: Path, began_s: float, ended_s: float) -> Transfer | None:
+        return read_transfer(folder / self.network_log, began_s, ended_s)
 
     def read_handshakes(self, folder: Path) -> dict[str, float]:
         return read_handshakes(folder / self.network_log)

@@ -75,6 +75,21 @@ class StreamRequest:
     incremental: bool = False
 
 
+@dataclass(frozen=True)
+class Transfer:
+    """What servers and a browser sent each other in some time, in bytes, as the browser's log has it.
+
+    `content_bytes` are of responses' content, with its coding. `received_bytes` and `sent_bytes` are of whole IP
+    packets: over UDP, what was read and written with the headers of each datagram; over TCP, what was read with those
+    of as many full segments as it needs, so that what TCP sends without data, and what came twice, is missing. What was
+    sent over TCP is None, since its acknowledgements are most of it.
+    """
+
+    content_bytes: int
+    received_bytes: int
+    sent_bytes: int | None
+
+
 class Browser(ABC):
     """One browser program.
 
@@ -153,6 +168,14 @@ class Browser(ABC):
         broken.
         """
         return {}
+
+    def read_transfer(self, folder: Path, began_s: float, ended_s: float) -> Transfer | None:
+        """What was transferred from `began_s` to `ended_s` (s since 1970) by the `network_log` of `folder`.
+
+        None if the log does not have it. Raises OSError, EOFError, ValueError or KeyError when the log is missing or
+        broken.
+        """
+        return None
 
     @abstractmethod
     def screenshot_command(self, url: str, picture: Path) -> list[str | Path]:

@@ -18,7 +18,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from support.browser import Browser, browsing
 from support.leaks import MARK, end_marked, mount_points, processes_marked
 from support.needs import NEEDS
-from support.turns import ModulesScheduling, Turns, write_groups
+from support.turns import Kind, ModulesScheduling, Turns, write_groups
 
 from measure.host.exclusive import VARIABLE
 
@@ -71,7 +71,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
 
 
 class Worker:
-    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything.
+    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything, one
+    that is marked `waits` while others run such tests only.
 
     Beside a test that is marked `loads` others run, at a low priority.
     """
@@ -79,7 +80,7 @@ class Worker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._turns = Turns(folder)
-        self._has_turn = False
+        self._turn: Kind | None = None
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends the names
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -89,16 +90,17 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        alone = has(item, "alone")
-        if not self._has_turn:
-            self._turns.take(alone=alone)
+        kind = kind_of(item)
+        if self._turn != kind:
+            self._turns.take(kind)
         if may_raise_priority():
-            os.setpriority(os.PRIO_PROCESS, 0, 0 if alone or has(item, "loads") else LOW_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, 0, LOW_PRIORITY if kind == "other" and not has(item, "loads") else 0)
         result = yield
-        # Tests that must be alone follow each other without a pause.
-        self._has_turn = alone and nextitem is not None and has(nextitem, "alone")
-        if not self._has_turn:
+        self._turn = kind
+        # Tests that measure follow each other without a pause, in which others would begin.
+        if kind == "other" or nextitem is None or kind_of(nextitem) == "other":
             self._turns.give_back()
+            self._turn = None
         return result
 
 
@@ -109,10 +111,19 @@ def may_raise_priority() -> bool:
     return os.geteuid() == 0 or limit == resource.RLIM_INFINITY or limit >= USUAL_NICE_LIMIT
 
 
+def kind_of(item: pytest.Item) -> Kind:
+    """The turn that a test needs."""
+    if has(item, "alone"):
+        return "alone"
+    return "waits" if has(item, "waits") else "other"
+
+
 def group_of(item: pytest.Item) -> str | None:
     """Tests of one group are dealt out to one worker, so that they follow each other."""
     if has(item, "alone"):
         return "alone"
+    if has(item, "waits"):
+        return f"waits {item.path}"
     loads = item.get_closest_marker("loads")
     if not loads:
         return None
@@ -128,7 +139,13 @@ def is_in_a_lane(item: pytest.Item) -> bool:
 
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
     """What sorts tests such that those that take long, or that others wait for, come first."""
-    return not has(item, "alone"), not is_in_a_lane(item), not has(item, "loads"), not has(item, "slow")
+    return (
+        not has(item, "waits"),
+        not has(item, "alone"),
+        not is_in_a_lane(item),
+        not has(item, "loads"),
+        not has(item, "slow"),
+    )
 
 
 def has(item: pytest.Item, mark: str) -> bool:

@@ -126,20 +126,22 @@ def test_that_notes_when_it_ran(number):
 
 
 @pytest.mark.slow
-def test_what_must_be_alone_runs_beside_nothing_and_tests_of_a_lane_not_beside_each_other(tmp_path: Path) -> None:
+def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) -> None:
     alone, one, other = "@pytest.mark.alone", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
+    waiting = "@pytest.mark.waits"
     marks = {"test_a.py": alone, "test_b.py": one, "test_c.py": other, "test_d.py": one}
+    marks |= {"test_e.py": waiting, "test_f.py": waiting}
     for name, mark in marks.items():
         (tmp_path / name).write_text(TIMED.format(mark=mark))
     done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
-    assert len(intervals) == 16, done.stdout
+    assert len(intervals) == 24, done.stdout
     overlapping = [
         {earlier[2], later[2]}
         for number, earlier in enumerate(intervals)
         for later in intervals[number + 1 :]
         if later[0] < earlier[1]
     ]
-    assert overlapping
-    assert [marks for marks in overlapping if marks != {one, other}] == []
+    assert {waiting} in overlapping and {one, other} in overlapping
+    assert [marks for marks in overlapping if marks not in ({one, other}, {waiting})] == []

@@ -22,7 +22,14 @@ TIME, RATE, DELAY, LOSS = "time_s", "rate_mbps", "delay_ms", "loss"
 COLUMNS = (TIME, RATE, DELAY, LOSS)
 # The largest value of each; times and delays are in the shells' nanoseconds.
 MOST = {TIME: 1e9, RATE: 100_000.0, DELAY: 1e9, LOSS: 1.0}
-LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50e6
+LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50_000_000
+# How a file that is packed by gzip begins (RFC 1952): only delivery traces may be.
+GZIP_MAGIC = b"\x1f\x8b"
+# Further than this no header is looked for.
+LONGEST_LINE_BYTES = 4096
+# A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
+LEAST_OPPORTUNITIES = 100
+NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 # What a full packet has of a rate: its IP length.
 PACKET_BITS = 12_000.0
 # By how much a float of a time in ms may be too large.
@@ -70,25 +77,48 @@ class Conditions:
                 opportunities.append(math.ceil(due_ms - ROUNDING_MS))
             bits += more_bits - packets * PACKET_BITS
         # Its last time is a trace's period. Where no packet is due then, one comes early.
-        if opportunities and opportunities[-1] < (period_ms := math.ceil(self.period_ms - ROUNDING_MS)):
-            opportunities.append(period_ms)
+        if opportunities and opportunities[-1] < self.period_ms:
+            opportunities.append(round(self.period_ms))
         return opportunities
 
     def _spans_ms(self) -> list[float]:
         return [after - before for before, after in itertools.pairwise((*self.at_ms, self.period_ms))]
 
 
-def is_conditions(path: Path | str) -> bool:
-    """Whether a trace is a conditions file, by its name."""
-    return str(path).endswith(".csv")
+def is_conditions(path: Path) -> bool:
+    """Whether a trace is a conditions file: its header has several columns, and delivery traces have numbers alone.
+
+    Raises OSError.
+    """
+    with path.open("rb") as file:
+        if file.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
+            return False
+        file.seek(0)
+        while line := file.readline(LONGEST_LINE_BYTES):
+            if line.strip() and not line.strip().startswith(b"#"):
+                return b"," in line
+    return False
 
 
 def read_conditions(path: Path) -> Conditions:
-    """The conditions in the file. Raises OSError, and ValueError with the line that is wrong, and what is."""
+    """The conditions in the file. Raises OSError, and ValueError with what is wrong, and in which line."""
     if (size := path.stat().st_size) > LARGEST_FILE_BYTES:
         raise ValueError(f"it has {size} bytes, and 64 MiB are the most; give fewer rows")
     with path.open(newline="", encoding="utf-8") as file:
-        return parse_conditions(file.read())
+        conditions = parse_conditions(file.read())
+    check_round(conditions)
+    return conditions
+
+
+def check_round(conditions: Conditions) -> None:
+    """Raises ValueError where the rates let through too few packets in a round to be exact, or too many to keep."""
+    if conditions.has(RATE):
+        packets = conditions.mean(RATE) * 1e3 * conditions.period_ms / PACKET_BITS
+        if not LEAST_OPPORTUNITIES <= packets <= MOST_OPPORTUNITIES:
+            raise ValueError(
+                f"its rates let {packets:.3g} packets through in a round, and must let through {LEAST_OPPORTUNITIES} "
+                f"to {MOST_OPPORTUNITIES}; give a longer or a shorter round"
+            )
 
 
 def parse_conditions(text: str) -> Conditions:
@@ -113,14 +143,14 @@ def parse_conditions(text: str) -> Conditions:
         rows.append(row)
     if len(rows) < 2:
         raise ValueError("it has fewer than 2 rows; the last row's time is the period")
-    *held, last = rows
+    *held, _ = rows
+    # As the shells have them: in whole nanoseconds.
+    times_ns = [round(row[TIME] * NS_PER_S) for row in rows]
+    if times_ns[-1] % NS_PER_MS:
+        raise ValueError(f"line {number}: the last time is the period, and must be in whole milliseconds")
     columns = {name: tuple(row[name] for row in held) for name in header if name != TIME}
-    conditions = Conditions(tuple(row[TIME] * 1e3 for row in held), last[TIME] * 1e3, columns)
-    if conditions.has(RATE):
-        packets = conditions.mean(RATE) * 1e3 * conditions.period_ms / PACKET_BITS
-        if not 1 <= packets <= MOST_OPPORTUNITIES:
-            raise ValueError(f"its rates let {packets:.3g} packets through in a round, and must let through 1 to 5e7")
-    return conditions
+    *at_ms, period_ms = (at_ns / NS_PER_MS for at_ns in times_ns)
+    return Conditions(tuple(at_ms), period_ms, columns)
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -20,7 +20,20 @@ import numpy as np
 import pandas as pd
 
 from base.errors import EyelevelError
-from tuning.conditions import COLUMNS, DELAY, LOSS, MOST, PACKET_BITS, RATE, TIME, read_conditions
+from tuning.conditions import (
+    COLUMNS,
+    DELAY,
+    LOSS,
+    MOST,
+    PACKET_BITS,
+    RATE,
+    ROUNDING_MS,
+    TIME,
+    check_round,
+    is_conditions,
+    parse_conditions,
+    read_conditions,
+)
 from tuning.networks import read_trace
 
 # Over how much of a delivery trace a rate is taken.
@@ -81,11 +94,18 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
     if len(times_ms) < 2 or (np.diff(times_ms) <= 0).any():
         raise EyelevelError(f"{light}: it must have two lines at least, of rising times")
     least_ms = float(delays_ms.min())
-    period_s = min(rates[TIME].iloc[-1], (times_ms[-1] - times_ms[0]) / 1e3)
-    delays = pd.DataFrame({TIME: (times_ms - times_ms[0]) / 1e3, DELAY: delays_ms - least_ms})
+    # Both count from the same instant. What was first seen of the delay holds from there on.
+    times_s = np.append(0.0, times_ms[1:] / 1e3)
+    ends_s = {"heavy": float(rates[TIME].iloc[-1]), "light": float(times_s[-1])}
+    period_s = min(ends_s.values())
+    delays = pd.DataFrame({TIME: times_s, DELAY: delays_ms - least_ms})
     table = rates.merge(delays, on=TIME, how="outer").sort_values(TIME).ffill()
     table = _closed(table[table[TIME] < period_s].reset_index(drop=True), period_s)
-    return Converted(table, 2 * least_ms, ("a few packets pass faster than many in these traces; that is left out",))
+    notes = ["a few packets pass faster than many in these traces; that is left out"]
+    if period_s < (longest_s := max(ends_s.values())):
+        longer = max(ends_s, key=ends_s.__getitem__)
+        notes.append(f"the {longer} trace is longer: its last {longest_s - period_s:.3g} s are left out")
+    return Converted(table, 2 * least_ms, tuple(notes))
 
 
 def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
@@ -134,7 +154,20 @@ def text_of(converted: Converted, source: str) -> str:
     decimals = [DECIMALS[str(column)] for column in table]
     for row in table.itertuples(index=False):
         lines.append(",".join(_digits(float(value), places) for value, places in zip(row, decimals, strict=True)))
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    try:
+        check_round(parse_conditions(text))
+    except ValueError as error:
+        raise EyelevelError(f"{source} makes no conditions that a network could follow: {error}") from None
+    return text
+
+
+def has_columns(path: Path) -> bool:
+    """Whether the file at `path` is a conditions file, or a log. Raises EyelevelError when it cannot be read."""
+    try:
+        return is_conditions(path)
+    except OSError as error:
+        raise EyelevelError(f"{path}: {error.strerror}") from None
 
 
 def delivery_trace_text(path: Path) -> str:
@@ -158,13 +191,14 @@ def _rates(path: Path) -> pd.DataFrame:
         raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: its times must rise to more than 0")
     edges = np.append(np.arange(0, at_ms[-1], BIN_MS), at_ms[-1])
     # An opportunity at the end of a bin is of this bin, as a packet that is due then has been sent until then.
-    counts, _ = np.histogram(at_ms - 0.5, edges)
+    counts, _ = np.histogram(np.maximum(at_ms - 0.5, 0), edges)
     rates = counts * PACKET_BITS / 1e3 / np.diff(edges)
     return _closed(pd.DataFrame({TIME: edges[:-1] / 1e3, RATE: rates}), at_ms[-1] / 1e3)
 
 
 def _closed(table: pd.DataFrame, period_s: float) -> pd.DataFrame:
-    """`table`, of which rows that change nothing are left out, with a row at its end."""
+    """`table`, of which rows that change nothing are left out, with a row at its end: the next whole millisecond."""
+    period_s = math.ceil(period_s * 1e3 - ROUNDING_MS) / 1e3
     changes = table.drop(columns=TIME).diff().ne(0).any(axis=1)
     end = table.iloc[[-1]].assign(**{TIME: period_s})
     joined = pd.concat([table[changes], end], ignore_index=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tuning.conditions import DELAY, LOSS, RATE, Conditions, is_conditions, read_conditions
+from tuning.conditions import DELAY, GZIP_MAGIC, LOSS, RATE, Conditions, is_conditions, read_conditions
 from tuning.hops import Hop
 from tuning.queues import DROP_TAIL, LIMITED, PACKET_BYTES, UNLIMITED, Queue
 from tuning.settings import DERIVED, Reader, Table
@@ -234,6 +234,11 @@ class Network:
         """The rate of one direction in Mbit/s, by mean if it follows a trace; None where nothing limits it."""
         return self.up_mbps if direction == UP else self.down_mbps
 
+    def constant_rate_of(self, direction: str) -> float | None:
+        """The same, where it is one rate all the time; None where it is not."""
+        varies = (f"{direction}_trace", "on_off", f"{direction}_on_off")
+        return None if any(getattr(self, key) for key in varies) else self.rate_of(direction)
+
     def loss_of(self, direction: str) -> float:
         """Probability of loss in one direction; a packet and its answer both survive with 1 - loss.
 
@@ -364,7 +369,7 @@ def read_trace(path: Path) -> list[bytes]:
     if is_conditions(path):
         return [b"%d" % at_ms for at_ms in read_conditions(path).opportunities_ms()]
     content = path.read_bytes()
-    return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).split()
+    return (gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content).split()
 
 
 def _locate_files(table: Table, file: Path) -> Table:
@@ -411,7 +416,11 @@ def _with_traces(network: Network) -> Network:
     for direction in ("up", "down"):
         if (path := getattr(network, f"{direction}_trace")) is None:
             continue
-        if is_conditions(path):
+        try:
+            has_columns = is_conditions(Path(path))
+        except OSError as error:
+            raise ValueError(f"{direction}_trace: {path}: {error}") from None
+        if has_columns:
             conditions = _read_conditions(path, f"{direction}_trace")
             if not conditions.has(RATE):
                 raise ValueError(f"{direction}_trace: {path} has no {RATE}; name it by {direction}_conditions alone")
@@ -449,6 +458,8 @@ def _with_conditions(network: Network) -> Network:
             )
         if not (conditions.has(DELAY) or conditions.has(LOSS)):
             raise ValueError(f"{key}: {path} has neither {DELAY} nor {LOSS}; name it by {direction}_trace alone")
+        if conditions.has(LOSS) and network.retransmit_ms is not None:
+            raise ValueError(f"{key}: {path} has losses, which retransmit_ms does not repair; leave out either")
         network = replace(network, **{f"{key}_sha256": _digest(path)})  # type: ignore[arg-type]
     return network
 

@@ -113,8 +113,15 @@ class Reader(Generic[T]):
         places: dict[str, str] = {}
         sources: dict[str, str] = {}
         for title, table in tables.items():
+            if title == ALL:
+                raise EyelevelError(f"{file}: [{ALL}] stands for all that there is; choose another name")
             members = list(_combinations(title, table, self.units))
             for name, entries in members:
+                if name in values:
+                    raise EyelevelError(
+                        f"{file}: [{title}] makes a second {name}, as {places[name].removeprefix(f'{file}: ')} does; "
+                        "choose other names, or name each value once"
+                    )
                 values[name] = self._value(file, name, entries)
                 places[name] = f"{file}: [{title}]"
                 sources |= {name: said[title]} if title in said else {}

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
+from analysis.figures.style import BLUE, GREEN, PAGE_INCHES, VERMILION, figure_style
 from analysis.text import label
-from tuning.conditions import DELAY
+from tuning.conditions import DELAY, LOSS
 from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
 
 # Two networks stand side by side, with a panel for the rate and one for the round-trip time each.
@@ -19,8 +19,10 @@ BESIDE = 2
 ROW_INCHES = 1.15
 # Over how much of a trace a rate is taken.
 BIN_S = 0.25
-# How finely a delay over time is drawn.
-DELAY_BIN_S = 0.02
+# More entries do not fit beside each other.
+LEGEND_COLUMNS = 5
+# How finely a delay or a loss over time is drawn.
+CONDITIONS_BIN_S = 0.02
 STYLES = {DOWN: (BLUE, "-", "down"), UP: (VERMILION, "--", "up")}
 
 
@@ -39,13 +41,14 @@ def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.nd
     return edges, np.append(rates, rates[-1])
 
 
-def delay_series(network: Network, direction: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Times in s and the delay of a direction from each of them on, in ms, beyond its own; None where none changes."""
+def over_time(network: Network, direction: str, column: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times in s and, from each of them on, the delay of a direction beyond its own (ms) or its further loss; None
+    where its conditions have no such column."""
     conditions = network.conditions_of(direction)
-    if not conditions or not conditions.has(DELAY):
+    if not conditions or not conditions.has(column):
         return None
-    times_s = np.arange(0, seconds + DELAY_BIN_S / 2, DELAY_BIN_S)
-    return times_s, np.array([conditions.at(DELAY, 1e3 * at_s) for at_s in times_s])
+    times_s = np.arange(0, seconds + CONDITIONS_BIN_S / 2, CONDITIONS_BIN_S)
+    return times_s, np.array([conditions.at(column, 1e3 * at_s) for at_s in times_s])
 
 
 def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
@@ -73,12 +76,15 @@ def draw(chosen: Sequence[Network], seconds: float) -> Figure:
                 continue
             _draw_rates(rate, chosen[number], seconds)
             _draw_delays(delay, chosen[number], seconds)
+            _draw_losses(delay, chosen[number], seconds)
         for panel in panels[-1]:
             panel.set_xlabel("s")
         handles: dict[str, Any] = {}
         for panel in panels.flat:
             handles |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
-        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=len(handles))
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside upper center", ncols=min(len(handles), LEGEND_COLUMNS)
+        )
         return figure
 
 
@@ -101,7 +107,7 @@ def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
         waits_ms.append((queue.longest_wait_ms(mbps, least_ms) or 0.0) if queue and mbps else 0.0)
     times_s, delays_ms = np.array([0.0, seconds]), np.full(2, least_ms)
     for direction in (UP, DOWN):
-        if series := delay_series(network, direction, seconds):
+        if series := over_time(network, direction, DELAY, seconds):
             times_s = series[0]
             delays_ms = series[1] + (delays_ms if len(delays_ms) == len(times_s) else least_ms)
     low_ms, high_ms = delays_ms - 2 * network.jitter_ms, delays_ms + 2 * network.jitter_ms
@@ -110,3 +116,20 @@ def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
         panel.fill_between(times_s, low_ms, high_ms, step="post", color="#f5d9a8", label="jitter")
     panel.step(times_s, delays_ms, where="post", color="black", label="round trip, empty queues")
     panel.set(title="round trip: ms", xlim=(0, seconds), ylim=(0, None))
+
+
+def _draw_losses(panel: Axes, network: Network, seconds: float) -> None:
+    """The losses over time of both directions, on an axis of their own at the right."""
+    kept = None
+    for direction in (UP, DOWN):
+        if series := over_time(network, direction, LOSS, seconds):
+            times_s, losses = series
+            kept = (1 if kept is None else kept) * (1 - losses)
+    if kept is None:
+        return
+    # The legend is of the panels' own lines.
+    panel.plot([], [], color=GREEN, label="loss over time, % (right)")
+    right = panel.twinx()
+    right.step(times_s, 100 * (1 - kept), where="post", color=GREEN, linewidth=0.8)
+    right.set_ylim(0, None)
+    right.tick_params(axis="y", colors=GREEN)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from analysis.as_deployed import SHARES
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.text import label, level, listing, share
@@ -70,11 +71,11 @@ def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
     """How much of the loads over `protocol` went over HTTP/3, which its servers speak, too."""
     text = f"The servers of {label(protocol)} speak HTTP/2 and HTTP/3; the browser {FINDS[discovery]}"
     runs = campaign.valid[campaign.valid["protocol"] == protocol]
-    if not {"h3_request_share", "h3_byte_share"} <= set(runs):
+    if not set(SHARES.values()) <= set(runs):
         return f"{text}."
     shares = []
     for network, some in runs.groupby("network", sort=False):
-        requests, sizes = (some[column].astype(float).mean() for column in ("h3_request_share", "h3_byte_share"))
+        requests, sizes = (some[column].astype(float).mean() for column in SHARES.values())
         if not math.isnan(requests):
             shares.append(f"{share(requests)} of requests and {share(sizes)} of bytes behind {label(network)}")
     return f"{text}. It used HTTP/3 for {listing(shares)}, on average over the runs that count."

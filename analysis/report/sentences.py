@@ -28,7 +28,7 @@ from analysis.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from measure.campaign.progress import in_words
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from measure.table import read_given_up
 
 # The metric of the headlines, where the declared hypotheses have it; else it is their first.
@@ -165,7 +165,7 @@ def warnings(findings: Findings) -> list[str]:
             f"{unusual} of {len(findings['contrasts'])} comparisons have unusual runs (see the table of these)."
         )
     metrics = findings.samples.metrics
-    if absent := [label(metric) for metric in metric_names() if metric not in metrics]:
+    if absent := [label(metric) for metric in time_names() if metric not in metrics]:
         texts.append(f"The campaign has no column of {listing(absent)}: what rests on them is missing.")
     if incomplete := [label(metric) for metric in metrics if findings.campaign.valid[metric].isna().any()]:
         texts.append(f"Valid runs lack some metrics: {listing(incomplete)}.")

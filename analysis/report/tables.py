@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from analysis import text
+from analysis.as_deployed import http3_shares
 from analysis.confirmatory import CONFIRMATORY
-from analysis.diagnostics import spread
+from analysis.diagnostics import link_use, spread
 from analysis.findings import Findings
 from analysis.hypotheses import Pair
 from analysis.networks import further
@@ -50,6 +51,8 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     def tables(*names: str) -> list[ReportTable]:
         return [report_table(name, findings[FORMS[name]["analysis"]], **declared_values(findings)) for name in names]
 
+    link_use = ["link_use"] if len(findings["link_use"]) else []
+
     return {
         "measured": settings,
         "sites": [sites(findings)] if len(findings["sites"]) else [],
@@ -65,7 +68,10 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         else [],
         "programs": program_tables(findings) if len(findings["program_differences"]) else [],
         "power": [power(findings), *tables("stopping")],
-        "diagnostics": [*tables("halves", "drift", *waits, *canaries, "steps", *calibration), places(findings)],
+        "diagnostics": [
+            *tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use),
+            places(findings),
+        ],
         "within": tables("unusual") if is_compared else [],
         "exclusions": [*tables("loss_bounds", "reasons", "empty_settings"), excluded_attempts(campaign)],
     }
@@ -81,6 +87,8 @@ def study_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
     """The same of a study's campaign, whose results are in the section of the study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
+    used = link_use(campaign.runs)
+    settings += [report_table("link_use", used)] if len(used) else []
     return {"measured": settings, "exclusions": [excluded_attempts(campaign)]}
 
 
@@ -89,6 +97,8 @@ def setting_tables(
 ) -> list[ReportTable]:
     """What was measured; `data` is from `analysis.diagnostics.spread`."""
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
+    if len(shares := http3_shares(campaign)):
+        tables.append(report_table("http3_shares", shares))
     return [*tables, report_table("settings", data)]
 
 
@@ -114,16 +124,19 @@ def _column(
 
 
 def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
-    """The paper's Table 1: the protocol settings."""
+    """The paper's Table 1: the protocol settings; of one that is loaded as deployed, those of its TCP."""
     rows = []
     for name in names:
         settings = campaign.document.protocols.get(name, {})
+        beside = settings.get("alternative_settings") or {}
         sysctls = [f"{key} = {value}" for key, value in settings.get("server_sysctls", {}).items()]
         rows.append(
             {
                 "protocol": label(name),
-                "transport": settings.get("transport", NOTHING),
-                "server": settings.get("server", NOTHING),
+                **{
+                    key: " and ".join(of[key] for of in (settings, beside) if of.get(key)) or NOTHING
+                    for key in ("transport", "server")
+                },
                 "congestion control": settings.get("congestion_control", NOTHING),
                 "initial window": str(settings.get("initial_window_packets", NOTHING)),
                 "pacing": {True: "yes", False: "no"}.get(settings.get("pacing"), NOTHING),  # type: ignore[arg-type]

@@ -5,12 +5,13 @@ Unlike the HAR it has requests that failed, that nobody waited for, and those of
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from browsers.contract import Request, StreamRequest
+from browsers.contract import Request, StreamRequest, Transfer
 
 # The events of a request being sent, and over what.
 SENT_OVER = {
@@ -35,6 +36,16 @@ NAME_RECORDS = "HOST_RESOLVER_DNS_TASK_EXTRACTION_RESULTS"
 END = 2
 # The event of a TCP connection to one address, from its SYN to the answer.
 HANDSHAKE = "TCP_CONNECT_ATTEMPT"
+# The events that say which address a socket is connected to, those of reading and writing by UDP and by TCP, and those
+# of reading a response's content, before and after its coding is undone.
+CONNECTED = frozenset({HANDSHAKE, "UDP_CONNECT"})
+DATAGRAM_READ, DATAGRAM_WRITTEN = "UDP_BYTES_RECEIVED", "UDP_BYTES_SENT"
+STREAM_READ, STREAM_WRITTEN = "SOCKET_BYTES_RECEIVED", "SOCKET_BYTES_SENT"
+CODED_CONTENT, CONTENT = "URL_REQUEST_JOB_BYTES_READ", "URL_REQUEST_JOB_FILTERED_BYTES_READ"
+# Headers of IPv4, which replays have alone, and of TCP with the option that Linux sends always (timestamps, RFC 7323);
+# and what is left of 1500 bytes for data.
+IP_AND_UDP_BYTES, IP_AND_TCP_BYTES = 28, 52
+SEGMENT_BYTES = 1500 - IP_AND_TCP_BYTES
 # Chromium's codes from 100 to 399 are of connections, certificates and HTTP; 7 and 21 are timeouts and changes of
 # the network. The others are of the browser itself: broken off by the page, not in the cache, not allowed.
 NETWORK_ERRORS = frozenset({-7, -21, *range(-399, -99)})
@@ -132,6 +143,41 @@ def read_handshakes(path: Path) -> dict[str, float]:
             took_ms = float(round(1000 * (at_s - began_s)))
             shortest_ms[address] = min(took_ms, shortest_ms.get(address, took_ms))
     return shortest_ms
+
+
+def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
+    """What was transferred from `began_s` to `ended_s` (s since 1970) by the netlog at `path`."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        log = _parse(file.read())
+    addresses: dict[int, str] = {}
+    sent_over_network: set[int] = set()
+    # Of each request, its content as it was transferred and as it was decoded, which alone is logged without a coding.
+    coded, decoded = Counter[int](), Counter[int]()
+    datagrams, segmented = Counter[str](), Counter[int]()
+    is_over_tcp = False
+    for kind, source, parameters, at_s, _ in _events(log):
+        if kind in CONNECTED and "address" in parameters:
+            addresses[source] = parameters["address"]
+        if kind in SENT_OVER:
+            sent_over_network.add(source)
+        size = parameters.get("byte_count")
+        if size is None or at_s is None or not began_s <= at_s <= ended_s:
+            continue
+        if kind in (CODED_CONTENT, CONTENT):
+            (coded if kind == CODED_CONTENT else decoded)[source] += size
+        # What is on this machine's loopback device is no server.
+        elif not addresses.get(source, "127.").startswith("127."):
+            if kind in (DATAGRAM_READ, DATAGRAM_WRITTEN):
+                datagrams[kind] += size + IP_AND_UDP_BYTES
+            elif kind in (STREAM_READ, STREAM_WRITTEN):
+                is_over_tcp = True
+                segmented[source] += size if kind == STREAM_READ else 0
+    segments = sum(-(-size // SEGMENT_BYTES) for size in segmented.values())
+    return Transfer(
+        sum(coded.get(source, decoded[source]) for source in decoded.keys() & sent_over_network),
+        datagrams[DATAGRAM_READ] + segmented.total() + segments * IP_AND_TCP_BYTES,
+        None if is_over_tcp else datagrams[DATAGRAM_WRITTEN],
+    )
 
 
 def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dict[int, str]) -> None:

@@ -21,13 +21,17 @@ NOWHERE = f"https://{NOWHERE_HOST}"
 
 MOBILE_PIXEL_RATIO = 1.0
 
-# Each of these asks for something that no page asked for.
-DISABLED_FEATURES = (
-    "NetworkTimeServiceQuerying",
+# Chromium 156 does not have these any more; earlier ones may be installed.
+FORMER_FEATURES = (
     "OptimizationGuideModelDownloading",
     "OptimizationHintsFetching",
-    "OptimizationTargetPrediction",
     "CertificateTransparencyComponentUpdater",
+)
+# Each of these asks for something that no page asked for.
+DISABLED_FEATURES = (
+    *FORMER_FEATURES,
+    "NetworkTimeServiceQuerying",
+    "OptimizationTargetPrediction",
     "DialMediaRouteProvider",
     "UseDnsHttpsSvcb",
     "DnsOverHttpsUpgrade",
@@ -46,7 +50,8 @@ COMMON_SWITCHES = (
     "disable-component-extensions-with-background-pages",
 )
 # WebRTC sends no UDP, for which no rule about names holds. Chromium ignores switches that it does not know, and this
-# one had another name once: tests/measure/test_live_addresses.py sees that none is sent.
+# one had another name once: tests/measure/test_live_addresses.py sees that none is sent, and
+# tests/browsers/test_chromium_knows_switches.py that it knows all of them.
 WITHOUT_WEBRTC = "webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 

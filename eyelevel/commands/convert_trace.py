@@ -10,7 +10,6 @@ from base.ownership import give_to_caller
 from base.text import printable
 from eyelevel.options import PATH
 from tuning import converting
-from tuning.conditions import is_conditions
 
 LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
 
@@ -51,8 +50,8 @@ def _converted(
     """The file's text, and what a person should know. Raises EyelevelError."""
     if columns and heavy:
         raise EyelevelError("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
-    if not is_conditions(into):
-        if columns or heavy or not is_conditions(from_):
+    if into.suffix != ".csv":
+        if columns or heavy or not converting.has_columns(from_):
             raise EyelevelError(f"{into} must end with .csv; only a conditions file becomes a delivery trace")
         return converting.delivery_trace_text(from_), []
     if heavy:

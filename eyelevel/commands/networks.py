@@ -22,6 +22,8 @@ from tuning.networks import DOWN, UP, Network
 from tuning.settings import ALL, Catalogue, choose
 
 DRAWING = "networks"
+# Of what is longer, nothing is seen, and traces of hours fill the memory.
+LONGEST_S = 3600
 
 
 def listed(known: Catalogue[Network]) -> list[Network]:
@@ -66,7 +68,9 @@ def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
 
 @click.command()
 @click.option("--net", help="Networks, or all; every one unless something is named, of a grid the first.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long is drawn.")
+@click.option(
+    "--seconds", type=click.FloatRange(1, LONGEST_S), default=60.0, show_default=True, help="How long is drawn."
+)
 @click.option("--into", type=PATH, default=RESULTS / DRAWING, help="Where to put the drawing; results/networks.")
 def main(net: str | None, seconds: float, into: Path) -> None:
     """Tell what each network is and where its numbers come from, and draw its rate and its round-trip time over time.

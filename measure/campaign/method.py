@@ -26,6 +26,7 @@ from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
 from tuning.company import Flow, flows_of
+from tuning.networks import DOWN, UP
 from tuning.protocols import Protocol
 
 
@@ -166,7 +167,8 @@ class Method:
         Judging the same evidence again gives the same row.
         """
         document = read_json(folder / ATTEMPT)
-        evidence = self.evidence(setting, folder)
+        up_mbps, down_mbps = map(setting.network.constant_rate_of, (UP, DOWN))
+        evidence = replace(self.evidence(setting, folder), up_mbps=up_mbps, down_mbps=down_mbps)
         reason = self.reason_against(setting, folder, evidence)
         if evidence.company:
             write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})

@@ -95,7 +95,6 @@ def by_group() -> Iterator[IdlePriority]:
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     if place.version != 1:
         raise EyelevelError("processes cannot be moved between groups of version 2 without changing more of them")
-    remove_abandoned(place.parent, PREFIX)
     with ExitStack() as stack:
         group = new_group(place.parent, stack, PREFIX)
         try:
@@ -103,7 +102,8 @@ def by_group() -> Iterator[IdlePriority]:
             _allow_real_time(group, place.present)
             yield Group(group, place.present)
         finally:
-            # What an interruption left in it ends by itself, and the next campaign removes the group.
+            # What an interruption left in it ends by itself, and the next campaign removes the group, as it does where
+            # this process is killed.
             with suppress(OSError):
                 group.rmdir()
 
@@ -118,7 +118,13 @@ def _allow_real_time(group: Path, ordinary: Path) -> None:
 @contextmanager
 def idle_priority() -> Iterator[IdlePriority | None]:
     """A way to have idle priority that holds on this machine, for this user; None where there is none. It is for one
-    tree at a time, which must have ended or been lifted when the block ends."""
+    tree at a time, which must have ended or been lifted when the block ends.
+
+    Groups of campaigns that were killed are removed, whatever the way is now, and whoever may remove them.
+    """
+    with suppress(OSError, EyelevelError):
+        place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+        remove_abandoned(place.parent, PREFIX)
     with ExitStack() as stack:
         yield stack.enter_context(way()) if (way := _way()) else None
 

@@ -133,8 +133,10 @@ def new_group(parent: Path, stack: ExitStack, prefix: str = PREFIX) -> Path:
 
 
 def remove_abandoned(parent: Path, prefix: str = PREFIX) -> None:
-    """Remove the groups with such names of callers that were killed; those of others are locked."""
-    for group in parent.glob(f"{prefix}*/"):
+    """Remove the groups with such names of callers that were killed, wherever in the hierarchy of the group `parent`;
+    those of others are locked."""
+    above = [folder for folder in parent.parents if (folder / "cgroup.procs").exists()]
+    for group in (above or [parent])[-1].glob(f"**/{prefix}*/"):
         with suppress(OSError, Locked), locked(group):
             group.rmdir()
 

@@ -27,7 +27,8 @@ def read_live(site: Site) -> LiveLoads | None:
         if (form := values.pop("format", None)) != FORMAT:
             raise EyelevelError(f"its format is {form!r}, this version reads {FORMAT}")
         live = structured(values, LiveLoads, "it")
-        if not live.loads or not all(0 < time < math.inf for load in live.loads for time in load.metrics.values()):
+        times = [time for load in live.loads for time in (*load.metrics.values(), *load.canary_ms.values())]
+        if not live.loads or not all(0 < time < math.inf for time in times):
             raise EyelevelError("it has no load, or a time that is none")
         if any(name not in HTTP_VERSIONS or count < 0 for load in live.loads for name, count in load.protocols.items()):
             raise EyelevelError("it has requests over a version of HTTP that there is not")

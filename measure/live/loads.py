@@ -19,8 +19,9 @@ from base.structure import to_json
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
 from measure.gates import GATES, Claim, reason_against
+from measure.host.canary import time_canary
 from measure.live.visit import BROWSER, LiveVisit, live_addresses
-from measure.metrics import read_metrics
+from measure.metrics import read_metrics, time_names
 from measure.run.browser import window
 from measure.run.evidence import Evidence, analyse_film, last_line, read_evidence
 from measure.run.visit import LOG
@@ -47,9 +48,11 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
     loaded_at, browser, loads = now_iso(), BROWSER, []
     round_trips_ms: dict[str, float] = {}
     for _ in range(count):
+        canary = time_canary(BROWSER)
         evidence, handshakes_ms = _load_that_counts(site, visit)
-        metrics = {name: time for name, time in read_metrics(evidence).items() if time is not None}
-        loads.append(LiveLoad(metrics, _protocols(evidence)))
+        times = {name: time for name, time in read_metrics(evidence).items() if name in time_names()}
+        metrics = {name: time for name, time in times.items() if time is not None}
+        loads.append(LiveLoad(metrics, _protocols(evidence), {"cpu": canary.cpu_ms, "page": canary.page_ms}))
         browser = _browser_name(evidence) or browser
         for address, time_ms in handshakes_ms.items():
             round_trips_ms[address] = min(time_ms, round_trips_ms.get(address, time_ms))

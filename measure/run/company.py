@@ -31,9 +31,10 @@ def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
     """Of each flow in `folder`, by its number, when (s since 1970) how many bytes had come; nothing without flows."""
     series: dict[int, list[tuple[float, int]]] = {}
     if (folder / COMPANY_SAMPLES).exists():
-        with (folder / COMPANY_SAMPLES).open(newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t"):
-                series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))
+        # Who writes it may have been ended in the middle of a line.
+        lines, _, _ = (folder / COMPANY_SAMPLES).read_text().rpartition("\n")
+        for row in csv.DictReader(lines.splitlines(), delimiter="\t"):
+            series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))
     return series
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_json
-from browsers.contract import NAME_NOT_RESOLVED, Browser, Request
+from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from measure.run.company import CompanyFlow, read_company
 from measure.run.film import FilmStart, film_start
@@ -71,7 +71,9 @@ class Evidence:
     `slowness` is how many times as long as usual the canary took before the run's block. `replay_failure` says why the
     replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP; None of
     loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its quiet time;
-    None when it did not. `company` are the background flows.
+    None when it did not. `company` are the background flows. `transfer` is what servers and browser sent each other
+    until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be behind,
+    where these are constant; no file has them.
     """
 
     failures: tuple[str, ...]
@@ -95,6 +97,9 @@ class Evidence:
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
     har_bytes: Mapping[str, int] = field(default_factory=dict)
+    transfer: Transfer | None = None
+    up_mbps: float | None = None
+    down_mbps: float | None = None
 
     @property
     def unrecorded(self) -> int:
@@ -164,6 +169,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         page=page,
         processor=_processor(folder, har, duration_ms),
         har_bytes=_har_bytes(har, browser_of(folder)),
+        transfer=_transfer(folder, _load_s(har, plt or 0)) if requests else None,
     )
 
 
@@ -312,6 +318,11 @@ def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:
     except (OSError, EOFError, ValueError, KeyError) as error:
         failures.append(_fault(folder / browser.network_log, error))
         return ()
+
+
+def _transfer(folder: Path, load_s: tuple[float, float] | None) -> Transfer | None:
+    """What was transferred while the page loaded; None of a load that failed."""
+    return browser_of(folder).read_transfer(folder, *load_s) if load_s else None
 
 
 def _json(path: Path, failures: list[str]) -> Any:

@@ -40,7 +40,7 @@ class ServerRtts:
     by_site: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return self.kind if self.access_ms is None else f"{self.kind}-{self.access_ms:g}ms"
+        return self.kind if self.access_ms is None else f"{self.kind}-{self.access_ms:.15g}ms"
 
     def extra_ms(self, site: Site) -> dict[str, float]:
         """Server address of `site` → by how much its round trip is longer than the network's (ms); nothing if off.

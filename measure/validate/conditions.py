@@ -1,6 +1,6 @@
-"""What packets say of delay and loss that change over time, beside the file that they should follow."""
+"""What packets say of a rate, delay and loss that change over time, beside the files that they should follow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,10 @@ Floats = NDArray[np.float64]
 
 # When the emulated network began is known to a hundredth of a second, and when its first process did: it may have
 # begun so much later than that.
-BEGINNINGS_MS = np.arange(-10.0, 60.0, 0.5)
+EARLIEST_MS, LATEST_MS, STEP_MS = -10.0, 60.0, 0.5
+BEGINNINGS_MS = np.arange(EARLIEST_MS, LATEST_MS, STEP_MS)
+# So many packets say which beginning fits.
+FITTED_PACKETS = 2000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,57 @@ class SeenConditions:
     off_ms: float
     expected_loss: float
     loss_sd: float
+
+
+@dataclass(frozen=True)
+class LetThrough:
+    """What a trace lets through, by its file, in the time of a measurement: Mbit/s, and by how much chance moves it."""
+
+    mbps: float
+    sd_mbps: float = 0.0
+
+
+def let_through(
+    lines_ms: Sequence[int],
+    arrived_ms: Floats,
+    packet_bytes: int,
+    packets_per_line: float,
+    behind: Conditions | None,
+    lost: float,
+    rtt_ms: float,
+) -> LetThrough:
+    """What a saturated link with this trace lets through between the first and the last of its packets.
+
+    They arrived at these times since the network's beginning, nearly; the beginning that fits them best is taken, of
+    those that are possible with a round trip of `rtt_ms`. `behind` the link are delays and losses over time, and a
+    share of packets that is `lost` at random.
+    """
+    latest_ms = LATEST_MS + rtt_ms
+    rounds = int((arrived_ms[-1] - EARLIEST_MS) // lines_ms[-1]) + 1
+    due_ms = (np.arange(rounds)[:, None] * lines_ms[-1] + np.array(lines_ms, float)).ravel()
+    kept = np.full(len(due_ms), 1 - lost)
+    if behind:
+        kept *= 1 - _at(behind, LOSS, due_ms)
+        due_ms = due_ms + _expected_ms(behind, due_ms)
+    passed = np.append(0.0, np.cumsum(kept))
+
+    def count(until_ms: Floats) -> Floats:
+        return passed[np.searchsorted(due_ms, until_ms, side="right")]
+
+    numbers = np.unique(np.linspace(0, len(arrived_ms) - 1, FITTED_PACKETS).astype(int))
+    some_ms = arrived_ms[numbers]
+
+    def misfit(shift_ms: float) -> float:
+        beside = count(some_ms - shift_ms) * packets_per_line - numbers
+        return float(np.abs(beside - np.median(beside)).mean())
+
+    shift_ms = min(np.arange(EARLIEST_MS, latest_ms, STEP_MS), key=misfit)
+    ends_ms = arrived_ms[[0, -1]] - shift_ms
+    first, last = np.searchsorted(due_ms, ends_ms, side="right")
+    mbps_per_packet = packet_bytes * 8e-3 / (ends_ms[1] - ends_ms[0])
+    packets = (passed[last] - passed[first]) * packets_per_line
+    chance = np.sqrt((kept[first:last] * (1 - kept[first:last])).sum() * packets_per_line)
+    return LetThrough(float(packets * mbps_per_packet), float(chance * mbps_per_packet))
 
 
 def seen_conditions(
@@ -50,7 +104,7 @@ def seen_conditions(
     off_ms = {shift_ms: float(np.median(np.abs(seen_ms - delays_ms))) for shift_ms, delays_ms in expected.items()}
     shift_ms = min(off_ms, key=off_ms.__getitem__) if conditions.has(DELAY) else 0.0
     all_met_ms = np.array([*sent_ms.values()]) + before_ms - shift_ms
-    chances = np.array([conditions.at(LOSS, at_ms) for at_ms in all_met_ms])
+    chances = _at(conditions, LOSS, all_met_ms)
     return SeenConditions(
         packets=len(sent_ms),
         delay_ms=float(seen_ms.mean()),
@@ -63,5 +117,12 @@ def seen_conditions(
 
 def _expected_ms(conditions: Conditions, met_ms: Floats) -> Floats:
     """The delay of packets that meet the conditions at these times: none overtakes another."""
-    leave_ms = met_ms + np.array([conditions.at(DELAY, at_ms) for at_ms in met_ms])
-    return np.maximum.accumulate(leave_ms) - met_ms
+    return np.maximum.accumulate(met_ms + _at(conditions, DELAY, met_ms)) - met_ms
+
+
+def _at(conditions: Conditions, column: str, times_ms: Floats) -> Floats:
+    """The values of a column at many times; 0 without it."""
+    if not conditions.has(column):
+        return np.zeros(len(times_ms))
+    places = np.searchsorted(conditions.at_ms, times_ms % conditions.period_ms, side="right") - 1
+    return np.array(conditions.columns[column])[places]

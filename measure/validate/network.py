@@ -38,7 +38,7 @@ PACKET_BITS = 1500 * 8
 RATE_TOLERANCE = 0.02
 # Of all packets together: a sender that a busy machine held up for longer than the queue lasted sent fewer.
 MEAN_RATE_TOLERANCE = 0.05
-TRACE_TOLERANCE = 0.05  # it is known to some ms only which part of it was played
+TRACE_TOLERANCE = 0.01
 # A binomial count of n lost packets is within this many times √n of what is expected, but once in 16,000: a validation
 # of all networks makes a dozen such checks, and must not fail by chance.
 LOSS_DEVIATIONS = 4.0
@@ -143,9 +143,10 @@ def _judge_rtt_in_opportunities(network: Network, measured: NetworkMeasurement, 
 def _judge_link(network: Network, direction: str, way: Direction, *, in_opportunities: bool) -> Iterator[Check]:
     """The rate and the queue of one direction of a link."""
     mbps, trace, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace", "queue_bytes"))
-    configured_mbps = way.trace_mbps if trace else mbps
+    configured_mbps: float | None = (way.trace.mbps if way.trace else None) if trace else mbps
     if configured_mbps is not None and way.mbps is not None:
         tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
+        tolerance += LOSS_DEVIATIONS * way.trace.sd_mbps if way.trace else 0
         yield within(network.name, f"{direction}link rate", configured_mbps, way.mbps, tolerance, "Mbit/s")
     elif trace and in_opportunities:
         why = "when Mahimahi began the trace is not known"

@@ -10,7 +10,6 @@ Both send and receive UDP datagrams of a number and the time they were sent; bot
 gives the peer its commands over a Unix socket, which no network shapes. Arrival times are the kernel's.
 """
 
-import bisect
 import itertools
 import json
 import math
@@ -29,11 +28,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
-from measure.validate.conditions import SeenConditions, seen_conditions
+from measure.validate.conditions import LetThrough, SeenConditions, let_through, seen_conditions
 from replay.spec import PRIVATE
-from tuning.conditions import DELAY, LOSS, Conditions
+from tuning.conditions import DELAY, Conditions
 from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, OnOff, read_trace
 from tuning.queues import DROP_TAIL, Queue
 
@@ -110,7 +111,7 @@ class Direction:
 
     Of a constant rate, `mbps` is that of the usual gap between two packets, None where the rate is given out in whole
     packets, and `mean_mbps` that of all together;
-    `trace_mbps` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
+    `trace` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
     of the packets that were lost, from 0; `lost_behind_lost` is how many of them followed another. What was lost while
     the direction was off is in `outages` alone. `least_ms` is the shortest way of a packet, without serialisation.
     `in_order`: whether no packet overtook another.
@@ -120,7 +121,7 @@ class Direction:
     lost: int
     mbps: float | None = None
     queue_bytes: float | None = None
-    trace_mbps: float | None = None
+    trace: LetThrough | None = None
     mean_mbps: float | None = None
     lost_numbers: tuple[int, ...] = ()
     repairs: "Repairs | None" = None
@@ -325,6 +326,7 @@ class Client:
         # What is on its way when a flow has been sent: both delays, a full queue, and some.
         self._conditions = {direction: network.conditions_of(direction) for direction in (UP, DOWN)}
         further_ms = sum(one.largest(DELAY) for one in self._conditions.values() if one)
+        further_ms += sum(longest_repair_ms(network, direction) for direction in (UP, DOWN))
         self._drain_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) + further_ms) / 1e3 + 0.1
 
     def measure(self, host: str) -> NetworkMeasurement:
@@ -456,10 +458,7 @@ class Client:
         times_ns = sorted(at for _, at in arrived.values())
         if trace:
             seen_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
-            let_mbps = trace_mbps(Path(trace), times_ns[0], times_ns[-1])
-            # On the way down, losses over time are behind the link.
-            let_mbps *= 1 - _mean_loss(changing, times_ns) if changing and way == DOWN else 1
-            return replace(without_load, mbps=seen_mbps, trace_mbps=let_mbps)
+            return replace(without_load, mbps=seen_mbps, trace=self._let_through(way, Path(trace), times_ns))
         if changing:
             # What the queue adds to a delay that changes cannot be seen.
             return replace(without_load, mbps=self._rates(direction, size_bytes, times_ns)[0])
@@ -470,6 +469,17 @@ class Client:
         steady_mbps = mean_mbps if rate_mbps is None else rate_mbps
         waiting_bytes = waited_ns * steady_mbps / 8e3
         return replace(without_load, mbps=rate_mbps, queue_bytes=waiting_bytes, mean_mbps=mean_mbps)
+
+    def _let_through(self, way: str, trace: Path, times_ns: Sequence[int]) -> LetThrough:
+        """What the trace of a direction lets through while packets arrive at these times of the monotonic clock."""
+        lines_ms = [int(line) for line in read_trace(trace)]
+        arrived_ms = (np.array(times_ns) - _shell_started_ns()) / 1e6
+        # The shell counts a header with each packet, as Mahimahi does.
+        packets_per_line = TRACE_LINE_BYTES / (LARGE_BYTES + HEADER_BYTES)
+        # On the way down, delays and losses are behind the link.
+        behind, lost = (self._conditions[DOWN], self._network.lasting_loss_of(DOWN)) if way == DOWN else (None, 0.0)
+        rtt_ms = self._network.min_rtt_ms
+        return let_through(lines_ms, arrived_ms, LARGE_BYTES, packets_per_line, behind, lost, rtt_ms)
 
     def _rates(self, direction: int, size_bytes: int, times_ns: Sequence[int]) -> tuple[float | None, float]:
         """The rate by the usual gap of packets that came at these times, and by all of them together, in Mbit/s."""
@@ -526,6 +536,15 @@ class Client:
         self._control.sendall(json.dumps(flow and asdict(flow)).encode() + b"\n")
         arrived, self._marked = json.loads(self._answers.readline())
         return {int(number): (sent, at) for number, (sent, at) in arrived.items()}
+
+
+def longest_repair_ms(network: Network, direction: str) -> float:
+    """For how long a link repeats a packet, but for one in a billion; what has not come by then is lost."""
+    loss = network.loss_of(direction)
+    if network.retransmit_ms is None or not loss:
+        return 0.0
+    tries = math.ceil(math.log(CHANCE) / math.log(loss))
+    return network.retransmit_ms * min(tries, network.retransmit_tries or tries)
 
 
 def overload(mbps: float) -> float:
@@ -603,29 +622,6 @@ def _conditions_seen(
     sent_ms |= {number: (sent - started_ns) / 1e6 for number, (sent, _) in arrived.items()}
     delayed_ms = {number: (at - sent) / 1e6 - own_ms for number, (sent, at) in arrived.items()}
     return seen_conditions(conditions, sent_ms, delayed_ms, own_ms if direction == DOWN else 0.0)
-
-
-def _mean_loss(conditions: Conditions, times_ns: Sequence[int]) -> float:
-    """The mean loss over time between the first and the last of these instants of the monotonic clock."""
-    begin_ms, end_ms = ((at_ns - _shell_started_ns()) // 10**6 for at_ns in (times_ns[0], times_ns[-1]))
-    return statistics.fmean(conditions.at(LOSS, at_ms) for at_ms in range(begin_ms, end_ms + 1))
-
-
-def trace_mbps(trace: Path, begin_ns: int, end_ns: int) -> float:
-    """What a link with this Mahimahi `trace` lets through between two instants of the monotonic clock, in Mbit/s.
-
-    The trace began with the shell, and is repeated with its last time as period.
-    """
-    at_ms = [int(line) for line in read_trace(trace)]
-    started_ns = _shell_started_ns()
-
-    def lines_until(instant_ns: int) -> int:
-        rounds, within_ms = divmod((instant_ns - started_ns) / 1e6, at_ms[-1])
-        return int(rounds) * len(at_ms) + bisect.bisect_right(at_ms, within_ms)
-
-    # The shell counts a header with each packet, as Mahimahi does.
-    useful_bytes = TRACE_LINE_BYTES * LARGE_BYTES / (LARGE_BYTES + HEADER_BYTES)
-    return (lines_until(end_ns) - lines_until(begin_ns)) * useful_bytes * 8e3 / (end_ns - begin_ns)
 
 
 def _shell_started_ns() -> int:

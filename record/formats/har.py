@@ -199,8 +199,8 @@ def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> Live
     protocols = dict(Counter(http_version(version) for version in versions if version and version != UNKNOWN))
     browser = log.get("browser") if isinstance(log.get("browser"), dict) else log.get("creator")
     named = browser if isinstance(browser, dict) else {}
-    name = printable(f"{named.get('name', 'unknown')} {named.get('version', '')}".strip())
-    return LiveLoads(name, printable(str(described.get("startedDateTime", ""))), (LiveLoad({PLT: plt_ms}, protocols),))
+    name = excerpt(f"{named.get('name', 'unknown')} {named.get('version', '')}".strip())
+    return LiveLoads(name, excerpt(str(described.get("startedDateTime", ""))), (LiveLoad({PLT: plt_ms}, protocols),))
 
 
 def _response_of(entry: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, redirect_stderr
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,8 @@ NAME = "warc"
 DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
 
+# A record whose body is another's.
+REVISIT = "revisit"
 # Records in which archives list their pages, and the name of Browsertrix's.
 LISTING_RECORDS = ("warcinfo", "metadata", "resource")
 PAGE_INFO = "urn:pageinfo:"
@@ -73,14 +76,54 @@ def take(intake: Intake, archives: Sequence[Archive]) -> None:
     """Let `intake` take the exchanges of `archives`, which are of one recording."""
     # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
     requests: dict[str | None, tuple[str, Headers]] = {}
-    for record in _records(archives, "request"):
-        if record.http_headers and len(requests) < EXCHANGES:
+    originals = _Originals()
+    for record in _records(archives, "request", REVISIT):
+        if record.rec_type == REVISIT:
+            originals.want(record)
+        elif record.http_headers and len(requests) < EXCHANGES:
             headers = kept_request_headers(tuple(record.http_headers.headers))
             requests[record.rec_headers.get_header("WARC-Concurrent-To")] = (record.http_headers.protocol, headers)
-    for record in _records(archives, "response", intake=intake):
+    for record in _records(archives, "response", REVISIT, intake=intake):
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
-        intake.take(url, partial(_exchange, record, url, method, headers))
+        intake.take(url, partial(_exchange, record, url, method, headers, originals))
+
+
+class _Originals:
+    """The responses whose bodies other records repeat (`revisit`, WARC 1.1, section 6.7)."""
+
+    def __init__(self) -> None:
+        # By record, by URL and by the body's digest.
+        self._responses: dict[tuple[str, str], Response | None] = {}
+
+    def want(self, revisit: Any) -> None:
+        """Keep what this record repeats, once it comes."""
+        if len(self._responses) < EXCHANGES:
+            self._responses.update(dict.fromkeys(self._named(revisit)))
+
+    def keep(self, record: Any, response: Response) -> None:
+        """Keep `response` if it is repeated."""
+        fields = (("id", "WARC-Record-ID"), ("url", "WARC-Target-URI"), ("digest", "WARC-Payload-Digest"))
+        for key in self._keys(record, fields):
+            if key in self._responses:
+                self._responses[key] = response
+
+    def of(self, revisit: Any) -> Response:
+        """The response that this record repeats. Raises MalformedMessage when there is none before it."""
+        for key in self._named(revisit):
+            if response := self._responses.get(key):
+                return response
+        raise MalformedMessage("it repeats a response that is not in the archive")
+
+    def _named(self, revisit: Any) -> Iterator[tuple[str, str]]:
+        digest = ("digest", "WARC-Payload-Digest")
+        return self._keys(revisit, (("id", "WARC-Refers-To"), digest, ("url", "WARC-Refers-To-Target-URI")))
+
+    @staticmethod
+    def _keys(record: Any, fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        for kind, field in fields:
+            if value := record.rec_headers.get_header(field):
+                yield kind, value
 
 
 def listed_pages(archives: Sequence[Archive]) -> list[str]:
@@ -251,21 +294,41 @@ def _records_of(stream: IO[bytes], bounds: _Bounds) -> Iterator[Any]:
             yield record
 
 
-def _exchange(record: Any, url: str, method: str, request_headers: Headers) -> Exchange:
+def _exchange(record: Any, url: str, method: str, request_headers: Headers, originals: _Originals) -> Exchange:
     url = normal_url(url)
+    response = _repeated(record, originals) if record.rec_type == REVISIT else _response(record, method)
+    originals.keep(record, response)
+    return Exchange(method, url, response, authority_of(url), _time_ms(record), request_headers=request_headers)
+
+
+def _repeated(revisit: Any, originals: _Originals) -> Response:
+    """The response of a record that repeats another's body; its own head, where it has one that has a body."""
+    original = originals.of(revisit)
+    if revisit.http_headers is None or (head := _head(revisit)).status == HTTPStatus.NOT_MODIFIED:
+        return original
+    return head._replace(body=original.body)
+
+
+def _response(record: Any, method: str) -> Response:
+    """The response in a record. Raises MalformedMessage."""
     if record.rec_headers.get_header("WARC-Segment-Number") is not None:
         raise MalformedMessage("its response is split into segments, which are not put together")
     if record.http_headers is None:
         raise MalformedMessage(f"no HTTP response in the record, or header fields of more than {HEAD_BYTES >> 20} MiB")
-    status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1", "replace"))
     try:
         body = record.raw_stream.read(BODY_BYTES + 1)
     except Exception as error:  # as in _records
         raise MalformedMessage(f"its body cannot be read: {error}") from None
-    response = Response(status, reason, tuple(record.http_headers.headers), body)
+    response = _head(record)._replace(body=body)
     if len(body) <= BODY_BYTES:
         with_true_length(method, response)
-    return Exchange(method, url, response, authority_of(url), _time_ms(record), request_headers=request_headers)
+    return response
+
+
+def _head(record: Any) -> Response:
+    """The status and the header fields in a record. Raises MalformedMessage."""
+    status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1", "replace"))
+    return Response(status, reason, tuple(record.http_headers.headers), b"")
 
 
 def _time_ms(record: Any) -> float | None:

@@ -29,7 +29,7 @@ BACKLOG = 1024
 WAITING_THREADS = 512
 # The field of a request over HTTP that has its target as the browser sent it.
 TARGET_FIELD = "X-Eyelevel-Target"
-# For so long may nothing of a response be taken.
+# For so long may nothing of a response be taken, and nothing of a request come.
 SLOWEST_S = 600
 
 
@@ -76,7 +76,7 @@ def running_application(serving: Serving, *, over_http: bool = False) -> Iterato
     command += ["--http-socket" if over_http else "--socket", listening, "--listen", str(BACKLOG)]
     threads = WAITING_THREADS if over_http else _threads(serving)
     command += ["--processes", "1", "--threads", str(threads), "--buffer-size", "65535"]
-    command += ["--socket-timeout", str(SLOWEST_S)] if over_http else []
+    command += ["--socket-timeout", str(SLOWEST_S), "--chunked-input-timeout", str(SLOWEST_S)] if over_http else []
     command += ["--disable-logging", "--pythonpath", PROJECT, "--module", "servers.application.wsgi"]
     environment: Mapping[str, str] = {
         **os.environ,

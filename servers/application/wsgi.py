@@ -12,6 +12,7 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from sys import intern
@@ -91,9 +92,17 @@ class Application:
     """Answers each request by the rule of `servers.matching`."""
 
     def __init__(
-        self, site: Path, request_log: Path | None, *, think_time: bool = False, target: str = BEHIND_NGINX
+        self,
+        site: Path,
+        request_log: Path | None,
+        *,
+        think_time: bool = False,
+        target: str = BEHIND_NGINX,
+        read_chunk: Callable[[], bytes] = bytes,
     ) -> None:
+        """`read_chunk` gives the next part of a request's body that came without its length, and nothing at its end."""
         self._target = target
+        self._read_chunk = read_chunk
         self._matcher = Matcher(load_responses(site))
         self._think_time = think_time
         self._log = os.open(request_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644) if request_log else None
@@ -101,9 +110,8 @@ class Application:
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         method = environ["REQUEST_METHOD"]
         target = environ[self._target]
-        # An answer comes when all of the request has come. NGINX asks only then, and hands no body on.
-        while self._target != BEHIND_NGINX and environ["wsgi.input"].read(PIECE_BYTES):
-            pass
+        if self._target != BEHIND_NGINX:
+            self._read_request(environ)
         headers = {
             key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")
         }
@@ -121,6 +129,17 @@ class Application:
         else:
             start_response("404 Not Found", [*DEFAULTS, ("content-length", "0")])
         return []
+
+    def _read_request(self, environ: dict[str, Any]) -> None:
+        """Return when all of the request has come, since an answer comes only then. NGINX asks only then, and hands no
+        body on.
+
+        What was not read would also reset the connection, and with it the answer, which then is a 502 or cut short.
+        """
+        # A browser sends no length of what it streams. uWSGI's `wsgi.input` is empty then.
+        chunked = environ.get("HTTP_TRANSFER_ENCODING") == "chunked"
+        while self._read_chunk() if chunked else environ["wsgi.input"].read(PIECE_BYTES):
+            pass
 
     def _write_log(self, kind: Kind, method: str, url: str, recorded: StoredResponse | None) -> None:
         if self._log is not None:
@@ -253,6 +272,7 @@ def _from_environment() -> Application:
                 Path(log) if log else None,
                 think_time=bool(os.environ["EYELEVEL_THINK_TIME"]),
                 target=os.environ["EYELEVEL_TARGET"],
+                read_chunk=import_module("uwsgi").chunked_read,  # uWSGI alone has it
             )
         except (OSError, MalformedMessage) as error:
             ready.write(f"{error}\n")

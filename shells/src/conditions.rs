@@ -13,14 +13,19 @@ const LARGEST_FILE_BYTES: u64 = 64 << 20;
 const MOST_MBPS: f64 = 100_000.0;
 const MOST_OPPORTUNITIES: f64 = 50e6;
 
+/// A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
+pub const LEAST_OPPORTUNITIES: usize = 100;
+
 /// What a full packet has of a rate: its IP length. An opportunity lets one through.
 const PACKET_BITS: f64 = 12_000.0;
 
-/// Whether a file is one of conditions, by its header: delivery traces have numbers alone.
+/// Whether a file is one of conditions: its header has several columns, and delivery traces have numbers alone.
+///
+/// `tuning.conditions` in Python decides alike.
 #[must_use]
 pub fn is_conditions(text: &str) -> bool {
     let header = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    header.is_some_and(|header| header.contains("time_s"))
+    header.is_some_and(|header| header.contains(','))
 }
 
 /// What holds from one row's time until the next row's.
@@ -87,7 +92,9 @@ impl Conditions {
             return Err(wrong(number, "give time_s and at least one of rate_mbps, delay_ms, loss".into()));
         }
         let mut rows: Vec<(Nanos, Condition)> = Vec::new();
+        let mut last_number = number;
         for (number, line) in lines {
+            last_number = number;
             let values: Vec<_> = line.split(',').map(str::trim).collect();
             if values.len() != columns.len() {
                 return Err(wrong(number, format!("{} values for {} columns", values.len(), columns.len())));
@@ -116,6 +123,10 @@ impl Conditions {
         // The last row ends the round.
         match rows.pop() {
             Some((period, _)) if !rows.is_empty() => {
+                if period % NANOS_PER_MILLISECOND != 0 {
+                    let what = "the last time is the period, and must be in whole milliseconds";
+                    return Err(wrong(last_number, what.into()));
+                }
                 Ok(Self { rows, period, has_rate: columns.contains(&"rate_mbps") })
             }
             _ => Err(Error::new(format!(
@@ -155,15 +166,14 @@ impl Conditions {
             }
             bits += more_bits - packets * PACKET_BITS;
         }
-        let period = self.period.div_ceil(NANOS_PER_MILLISECOND) * NANOS_PER_MILLISECOND;
         if opportunities.is_empty() {
             return Err(Error::new(format!(
                 "the conditions {name} let no packet through; give a higher rate_mbps"
             )));
         }
         // Its last time is a trace's period. Where no packet is due then, one comes early.
-        if opportunities.last().is_some_and(|last| *last < period) {
-            opportunities.push(period);
+        if opportunities.last().is_some_and(|last| *last < self.period) {
+            opportunities.push(self.period);
         }
         Ok(opportunities)
     }
@@ -263,6 +273,7 @@ mod tests {
             ("time_s,delay_ms\n0,nan\n", "line 2"),
             ("time_s,loss\n0,1.5\n", "line 2"),
             ("time_s,loss\n0\n", "line 2"),
+            ("time_s,loss\n0,0\n0.0005,0\n", "line 3"),
         ] {
             let error = Conditions::parse(text, "t").unwrap_err().to_string();
             assert!(error.contains(complaint), "{text:?}: {error}");

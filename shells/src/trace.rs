@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 
-use crate::conditions::{Conditions, is_conditions};
+use crate::conditions::{Conditions, LEAST_OPPORTUNITIES, is_conditions};
 use crate::error::{Attempt, Error, Result};
 use crate::packet::FULL_PACKET_BYTES;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
@@ -49,7 +49,14 @@ impl Trace {
     /// Parse a trace; `name` is what an error calls it.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         if is_conditions(text) {
-            return Ok(Self { opportunities: Conditions::parse(text, name)?.opportunities(name)? });
+            let opportunities = Conditions::parse(text, name)?.opportunities(name)?;
+            if opportunities.len() < LEAST_OPPORTUNITIES {
+                return Err(Error::new(format!(
+                    "the rates of {name} let {} packets through in a round; give a round with {LEAST_OPPORTUNITIES} at least",
+                    opportunities.len()
+                )));
+            }
+            return Ok(Self { opportunities });
         }
         let mut opportunities = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -143,6 +150,13 @@ mod tests {
                 assert_eq!(trace.first_after(at), counted, "{text:?} at {at}");
             }
         }
+    }
+
+    #[test]
+    fn rates_of_a_round_that_is_too_short_to_have_them_are_refused() {
+        let error = Trace::parse("time_s,rate_mbps\n0,0.5\n0.1,0\n", "t").unwrap_err().to_string();
+        assert!(error.contains("100 at least"), "{error}");
+        assert_eq!(Trace::parse("time_s,rate_mbps\n0,12\n0.1,0\n", "t").unwrap().lines(), 100);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 import click
 
 from studies.fairness import section
-from studies.fairness.measure import AGAINST, MIXES, SECONDS, campaign
+from studies.fairness.measure import AGAINST, LEAST_SECONDS, MIXES, SECONDS, campaign
 from studies.fairness.measure import STUDY as NAME
 from studies.study import Study
 
@@ -24,7 +24,9 @@ STUDY = Study(
         click.Option(["--against"], help=f"The protocol of the other flows; {AGAINST} unless given."),
         click.Option(["--mixes"], help=f"How many flows against how many others, as in 2x1; {MIXES} unless given."),
         click.Option(
-            ["--seconds"], type=click.FloatRange(min=2), help=f"For how long they run; {SECONDS:g} unless given."
+            ["--seconds"],
+            type=click.FloatRange(min=LEAST_SECONDS),
+            help=f"For how long they run, at least {LEAST_SECONDS:g}; {SECONDS:g} unless given.",
         ),
     ),
     chooses_sites=False,

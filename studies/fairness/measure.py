@@ -6,7 +6,7 @@ noted every 50 ms at its receiver. Such a mix of flows stands where other campai
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from record import collection
 from record.company import mix_name, mix_named
 from replay import ReplaySpec, run
 from servers.registry import require_served
+from studies.fairness.shares import UNSETTLED_S
 from studies.study import RUNS, SEED, Measurement, Request
 from tuning import networks, protocols
 from tuning.company import Flow
@@ -38,6 +39,8 @@ from tuning.settings import choose
 STUDY = "fairness"
 NETWORKS, PROTOCOLS, AGAINST, MIXES, SECONDS = "fairness-10mbps", "quic,quic+1con", "tcp+", "1x1", 60.0
 REPEATS = 2
+# As long again as shares are not looked at (`studies.fairness.shares.UNSETTLED_S`).
+LEAST_SECONDS = 2 * UNSETTLED_S
 # A run whose flows were seen for less than this share of its time must not count.
 LEAST_SEEN = 0.95
 
@@ -52,7 +55,7 @@ class FairnessMethod(Method):
     def settings(self) -> Mapping[str, Any]:
         """See `Method`."""
         assert self.against
-        return {"against": self.against.name, "seconds": self.seconds}
+        return {"against": self.against.name, "against_settings": asdict(self.against), "seconds": self.seconds}
 
     def seconds_of_run(self) -> float | None:
         """See `Method`."""

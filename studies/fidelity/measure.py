@@ -22,6 +22,7 @@ from record import collection
 from record.collection import choose_sites
 from record.live import LiveLoads
 from record.site import Site
+from studies.fidelity import machine
 from studies.fidelity.errors import errors, overall, write_errors
 from studies.study import REPEATS, RUNS, SEED, Measurement, Request
 from tuning import networks, protocols
@@ -171,7 +172,8 @@ def sentences(name: str, compared: Compared) -> list[str]:
 def summary(folder: Path) -> list[str]:
     """The errors over all sites of the campaign in `folder`, in lines; they are written into it, too."""
     confidence = of_campaign(folder, require_document(folder)).confidence
-    by_site = errors(load(folder), live_of(folder), confidence)
+    campaign, live = load(folder), live_of(folder)
+    by_site = errors(campaign, live, confidence)
     all_sites = overall(by_site, confidence)
     file = write_errors(folder, by_site, all_sites, confidence)
     give_to_caller(file)
@@ -180,7 +182,7 @@ def summary(folder: Path) -> list[str]:
         where = f", {row['condition']}" if row["condition"] else ""
         sites = plural("site", row["sites"])
         lines.append(f"{label(row['metric'])}{where}: the median error of {sites} is {share(row['median_error'])}")
-    return [*lines, f"measured: {folder}; in numbers: {file}"]
+    return [*lines, *machine.sentences(live, campaign.runs), f"measured: {folder}; in numbers: {file}"]
 
 
 def live_of(folder: Path) -> dict[str, LiveLoads]:

@@ -24,7 +24,7 @@ from analysis.text import (
     whole_number,
 )
 from measure.table import RUNS, read_document
-from studies.fidelity import error_figure
+from studies.fidelity import error_figure, machine
 from studies.fidelity.errors import errors, overall
 from studies.fidelity.measure import STUDY, Compared, compared_sites, replayed_version
 
@@ -40,7 +40,8 @@ def section(folder: Path) -> Section | None:
         return None
     campaign, compared = load(folder), compared_sites(document)
     confidence = of_campaign(folder, document).confidence
-    by_site = errors(campaign, {name: one.live for name, one in compared.items()}, confidence)
+    live = {name: one.live for name, one in compared.items()}
+    by_site = errors(campaign, live, confidence)
     if by_site.empty:
         return None
     all_sites = overall(by_site, confidence)
@@ -59,7 +60,7 @@ def section(folder: Path) -> Section | None:
     return Section(
         STUDY,
         "Fidelity: how far replays are from live loads",
-        (" ".join(leads), *comparisons(compared, campaign), *limits(compared)),
+        (" ".join(leads), *comparisons(compared, campaign), *limits(compared), *machine.sentences(live, campaign.runs)),
         (figure,),
         tables=(overall_table(all_sites, confidence), site_table(by_site, confidence)),
     )

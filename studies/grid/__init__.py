@@ -25,6 +25,8 @@ STUDY = Study(
         click.Option(["--preset"], type=click.Choice(PRESETS), help="Which grid; that of the campaign if it exists."),
         click.Option(["--counts"], help="Other numbers of objects, where the grid varies them."),
         click.Option(["--sizes"], help="Other sizes of objects (100B, 10KB), where the grid varies them."),
+        click.Option(["--spread"], help="Over how many servers the objects of a page are spread (1,4)."),
+        click.Option(["--servers"], help="Further servers to measure beside those of the protocols (caddy,quinn)."),
         click.Option(["--limit"], type=click.FloatRange(min=1), help="Seconds that a load may take."),
         click.Option(["--budget"], help="How long all may take (90s, 60m, 1.5h): cells that do not fit are left out."),
     ),

@@ -29,11 +29,13 @@ from studies.grid.presets import PRESETS, Preset, read_preset
 from studies.study import SEED, Measurement, Request
 from tuning import networks, protocols
 from tuning.networks import UNLIMITED_MBPS, Network
-from tuning.protocols import Protocol
-from tuning.settings import choose
+from tuning.protocols import TRANSPORTS, Protocol
+from tuning.settings import Catalogue, choose
 
 STUDY = "grid"
 
+# Those that serve where a protocol does not say who.
+USUAL_SERVERS = frozenset(transport.default_server for transport in TRANSPORTS.values())
 # A page loads in one round trip after those of the handshake at the earliest.
 ROUND_TRIPS = 2
 # After so many loads that took too long, a cell gets no more rounds.
@@ -153,18 +155,21 @@ def measurement(request: Request) -> Measurement:
         )
     if not (preset := preset or study.get("preset")):
         raise EyelevelError(f"name a grid with --preset: {', '.join(PRESETS)}")
-    counts, sizes, budget = (request.options[name] for name in ("counts", "sizes", "budget"))
-    grid = narrowed(read_preset(preset), counts, sizes)
+    counts, sizes, spread, budget = (request.options[name] for name in ("counts", "sizes", "spread", "budget"))
+    grid = narrowed(read_preset(preset), counts, sizes, spread)
     before = [page for site in study.get("pages", ()) if (page := page_named(site))]
     chosen = choose("network", request.names("net", "networks", grid.networks), networks.load())
-    over = choose_protocols(request.names("proto", "protocols", grid.protocols), protocols.load())
+    known = protocols.load()
+    over = choose_protocols(request.names("proto", "protocols", grid.protocols), known)
+    if servers := request.options["servers"]:
+        over += [one for one in served_by(servers, known) if one not in over]
     if len(over) < 2:
         raise EyelevelError(f"a grid compares protocols, and {over[0].name} is one alone; name more with --proto")
     budget_s = read_budget(budget) if budget else None
     campaign = grid_campaign(
         request.folder,
         preset,
-        list(dict.fromkeys([*before, *(grid.pages() if counts or sizes or not before else ())])),
+        list(dict.fromkeys([*before, *(grid.pages() if counts or sizes or spread or not before else ())])),
         chosen,
         over,
         request.runs or request.setting("runs", grid.runs),
@@ -188,16 +193,44 @@ def measurement(request: Request) -> Measurement:
     return Measurement(campaign, left_out_lines(left_out, len(measured)), summary, rounds)
 
 
-def narrowed(grid: Preset, counts: str | None, sizes: str | None) -> Preset:
-    """`grid` with other counts or sizes, each a list as a person gives it. Raises EyelevelError."""
+def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | None = None) -> Preset:
+    """`grid` with other counts, sizes or numbers of servers, each a list as a person gives it. Raises
+    EyelevelError."""
+    some, servers = _numbers("--counts", counts), _numbers("--spread", spread)
+    large = [size_name(read_size(size)) for size in _words(sizes)]
+    return replace(grid, series=tuple(one.narrowed(some, large, servers) for one in grid.series))
+
+
+def _words(text: str | None) -> list[str]:
+    return (text or "").replace(",", " ").split()
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
     try:
-        some = [int(count) for count in (counts or "").replace(",", " ").split()]
+        numbers = [int(word) for word in _words(text)]
     except ValueError:
-        raise EyelevelError(f"--counts takes whole numbers, not {counts!r}") from None
-    if min(some, default=1) < 1:
-        raise EyelevelError(f"--counts takes numbers from 1 on, not {counts!r}")
-    large = [size_name(read_size(size)) for size in (sizes or "").replace(",", " ").split()]
-    return replace(grid, series=tuple(one.narrowed(some, large) for one in grid.series))
+        raise EyelevelError(f"{option} takes whole numbers, not {text!r}") from None
+    if min(numbers, default=1) < 1:
+        raise EyelevelError(f"{option} takes numbers from 1 on, not {text!r}")
+    return numbers
+
+
+def served_by(text: str, known: Catalogue[Protocol]) -> list[Protocol]:
+    """The protocols of the further servers in the list `text`: of each that is named as a server, those that are named
+    after it and its version of HTTP (caddy: caddy-h2 and caddy-h3); others by their own names. Raises EyelevelError."""
+    names = []
+    for word in _words(text):
+        of_server = [
+            name for name in (f"{word}-{transport.http_version}" for transport in TRANSPORTS.values()) if name in known
+        ]
+        if not of_server and (word not in known or known[word].server in USUAL_SERVERS):
+            further = sorted({one.server for one in known.values()} - USUAL_SERVERS)
+            raise EyelevelError(
+                f"--servers takes further servers ({', '.join(further)}) or their protocols, not {word!r}; other "
+                "protocols are chosen with --proto, and over how many servers objects are spread with --spread"
+            )
+        names += of_server or [word]
+    return choose_protocols(list(dict.fromkeys(names)), known)
 
 
 def grid_campaign(

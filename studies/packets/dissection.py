@@ -41,6 +41,7 @@ UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
 MOST_MESSAGES = 2
 LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"
+TCP_HEADER, UDP_HEADER, LONG_HEADER, SHORT_HEADER = "TCP header", "UDP header", "long header", "short header"
 
 # Packets may arrive out of order; QUIC runs on this port only.
 OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PORT},quic", "-T", "pdml")
@@ -59,7 +60,8 @@ class PacketRecord:
     it; `messages` are those with content that was not sent before. `closes`: whether it ends the connection. `mark`
     identifies the packet, and is the same at both ends. `carries` says which bytes of TCP's sequence, or of QUIC's
     streams, are in it, sent for the first time or again; `content_bytes` are those of requests' streams that were not
-    sent before.
+    sent before. `headers` are the names and bytes of its headers behind IP's: TCP's with options, or UDP's and those of
+    the QUIC packets in it, which are long or short (RFC 9000, section 17).
     """
 
     at_s: float
@@ -74,6 +76,7 @@ class PacketRecord:
     mark: tuple[str, ...] = ()
     carries: tuple[Extent, ...] = ()
     content_bytes: int = 0
+    headers: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,8 @@ class _Reader:
             stream.record(tls_record)
         for frame in _inside(protos.get("http2", ()), "http2.stream"):
             stream.frame(frame)
-        parts.append(_Part(int(_value(tcp, "tcp.hdr_len") or 0), kinds.TRANSPORT))
+        header_bytes = int(_value(tcp, "tcp.hdr_len") or 0)
+        parts.append(_Part(header_bytes, kinds.TRANSPORT))
         start = int(_value(tcp, "tcp.seq") or 0) - (0 if flags & SYN else 1)
         if length:
             parts.append(_Part(length, stream=lambda: stream.stream, start=start))
@@ -272,13 +276,14 @@ class _Reader:
         fields = ("tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.len", "tcp.options.timestamp.tsval")
         mark = tuple(_value(tcp, name) or "" for name in fields)
         carries = (Extent(None, start, start + length),) if length else ()
-        packet = replace(record, mark=mark, closes=bool(flags & (FIN | RST)), carries=carries)
+        headers = ((TCP_HEADER, header_bytes),)
+        packet = replace(record, mark=mark, closes=bool(flags & (FIN | RST)), carries=carries, headers=headers)
         return _UnresolvedPacket(packet, parts, [""], segment=", ".join(names))
 
     def _quic_packet(
         self, record: PacketRecord, way: _Way, parts: list[_Part], protos: dict[str, list[ElementTree.Element]]
     ) -> _UnresolvedPacket:
-        lines, closes, types = [], False, set()
+        lines, closes, types, headers = [], False, set(), [(UDP_HEADER, UDP_HEADER_BYTES)]
         parts.append(_Part(UDP_HEADER_BYTES, kinds.TRANSPORT))
         for line, quic in enumerate(protos.get("quic", ())):
             size = int(quic.get("size", 0))
@@ -288,7 +293,11 @@ class _Reader:
             frames = [frame for frame in quic.findall("field") if frame.get("name") == "quic.frame"]
             frames_bytes = sum(map(frame_bytes, frames))
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
-            parts.append(_Part(size - payload_bytes + tag_bytes, kinds.SECURITY, line=line))
+            security_bytes = size - payload_bytes + tag_bytes
+            parts.append(_Part(security_bytes, kinds.SECURITY, line=line))
+            # What cannot be decrypted has its tag in the payload.
+            header_bytes = security_bytes - (TAG_BYTES if frames else 0)
+            headers.append((SHORT_HEADER if lines[-1] == SHORT_PACKET else LONG_HEADER, header_bytes))
             for frame in frames:
                 # tshark 4.4 writes it as 0x06, 4.0 as 6.
                 frame_type = int(_value(frame, "quic.frame_type") or "-1", 0)
@@ -304,7 +313,9 @@ class _Reader:
         payload_bytes = int(_value(udp, "udp.length") or 0) - UDP_HEADER_BYTES
         mark = (_value(udp, "udp.payload") or "",)
         carries = tuple(Extent(p.number, p.start, p.start + p.bytes) for p in parts if p.number is not None and p.bytes)
-        packet = replace(record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes, carries=carries)
+        packet = replace(
+            record, mark=mark, closes=closes, udp_payload_bytes=payload_bytes, carries=carries, headers=tuple(headers)
+        )
         return _UnresolvedPacket(packet, parts, lines)
 
     def _quic_frame(

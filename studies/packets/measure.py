@@ -18,7 +18,7 @@ from measure.run.evidence import REPLAY_LOG, Evidence, last_line
 from measure.run.load import Instruments
 from measure.run.setting import Setting
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS
-from studies.packets.ping import ECHOES, TOLERANCE, TOLERANCE_MS, PingTimes, fault
+from studies.packets.ping import ECHOES, MOST_SD_MS, TOLERANCE, TOLERANCE_MS, PingTimes, fault
 
 ENDS = (sys.executable, "-m", "studies.packets.ends")
 PING_GATE, CAPTURE_GATE = "ping", "capture"
@@ -35,7 +35,7 @@ class PacketsMethod(Method):
 
     def settings(self) -> Mapping[str, Any]:
         """See `Method`."""
-        return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE}}
+        return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE, "sd_ms": MOST_SD_MS}}
 
     def instruments(self, setting: Setting, folder: Path) -> Instruments:
         """See `Method`."""

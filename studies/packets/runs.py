@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from studies.packets.head_of_line import (
     measures,
 )
 from studies.packets.sequence import Step, steps
+from studies.packets.university import header_rows
 
 # The browser may connect just before the start of navigation in its HAR; an earlier visit ended with the network's
 # quiet time.
@@ -38,7 +39,8 @@ ENDS = {"client": CLIENT, "servers": SERVERS}
 @dataclass(frozen=True)
 class CapturedRun:
     """A run: its setting; a row for each connection; a row for each end and direction of its captures; the packets of
-    the first request's connection until the response; a row of what data waited for; and all deliveries."""
+    the first request's connection until the response; a row of what data waited for; all deliveries; and a row for each
+    kind of header."""
 
     setting: dict[str, Any]
     connections: list[dict[str, Any]]
@@ -46,6 +48,7 @@ class CapturedRun:
     steps: tuple[Step, ...]
     waits: dict[str, Any]
     deliveries: tuple[Delivery, ...]
+    headers: list[dict[str, Any]] = field(default_factory=list)
 
 
 def read_runs(campaign: Path) -> list[CapturedRun]:
@@ -93,6 +96,7 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
         steps(client, captures["servers"], first) if first else (),
         waits_row(setting, waits, in_one_sequence, begin_s, row.metrics.get("plt")),
         tuple(delivery for connection in waits.values() for delivery in connection.deliveries),
+        list(header_rows(setting, client.packets)),
     )
 
 

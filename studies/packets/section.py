@@ -1,5 +1,6 @@
 """The report's section on packets."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.hypotheses import of_campaign
 from analysis.report.section import SITE_SETTING, Drawing, ReportFigure, ReportTable, Section, text_table
-from analysis.text import label, mean_count, plural, share, whole_number
-from measure.table import read_rows
-from studies.packets import bytes_figure, head_of_line_report, sequence_drawing
+from analysis.text import file_name, label, level, mean_count, plural, share, whole_number
+from measure.table import CampaignDocument, read_rows, require_document
+from studies.packets import bytes_figure, durations_figure, head_of_line_report, sequence_drawing, university
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES
 from studies.packets.files import STUDY
@@ -35,15 +37,19 @@ def section(folder: Path) -> Section | None:
         return None
     connections = pd.DataFrame([row for run in runs for row in run.connections])
     captures = pd.DataFrame([row for run in runs for row in run.captures])
+    headers = pd.DataFrame([row for run in runs for row in run.headers])
+    document = require_document(folder)
+    confidence = of_campaign(folder, document).confidence
     return Section(
         STUDY,
         "Packets and handshakes",
         (*_paragraphs(folder, runs, connections), *head_of_line_report.paragraphs(runs)),
-        (_bytes_figure(captures), *head_of_line_report.figures(runs)),
+        (_bytes_figure(captures), *_durations(connections, confidence), *head_of_line_report.figures(runs)),
         tuple(_drawings(runs)),
         (
             _times(connections),
             _handshakes(connections),
+            _beside_university(connections, headers, document),
             _bytes(captures),
             head_of_line_report.table(runs),
             head_of_line_report.loads_table(runs),
@@ -136,6 +142,47 @@ def _bytes_figure(captures: pd.DataFrame) -> ReportFigure:
     means = whole.groupby(SETTING, sort=False)[list(KINDS)].mean().reset_index()
     caption = "The bytes of a load by purpose: means over runs, as captured at the browser's end."
     return ReportFigure("packets_bytes", caption, bytes_figure.draw, (means,))
+
+
+def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigure]:
+    """The times of the first request's connection over the added delay: a figure for each site and network to which
+    delays were added."""
+    first = connections[connections["first"]].copy()
+    first["base"] = first["network"].str.partition("+")[0]
+    first["added_ms"] = first["rtt_ms"] - first.groupby(["site", "base"])["rtt_ms"].transform("min")
+    names = {column: time["name"] for column, time in TIMES.items()}
+    figures = []
+    for (site, base), some in first.groupby(["site", "base"], sort=False):
+        if some["added_ms"].nunique() > 1:
+            caption = (
+                f"{site} behind {label(base)}: the times of the first request's connection over the delay that was "
+                f"added to the round trip: means over runs, with their {level(confidence)} intervals."
+            )
+            values = (some, names, list(some["protocol"].unique()), confidence)
+            name = file_name(f"packets_durations_{site}_{base}")
+            figures.append(ReportFigure(name, caption, durations_figure.draw, values))
+    return figures
+
+
+def _beside_university(connections: pd.DataFrame, headers: pd.DataFrame, document: CampaignDocument) -> ReportTable:
+    transports = {name: settings["transport"] for name, settings in document.protocols.items()}
+    data = university.beside(connections, headers, transports)
+    forms: dict[Any, Any] = {"site": "site", "protocol": ("protocol", label), "quantity": "bytes of"}
+    forms |= {"theirs": ("theirs", whole_number), ("ours", "ours_sd"): ("ours", _with_deviation)}
+    forms |= {"least": ("least", whole_number), "most": ("most", whole_number), "runs": ("runs", whole_number)}
+    note = (
+        "Mean ± standard deviation over the runs behind all networks, at the browser's end, of the connection of the "
+        "first request; headers: of all packets, a header each. Theirs is a connection of sockets that carried one "
+        "message of 39 bytes, ours a page's, with HTTP: handshakes and headers can be compared, whole connections as "
+        "far as the page is as small. Ours count from the IP header on; from which layer on theirs do, is not known. "
+        "A handshake is as long as its certificates and, over QUIC, its padding. Long and short headers are QUIC's, "
+        "without the tag of 16 bytes at a packet's end; whether theirs are, is not known."
+    )
+    return ReportTable("packets_university", "Beside the university study", data, text_table(data, forms), note)
+
+
+def _with_deviation(mean: float, deviation: float) -> str:
+    return f"{mean:.1f} ± {deviation:.1f}" if math.isfinite(deviation) else f"{mean:.1f}"
 
 
 def _drawings(runs: Sequence[CapturedRun]) -> list[Drawing]:

@@ -17,7 +17,7 @@ from analysis.gain import gains, summary
 from analysis.hypotheses import Pair
 from analysis.samples import Array, Samples, samples_of
 from analysis.simulate import Truth
-from measure.metrics import metric_names
+from measure.metrics import time_names
 
 
 def ratios(sites: int, blocks: int, between: float, within: float, centre: float = -0.1) -> Array:
@@ -119,7 +119,7 @@ def test_aggregates_are_the_papers_means() -> None:
     table, declared = samples(), hypotheses.load()
     total = over_sites(table, declared)
     merged = summary(gains(table, declared.comparisons)).merge(total, on=["reference", "compared", "network", "metric"])
-    assert len(merged) == len(total) == 8 * 2 * len(metric_names())
+    assert len(merged) == len(total) == 8 * 2 * len(time_names())
     assert merged["gain_x"].to_numpy() == pytest.approx(merged["gain_y"].to_numpy())
     assert merged["delta_ms_x"].to_numpy() == pytest.approx(merged["delta_ms_y"].to_numpy())
     assert (merged["sites_x"] == merged["sites_y"]).all()

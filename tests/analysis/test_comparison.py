@@ -15,7 +15,7 @@ from analysis.findings import Findings
 from analysis.gain import gains
 from analysis.handshake import handshake_table
 from analysis.samples import samples_of
-from measure.metrics import metric_names
+from measure.metrics import time_names
 
 
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findings:
@@ -25,7 +25,7 @@ def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findi
     """
     rows = [
         {"site": site, "network": network, "protocol": protocol, "run": run, "valid": True, "reason": ""}
-        | dict.fromkeys(metric_names(), ms + run - 2)
+        | dict.fromkeys(time_names(), ms + run - 2)
         for (site, protocol), ms in times.items()
         for run in (1, 2, 3)
     ]

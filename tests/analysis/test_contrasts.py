@@ -14,7 +14,7 @@ from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.samples import Array, by_count, samples_of
 from analysis.simulate import Truth, simulate
-from measure.metrics import metric_names
+from measure.metrics import time_names
 
 # Student's sleep data (Biometrika 1908): hours gained under two drugs.
 SLEEP_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
@@ -205,7 +205,7 @@ def test_every_pair_that_was_measured_is_compared(campaign: CampaignTable) -> No
     sites = result.groupby(["reference", "compared"])["site"].unique().apply(len)
     assert sites["tcp+", "quic"] == 3
     assert sites["tcp+bbr", "quic+bbr"] == 2
-    assert set(result["metric"]) == set(metric_names())
+    assert set(result["metric"]) == set(time_names())
     clear = result[(result["reference"] == "tcp+") & (result["compared"] == "quic")]
     assert (clear["verdict"] == "faster").all()
 

@@ -13,7 +13,7 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from measure.table import CampaignDocument
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
@@ -76,7 +76,7 @@ def test_a_simulated_campaign_is_read_as_a_measured_one(tmp_path: Path) -> None:
     campaign = load(write(tmp_path / "simulated", Truth(sites=2, runs=3, machines=2)))
     assert len(campaign.runs) == 2 * 4 * 5 * 3
     assert campaign.machine_column == "machine"
-    assert samples_of(campaign).values.shape == (4, 2, 5, len(metric_names()), 3)
+    assert samples_of(campaign).values.shape == (4, 2, 5, len(time_names()), 3)
 
 
 def test_a_line_that_is_being_written_is_not_a_run_yet(tmp_path: Path) -> None:
@@ -92,3 +92,15 @@ def test_a_run_that_counts_twice_is_refused() -> None:
     runs = pd.concat([campaign.runs, campaign.runs.iloc[:1]])
     with pytest.raises(EyelevelError, match="as valid more than once"):
         samples_of(campaign_table(runs, campaign.networks, campaign.protocols))
+
+
+def test_goodput_and_use_of_links_are_means_over_sites_of_what_has_them() -> None:
+    rows = [("lte", "quic", "a", 1.0), ("lte", "quic", "a", 3.0), ("lte", "quic", "b", 6.0), ("lte", "tcp", "a", None)]
+    runs = pd.DataFrame(rows, columns=["network", "protocol", "site", "goodput_mbps"]).assign(
+        valid=True, down_utilisation=0.5, up_utilisation=None
+    )
+    table = diagnostics.link_use(runs.astype({"up_utilisation": float}))
+    assert table.iloc[0].tolist()[:5] == ["lte", "quic", 2, 3, 4.0]
+    assert table["up_utilisation"].isna().all()
+    assert diagnostics.link_use(runs.assign(valid=False)).empty
+    assert diagnostics.link_use(runs.drop(columns=["goodput_mbps", "down_utilisation", "up_utilisation"])).empty

@@ -20,7 +20,7 @@ from analysis.runs import load
 from analysis.samples import samples_of
 from base.errors import EyelevelError
 from measure import metrics
-from measure.metrics import Metric, metric_names
+from measure.metrics import Metric, time_names
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 
@@ -36,7 +36,7 @@ def table(*rows: tuple[str, str, float | None]) -> pd.DataFrame:
                 "run": number,
                 "valid": not reason,
                 "reason": reason,
-                **dict.fromkeys(metric_names(), value),
+                **dict.fromkeys(time_names(), value),
             }
             for number, (protocol, reason, value) in enumerate(rows)
         ]
@@ -106,7 +106,7 @@ def test_a_run_that_counts_twice_is_an_error() -> None:
 def test_gains_are_against_the_reference() -> None:
     runs = table(("tcp", "", 200), ("quic", "", 100), ("quic", "outside: x", 9000))
     result = gains(samples_of(campaign_table(runs, ("lte",), ("tcp", "quic"))), [Pair("tcp", "quic")])
-    assert result["metric"].tolist() == list(metric_names())
+    assert result["metric"].tolist() == list(time_names())
     assert set(result["gain"]) == {-0.5}
     assert set(result["delta_ms"]) == {-100}
     assert set(result["verdict"]) == {"untested"}
@@ -156,7 +156,7 @@ def test_the_first_answer(campaign: Path) -> None:
     (quic,) = [line for line in lines if " quic " in line and "102" in line]
     assert lines.index(tcp) < lines.index(quic)
     assert "2/3" in tcp and "2/2" in quic
-    assert lines[lines.index(quic) + 1].split() == ["gain", *["-49.3%*"] * len(metric_names())]
+    assert lines[lines.index(quic) + 1].split() == ["gain", *["-49.3%*"] * len(time_names())]
     assert sum("gain " in line and "%" in line for line in lines) == 1
     assert any("Excluded: 1 of 5 attempts" in line for line in lines)
     assert any("lte tcp: 1 x outside: x" in line for line in lines)
@@ -188,7 +188,7 @@ def test_the_first_answer_fits_the_screen_and_wraps_no_name_whatever_the_number_
     named = [line for line in lines if "chinatimes" in line]
     assert named and all("www.chinatimes.example  tcp" in line and "12000" in line for line in named)
     # Every metric is there once, with its unit and its gain.
-    assert sum(line.count("+108.3%*") for line in lines) == len(metric_names())
+    assert sum(line.count("+108.3%*") for line in lines) == len(time_names())
     for unit in ("ms", "g"):
         count = sum(metric.unit == unit for metric in metrics.METRICS)
         assert sum(line.count(f"[{unit}]") for line in lines) == count

@@ -101,3 +101,10 @@ def test_the_command_lists_all_networks_with_their_sources_and_draws_them(tmp_pa
         assert f"{name}: {source}" in lines
     assert "longlook-5mbps-12ms-0.001loss" not in done.output
     assert (tmp_path / "networks.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("seconds", ["inf", "1e9"])
+def test_more_time_than_can_be_drawn_is_refused(seconds: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", seconds])
+    assert done.exit_code == 2
+    assert "--seconds" in done.output

@@ -128,8 +128,8 @@ class H3Client(QuicConnectionProtocol):
         self.http.send_headers(stream, request_headers(request), end_stream=not body_bytes)
         if body_bytes:
             self.http.send_data(stream, b"b" * body_bytes, end_stream=True)
-        self.transmit()
         sent_s = time.monotonic()
+        self.transmit()
         await asyncio.wait_for(self.ended, TIMEOUT_S)
         return answer(self.headers, self.body, self.headers_s - sent_s)
 

@@ -7,12 +7,12 @@ import select
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from rich.console import Console
+from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
 
 from analysis.first_answer import report
@@ -27,17 +27,15 @@ from browsers.browsertime.configuration import (
     QUIET_MS,
     READINESS,
 )
-from measure.campaign.campaign import Campaign, measure
-from measure.campaign.progress import ProgressDisplay
+from measure.campaign.campaign import Campaign
 from measure.run.evidence import VISUAL, read_evidence
 from measure.run.film import film_start
 from measure.run.film_contents import film_contents
 from measure.run.visit import FILM
 from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
-from record.demo import generate
 from record.formats import read_recording
 from record.site import Site, write_site
-from tuning import networks, protocols
+from tuning import networks
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
@@ -49,28 +47,19 @@ ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 
 @pytest.fixture(scope="module", params=["demo-light", pytest.param("www.yelp.com", marks=pytest.mark.needs_corpus)])
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A demo site as this checkout generates it, and a real recording."""
-    folder = tmp_path_factory.mktemp("sites") / str(request.param)
-    if folder.name == "demo-light":
-        return write_site(generate(folder.name), folder)
-    return write_site(read_recording(recording_path(f"mahimahi/{folder.name}")), folder)
+def campaign(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """One run over stock TCP and one over stock QUIC, behind LTE, of a demo site or of a real recording."""
+    if request.param == "demo-light":
+        return light_campaign(tmp_path_factory.getbasetemp())
+    recording = read_recording(recording_path(f"mahimahi/{request.param}"))
+    site = write_site(recording, tmp_path_factory.mktemp("sites") / str(request.param))
+    return run_of_each(site, tmp_path_factory.mktemp("results") / site.name)
 
 
 @pytest.fixture(scope="module")
-def campaign(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """One run of the site over stock TCP and one over stock QUIC, behind LTE."""
-    known = protocols.load()
-    campaign = Campaign(
-        folder=tmp_path_factory.mktemp("results") / site.name,
-        sites={site.name: site},
-        networks={"lte": LTE},
-        protocols={name: known[name] for name in ROUND_TRIPS},
-        runs=1,
-        seed=1,
-    )
-    measure(campaign, partial(ProgressDisplay, Console()))
-    return campaign
+def site(campaign: Campaign) -> Site:
+    (site,) = campaign.sites.values()
+    return site
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +87,12 @@ def test_no_time_is_below_the_physical_minimum(valid: pd.DataFrame) -> None:
         assert minimum_ms < run["plt"] < 30_000
         assert minimum_ms < run["fvc"] <= run["vc85"] <= run["lvc"]
         assert run["fvc"] <= run["si"] <= run["lvc"]
+
+
+def test_goodput_is_content_over_the_page_load_time_and_the_link_carries_more(valid: pd.DataFrame) -> None:
+    for protocol, run in valid.iterrows():
+        assert 0 < run["goodput_mbps"] < run["down_utilisation"] * LTE.down_mbps < LTE.down_mbps
+        assert (0 < run["up_utilisation"] < 1) if protocol == "quic" else pd.isna(run["up_utilisation"])
 
 
 def test_nearly_all_that_was_asked_for_was_recorded(site: Site, valid: pd.DataFrame) -> None:

@@ -5,21 +5,19 @@ import json
 import os
 import signal
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from support.campaigns import light_campaign, run_of_each
 from support.processes import awaited_descendants, still_there
 
 from base.structure import to_json
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, ORANGE_FRAMES, ORANGE_LIMIT_MS, READINESS
 from browsers.contract import NAME_NOT_RESOLVED
 from browsers.registry import all_browsers
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, claim, is_made
-from measure.campaign.progress import ProgressDisplay
 from measure.gates import reason_against
 from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, page_requests, read_evidence
 from measure.run.setting import Circumstances, Loading, Setting
@@ -50,17 +48,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 @pytest.fixture(scope="module", params=BROWSERS)
 def campaign(request: pytest.FixtureRequest, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """One run over each transport in the browser."""
-    campaign = Campaign(
-        folder=tmp_path_factory.mktemp("results") / str(request.param),
-        sites={site.name: site},
-        networks={"lte": NETWORK},
-        protocols={name: PROTOCOLS[name] for name in VERSIONS},
-        runs=1,
-        seed=1,
-        loading=Loading(browser=str(request.param)),
-    )
-    measure(campaign, partial(ProgressDisplay, Console()))
-    return campaign
+    if request.param == "chromium":
+        return light_campaign(tmp_path_factory.getbasetemp())
+    return run_of_each(site, tmp_path_factory.mktemp("results") / str(request.param), str(request.param))
 
 
 @pytest.fixture

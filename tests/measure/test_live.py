@@ -10,7 +10,7 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from measure.live import read_live
 from measure.live.loads import settings_of
-from measure.metrics import metric_names
+from measure.metrics import time_names
 from record.site import Site
 from replay.shells.ours import shell
 from servers.certificates import machine_ca_certificate
@@ -33,7 +33,8 @@ def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path
     live = read_live(site := Site.load(tmp_path / "sites" / "demo-light.example"))
     assert live and len(live.loads) == 1
     assert (live.network, live.network_settings) == ("lte", settings_of(LTE))
-    assert set(live.loads[0].metrics) == set(metric_names())
+    assert set(live.loads[0].metrics) == set(time_names())
+    assert set(live.loads[0].canary_ms) == {"cpu", "page"}
     assert set(live.requests) == {"h2"} and live.requests["h2"] > 1
     # A handshake, of TCP and of TLS, and a request.
     assert live.loads[0].metrics["plt"] > 3 * LTE.min_rtt_ms

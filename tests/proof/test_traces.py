@@ -5,6 +5,7 @@ Each check of its validation fails for another file.
 
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import pytest
 from support.networks import failures, measured
@@ -14,7 +15,7 @@ from measure.validate import network
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from tuning import networks
-from tuning.networks import Network
+from tuning.networks import DOWN, UP, Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
 
@@ -28,6 +29,25 @@ LATER = "time_s,delay_ms,loss\n" + "".join(
     f"{number / 5:g},{(37 * number + 25) % 50},{0.01 * (number % 3):g}\n" for number in range(51)
 )
 LOSSIER = STEPS.replace(",0.02", ",0.2")
+
+
+def walk(seconds: int, step_ms: int, usual_mbps: float) -> str:
+    """A rate that wanders from step to step by up to a third, as cellular ones do."""
+    draws, mbps, rows = Random(3), usual_mbps, ["time_s,rate_mbps"]
+    for step in range(seconds * 1000 // step_ms + 1):
+        rows.append(f"{step * step_ms / 1e3:.3f},{mbps:.3f}")
+        mbps = min(max(mbps * draws.uniform(0.7, 1.4), usual_mbps / 8), usual_mbps * 4)
+    return "\n".join(rows) + "\n"
+
+
+KINDS = {
+    "cellular": walk(20, 100, 12),
+    "slow": walk(20, 100, 1),
+    "fast": walk(10, 50, 25),
+    # Of each 15 s, as a satellite's, the first half second is an outage.
+    "outages": "time_s,rate_mbps\n0,0\n0.5,20\n7,12\n15,0\n15.5,15\n30,0\n",
+    "short": "time_s,rate_mbps\n0,30\n0.03,6\n0.1,0\n0.117,0\n",
+}
 NETWORK = """
 [mine]
 min_rtt_ms = 20
@@ -59,11 +79,26 @@ def following(folder: Path, up: str, down: str) -> Network:
 
 def test_rates_delays_and_losses_are_those_of_the_files(folder: Path, sites: Mapping[str, Site]) -> None:
     measurement = measured(following(folder, "steps", "rates"), sites)
-    assert measurement.down.trace_mbps
-    assert measurement.down.mbps == pytest.approx(measurement.down.trace_mbps, rel=0.01)
+    assert measurement.down.trace
+    assert measurement.down.mbps == pytest.approx(measurement.down.trace.mbps, rel=0.01)
     for way in (measurement.up, measurement.down):
         assert way.conditions and way.conditions.packets > 900
     assert measurement.up.conditions and measurement.up.conditions.off_ms < 1
+
+
+@pytest.mark.parametrize("direction", [UP, DOWN])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_rates_is_followed(kind: str, direction: str, tmp_path: Path, sites: Mapping[str, Site]) -> None:
+    (tmp_path / "rates.csv").write_text(KINDS[kind])
+    steady = DOWN if direction == UP else UP
+    text = f'[mine]\nmin_rtt_ms = 30\nqueue_ms = 100\n{steady}_mbps = 10\n{direction}_trace = "rates.csv"\n'
+    (tmp_path / networks.FILENAME).write_text(text)
+    network = networks.load(tmp_path / networks.FILENAME)["mine"]
+    measurement = measured(network, sites)
+    way = getattr(measurement, direction)
+    assert way.mbps == pytest.approx(way.trace.mbps, rel=0.01)
+    # And nearly what its file has on average.
+    assert way.mbps == pytest.approx(network.rate_of(direction), rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,13 @@ def test_the_time_of_the_load_event_is_one_live_load(tmp_path: Path) -> None:
     assert (live.browser, live.network) == ("Firefox 1", None)
 
 
+def test_a_browser_s_name_that_has_no_end_is_cut_off(tmp_path: Path) -> None:
+    file = archive(tmp_path / "a.har", {"onLoad": 1234.5})
+    file.write_text(file.read_text().replace("Firefox", 100_000 * "x"))
+    live = read_live(write_site(read_recording(file), tmp_path / "a"))
+    assert live and len(live.browser) < 100
+
+
 @pytest.mark.parametrize(
     "timings", [{}, {"onLoad": -1}, {"onLoad": "soon"}, {"onLoad": None}, {"onLoad": True}, [], None]
 )

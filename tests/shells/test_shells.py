@@ -329,7 +329,7 @@ def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], 
     return rates
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
     """In nested shells and in one hop, over IPv4 and IPv6: side by side, since they mostly wait."""
     give_ipv6()
@@ -450,7 +450,7 @@ def test_a_link_that_retransmits_delivers_everything_late_and_in_order() -> None
     assert max(times_ms) > 30
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 def test_an_intermittent_link_loses_what_comes_while_it_is_off() -> None:
     command = ["ping", "-n", "-D", "-i", "0.02", "-c", "75", SERVER[0]]
     result = run("mm-intermittent downlink 0.5 0.5", command)
@@ -504,7 +504,7 @@ def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
     assert delays_ms == [12.0, 6.0] * 3
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 @pytest.mark.parametrize("queue", ["codel", "fq_codel"])
 def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str, tmp_path: Path) -> None:
     log, marked = tmp_path / "packets.csv", {}
@@ -618,7 +618,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 def test_a_meter_shows_what_the_link_carries() -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
     lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
@@ -632,7 +632,7 @@ def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
         return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 @pytest.mark.parametrize("shells", ["mm-link 1M 1M", "mm-net --up 1M --down 1M"])
 def test_a_meter_of_one_direction_shows_only_that(shells: str) -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
@@ -644,7 +644,7 @@ def test_a_meter_of_one_direction_shows_only_that(shells: str) -> None:
         assert re.fullmatch(rf"{name} +0\.\d\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped", lines[0]), option
 
 
-@pytest.mark.alone
+@pytest.mark.waits
 def test_mm_meter_shows_what_passes_in_the_chosen_directions() -> None:
     # 12 pings of 1500 bytes a second.
     ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from factories import ROW
@@ -12,11 +13,12 @@ from support.figures import smallest_type
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
 from measure.campaign.method import company_claim
-from measure.run.company import COMPANY_SAMPLES, CompanyFlow, bytes_at, load_mbps
+from measure.run.company import COMPANY_SAMPLES, CompanyFlow, bytes_at, load_mbps, read_series
 from measure.run.evidence import ATTEMPT, REPLAY_EVIDENCE
 from measure.run.setting import Setting
 from measure.table import CampaignDocument, header, lines, write_document
 from record.collection import load_site
+from studies.fairness import STUDY as REGISTERED
 from studies.fairness.measure import STUDY, FairnessMethod, campaign
 from studies.fairness.section import section
 from studies.fairness.shares import jain, queue_of, rates, summary, table
@@ -153,6 +155,8 @@ def test_a_campaign_knows_the_programs_of_both_sides_and_how_long_its_runs_last(
     assert measured.servers() == {PROTOCOLS["tcp+"].server, PROTOCOLS["quic"].server}
     assert set(measured.further_programs()) == {"quinn_client"}
     assert 30 < measured.run_model().forecast(("fairness-1x1", "fairness-10mbps-1bdp")).seconds < 35
+    # Another tcp+ in its place would change the results.
+    assert measured.method.settings()["against_settings"]["congestion_control"] == "cubic"
     without_quic = campaign(replace(request, options={**request.options, "against": "tcp+bbr"})).campaign
     assert without_quic.further_programs() == {}
 
@@ -163,3 +167,17 @@ def test_bytes_between_two_samples_come_evenly() -> None:
     assert load_mbps(()) is None
     flow = CompanyFlow("cubic", "down", "cubic", 10, 10, 1.5)
     assert load_mbps((flow, replace(flow, load_mbps=2.0))) == 3.5
+
+
+def test_a_run_whose_samples_were_cut_off_is_still_read(tmp_path: Path) -> None:
+    samples(tmp_path, (6, 3))
+    whole = read_series(tmp_path)
+    with (tmp_path / COMPANY_SAMPLES).open("a") as file:
+        file.write("1010.050\t0")
+    assert read_series(tmp_path) == whole
+
+
+def test_runs_that_never_settle_are_refused() -> None:
+    seconds = next(option for option in REGISTERED.options if option.name == "seconds")
+    with pytest.raises(click.BadParameter):
+        seconds.type.convert("5", seconds, None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from factories import ROW, campaign_document, with_metrics
 from support.figures import smallest_type
@@ -26,6 +27,7 @@ from record.live import LiveLoad, LiveLoads
 from record.site import Exchange, Recording, Site, write_site
 from studies.fidelity import measure
 from studies.fidelity.errors import error, errors, overall
+from studies.fidelity.machine import sentences as of_machine
 from studies.fidelity.measure import Compared, campaign, compare, live_of, summary
 from studies.fidelity.section import section
 from studies.study import Request
@@ -185,6 +187,19 @@ def test_the_report_tells_and_draws_the_errors_and_a_file_has_them(folder: Path)
     tables = json.loads((folder / "fidelity.json").read_text())
     (single,) = (one for one in tables["sites"] if (one["site"], one["metric"]) == ("h", "plt"))
     assert single["error"] == pytest.approx(1.0, abs=0.001) and single["error_low"] is None
+
+
+def test_a_machine_that_was_slower_live_is_told_of() -> None:
+    runs = pd.DataFrame({"canary_cpu_ms": [50.0, np.nan, 52.0], "canary_page_ms": [800.0, np.nan, 800.0]})
+    tasks = {"usual": (55.0, 900.0), "slow": (60.0, 1200.0), "fast": (30.0, 800.0)}
+    loads = {
+        name: LiveLoads("Chrome 1", "2026", (LiveLoad({"plt": 1.0}, {}, {"cpu": cpu_ms, "page": page_ms}),))
+        for name, (cpu_ms, page_ms) in tasks.items()
+    }
+    slow, fast = of_machine(loads | {"unknown": live(900.0)}, runs)
+    assert slow.startswith("slow: before its live loads the canary took 1.50 times as long as before its replays")
+    assert fast.startswith("fast: before its replays the canary took 1.70 times as long as before its live loads")
+    assert of_machine(loads, pd.DataFrame(index=[0])) == []
 
 
 def test_live_loads_are_no_part_of_the_recording_and_a_broken_file_is_one_line(tmp_path: Path) -> None:

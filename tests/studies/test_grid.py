@@ -216,6 +216,22 @@ def test_a_budget_holds_as_many_cells_as_possible() -> None:
     assert grid.beyond_budget(expected_s, 110) == []
 
 
+def test_objects_are_spread_over_as_many_servers_as_there_are_objects() -> None:
+    grid_of_counts = grid.narrowed(read_preset("longlook"), "1,10", "5KB,10KB", "1,4")
+    assert [page.name for page in grid_of_counts.pages()] == [
+        *("grid-1x5KB", "grid-1x10KB", "grid-10x10KB", "grid-10x10KB-4s"),
+    ]
+
+
+def test_further_servers_are_measured_over_the_protocols_that_are_named_after_them() -> None:
+    named = [one.name for one in grid.served_by("caddy, quinn quinn-reno", PROTOCOLS)]
+    assert named == ["caddy-h2", "caddy-h3", "quinn-h3", "quinn-reno"]
+    with pytest.raises(EyelevelError, match=r"further servers \(caddy, quinn\) or their protocols, not 'nginx'"):
+        grid.served_by("nginx", PROTOCOLS)
+    with pytest.raises(EyelevelError, match="are spread with --spread"):
+        grid.served_by("4", PROTOCOLS)
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
 def test_budgets_are_read(text: str, seconds: float) -> None:
     assert grid.read_budget(text) == seconds
@@ -278,16 +294,23 @@ def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(t
     assert set(grid.Rounds({("a", "n")}, {("b", "n")}, None)(tmp_path)) == {("b", "n")}
 
 
+# 700 KB could come in 4.8 s, were it not for headers, one round trip more, and slow start; 100 bytes need 1.6 s.
+FAR_RTT_MS = 400
+FAR = f"[far]\nup_mbps = 1.4\ndown_mbps = 1.4\nmin_rtt_ms = {FAR_RTT_MS}\nqueue_ms = 200\n"
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A grid of four cells, measured once over both protocols: behind mss, 700 KB could come in 4.5 s, were it not for
-    seven round trips of the handshake, the requests and slow start, and for losses."""
+    """A grid of two cells, measured once over both protocols."""
     folder = tmp_path_factory.mktemp("results")
-    options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,700KB", "--net", "controlled-clean,mss"]
+    (folder / networks.FILENAME).write_text(FAR)
+    options = ["--preset", "controlled", "--counts", "1", "--sizes", "100B,700KB", "--net", "far"]
     options += ["--runs", "1", "--limit", "5", "--no-validate", "--results", str(folder), "--campaign", "tiny"]
-    done = CliRunner().invoke(study_command(STUDY), options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EYELEVEL_TUNING", str(folder))
+        done = CliRunner().invoke(study_command(STUDY), options)
     assert done.exit_code == 0, done.output
-    assert "grid-1x700KB behind mss cannot finish in its time (5 s)" in done.output
+    assert "grid-1x700KB behind far cannot finish in its time (5 s)" in done.output
     return folder / "tiny"
 
 
@@ -295,15 +318,15 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.loads
 def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
     rows = read_rows(measured)
-    cells = {(row.site, row.network, row.protocol): row for row in rows if row.network == "controlled-clean"}
-    assert len(cells) == 4
+    cells = {(row.site, row.network, row.protocol): row for row in rows if row.site == "grid-1x100B"}
+    assert len(cells) == 2
     for row in cells.values():
         assert row.valid, row.reason
         assert (row.requests, row.served, row.exchanges) == (2, 2, 2)
         plt_ms = row.metrics["plt"]
         assert plt_ms is not None
-        # Three round trips of 5 ms at least.
-        assert 10 < plt_ms < 5000
+        # Three round trips at least.
+        assert 3 * FAR_RTT_MS < plt_ms < 5000
         assert (row.metrics["fvc"], row.metrics["si"]) == (None, None)
         files = {path.name for path in (measured / row.folder).iterdir()}
         assert "browsertime.har.gz" in files
@@ -317,10 +340,10 @@ def test_a_grid_is_measured_over_both_protocols(measured: Path) -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_load_that_takes_too_long_says_so_and_is_not_repeated(measured: Path) -> None:
-    late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x700KB", "mss")]
+    late = [row for row in read_rows(measured) if (row.site, row.network) == ("grid-1x700KB", "far")]
     assert sorted(row.protocol for row in late) == ["quic", "tcp+"]
     assert {str(row.reason) for row in late} == {"over_time: not loaded within 5 s"}
-    assert {row.of for row in late} == {Run("grid-1x700KB", "mss", name, 1) for name in ("tcp+", "quic")}
+    assert {row.of for row in late} == {Run("grid-1x700KB", "far", name, 1) for name in ("tcp+", "quic")}
 
 
 @pytest.mark.needs_namespaces
@@ -347,9 +370,8 @@ def test_the_report_of_a_grid_is_a_page_of_its_own(measured: Path, browser: Brow
     browser.open((measured / "report" / "index.html").as_uri())
     assert browser.console() == []
     text = browser.run("return document.body.innerText")
-    assert "2 pages behind 2 networks over TCP+ and QUIC" in text
-    # The other page may be unlucky behind mss, too.
-    assert "cannot finish in the 5 s that a load may take." in text
+    assert "2 pages behind 1 network over TCP+ and QUIC" in text
+    assert "1 cell cannot finish in the 5 s that a load may take." in text
     assert browser.run("return [...document.images].filter((one) => one.src && !one.naturalWidth).length") == 0
     files = {path.name for path in (measured / "report").glob("*/*")}
     assert {"heatmap_quic.pdf", "heatmap_quic.png", "grid_cells.csv", "grid_cells.tex", "validation.csv"} <= files

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,13 @@ from studies.grid import cells as grid_cells
 from studies.grid import heatmap, wait_download
 from studies.grid import section as grid
 from studies.grid.cells import cells, network_label, panels
-from studies.grid.controlled import REFERENCE, beside, by_size, change, read_old
 from studies.grid.presets import read_preset
+from studies.grid.slides import beside, by_size, change, read_old
 from studies.grid.timings import COLUMNS, mean_times
 from tuning import networks
 from tuning.networks import OnOff
 from tuning.queues import Queue
+from tuning.settings import choose
 
 NETWORKS = networks.load()
 DECLARED = hypotheses.load()
@@ -312,25 +314,37 @@ def test_the_bars_have_the_intervals_of_the_mean_wait_and_of_the_mean_of_both() 
     assert np.ravel(ends) == pytest.approx([wait_ms.low, wait_ms.high, both_ms.low, both_ms.high])
 
 
-def test_the_old_study_is_whole_and_as_it_was_told() -> None:
-    old = read_old()
-    assert len(old) == 3 * 2 * 12
-    assert not old.duplicated(["network", "protocol", "count", "size_bytes"]).any()
-    assert REFERENCE.read_text().startswith("#")
+@pytest.mark.parametrize("preset", ["controlled", "uncontrolled"])
+def test_the_old_study_has_a_time_of_each_cell_of_its_preset(preset: str) -> None:
+    old, cell_names = read_old(preset), ["network", "protocol", "count", "size_bytes"]
+    grid_of_preset = read_preset(preset)
+    behind = [network.name for network in choose("network", grid_of_preset.networks, NETWORKS)]
+    pages = [(page.count, page.size_bytes) for page in grid_of_preset.pages()]
+    cells_of_preset = product(behind, grid_of_preset.protocols, pages)
+    assert {tuple(row) for row in old[cell_names].itertuples(index=False)} == {
+        (network, protocol, *page) for network, protocol, page in cells_of_preset
+    }
+    assert not old.duplicated(cell_names).any()
 
 
 @pytest.mark.needs_reference
 def test_the_old_study_is_transcribed_without_a_slip() -> None:
     conditions = {"0% (5ms)": "controlled-clean", "2% (100ms)": "controlled-100ms", "2% (200ms)": "controlled-200ms"}
+    for level, loss in (("base", "0loss"), ("L0", "0loss"), ("L2", "0.02loss")):
+        for delay, rtt_ms in (("25 RTT", 25), ("+50 RTT", 75), ("+100 RTT", 125), ("+200 RTT", 225)):
+            conditions[f"{level} ({delay})"] = f"uncontrolled-{rtt_ms}ms-{loss}"
+    counts = {"low": 10, "high": 196}
     sizes = {"100bytes": 100, "1Kb": 1000, "10Kb": 10_000, "300Kb": 300_000}
-    transcribed = {}
+    sizes |= {"small": 10_000, "medium": 50_000, "large": 110_000}
+    transcribed: dict[str, dict[Any, float]] = {"controlled": {}, "uncontrolled": {}}
     for row in csv.DictReader((PUBLISHED / "slides_plt.csv").open()):
-        if row["scenario"] == "controlled":
-            count, size = row["page"].split(" @ ")
-            protocol = {"TCP /w SSL": "tcp+", "QUIC": "quic"}[row["protocol"]]
-            transcribed[conditions[row["condition"]], protocol, int(count), sizes[size]] = float(row["plt_ms"])
+        count, size = row["page"].split(" @ " if "@" in row["page"] else "-")
+        page = (counts.get(count) or int(count), sizes[size])
+        protocol = {"TCP /w SSL": "tcp+", "HTTP/2": "tcp+", "QUIC": "quic"}[row["protocol"]]
+        transcribed[row["scenario"]][conditions[row["condition"]], protocol, *page] = float(row["plt_ms"])
     names = ["network", "protocol", "count", "size_bytes", "plt_ms"]
-    assert {tuple(row[:4]): row[4] for row in read_old()[names].itertuples(index=False)} == transcribed
+    for preset, times in transcribed.items():
+        assert {tuple(row[:4]): row[4] for row in read_old(preset)[names].itertuples(index=False)} == times
 
 
 def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
@@ -341,7 +355,7 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
         ("grid-128x300KB", "controlled-100ms", "quic"): (500, 501, 499),
     }
     folder = write(tmp_path / "controlled", times, preset="controlled")
-    result = beside(cells(load(folder), DECLARED), read_old())
+    result = beside(cells(load(folder), DECLARED), read_old("controlled"))
     by_cell = {(row["site"], row["network"]): row for _, row in result.iterrows()}
     same, other = by_cell["grid-2x100B", "controlled-clean"], by_cell["grid-128x300KB", "controlled-100ms"]
     # Then 50.64 over TCP and 38 over QUIC.
@@ -361,7 +375,20 @@ def test_what_changed_since_the_old_study_is_told(tmp_path: Path) -> None:
         "The test of this report confirms 1 of these changes."
     )
     assert [table.name for table in section.tables] == ["controlled", "grid_cells"]
+    assert set(section.tables[0].texts["loss, delay"]) == {"0 %, 5 ms", "2 %, 100 ms"}
     assert change("slower", "") == ""
+
+
+def test_what_the_old_study_did_not_control_is_beside_the_grid_of_that_name(tmp_path: Path) -> None:
+    times = {
+        ("grid-196x10KB", "uncontrolled-75ms-0loss", "tcp+"): (900, 901, 899),
+        ("grid-196x10KB", "uncontrolled-75ms-0loss", "quic"): (700, 701, 699),
+    }
+    section = grid.section(write(tmp_path / "uncontrolled", times, preset="uncontrolled"))
+    assert section
+    (row,) = section.tables[0].data.to_dict("records")
+    assert (row["old_reference"], row["old_compared"], row["change"]) == (5053.31, 2686.37, "as then")
+    assert "sizes and rate here are chosen" in section.paragraphs[3]
 
 
 def test_the_words_for_the_older_study_go_by_size_alone() -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -21,6 +22,7 @@ from support.figures import smallest_type
 from analysis.figures.style import SMALL
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
+from browsers.chromium_browser import BROWSER
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import Evidence, read_evidence
@@ -29,7 +31,7 @@ from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from replay.content import make_content
-from studies.packets import bytes_figure, section
+from studies.packets import bytes_figure, durations_figure, section, university
 from studies.packets.bytes import (
     AGAIN,
     CONTROL,
@@ -356,6 +358,69 @@ def test_pings_are_held_to_the_network_and_what_serialising_takes() -> None:
     assert fault(PingTimes(20, 20, 102, 102.9, 104, 0.3), slow) is None
     assert fault(PingTimes(20, 20, 102, 105, 110, 0.3), slow)
     assert fault(PingTimes(20, 0, math.nan, math.nan, math.nan, math.nan), slow)
+
+
+def test_pings_that_scatter_more_than_the_network_makes_them_do_not_count() -> None:
+    steady = Network("steady", min_rtt_ms=100)
+    assert fault(PingTimes(20, 20, 99, 100, 108, 1.9), steady) is None
+    text = "pings deviated by 2.10 ms (standard deviation), more than 2.00 ms"
+    assert fault(PingTimes(20, 20, 99, 100, 108, 2.1), steady) == text
+    assert fault(PingTimes(20, 20, 91, 100, 108, 2.1), replace(steady, jitter_ms=10)) is None
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+def test_our_bytes_stand_beside_the_university_s(runs: Mapping[str, CapturedRun]) -> None:
+    connections = pd.DataFrame([row for run in runs.values() for row in run.connections])
+    headers = pd.DataFrame([row for run in runs.values() for row in run.headers])
+    table = university.beside(connections, headers, {"tcp+": "tcp", "quic": "quic"}).set_index(["protocol", "quantity"])
+    assert table.loc[("tcp+", "handshake"), "theirs"] == 2068
+    assert table.loc[("tcp+", "handshake"), "ours"] == connections.loc[connections["first"], "handshake_bytes"].iloc[0]
+    # Timestamps are in all of them, and further options in SYNs (RFC 7323, section 2.2), which have 40 bytes.
+    assert tuple(table.loc[("tcp+", "TCP header"), ["least", "most"]]) == (32, 40)
+    assert tuple(table.loc[("quic", "UDP header"), ["least", "most"]]) == (8, 8)
+    # Fields of RFC 9000, section 17.2: with addresses of connections, both may be without any.
+    assert 11 <= table.loc[("quic", "short header"), "least"] <= table.loc[("quic", "short header"), "most"] <= 25
+    assert 15 <= table.loc[("quic", "long header"), "least"] <= table.loc[("quic", "long header"), "most"] <= 80
+    assert table.loc[("quic", "padding"), "ours"] > 600
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_browser_s_log_has_the_bytes_that_were_captured(
+    protocol: str, captured: Campaign, runs: Mapping[str, CapturedRun]
+) -> None:
+    transfer = BROWSER.read_transfer(captured.folder / row_of(captured, protocol).folder, 0, math.inf)
+    rows = {row["direction"]: row for row in runs[protocol].captures if row["end"] == "client"}
+    assert transfer and transfer.content_bytes == rows["down"][PAYLOAD]
+    if protocol == "quic":
+        # Closing the connections is the last that it does, and logged or not.
+        assert 0 <= rows["up"]["bytes"] - transfer.sent_bytes < 100 * len(runs[protocol].connections)
+        assert transfer.received_bytes == rows["down"]["bytes"]
+    else:
+        assert transfer.sent_bytes is None
+        # Nothing is lost; what is missing is segments without data.
+        assert 0 <= rows["down"]["bytes"] - transfer.received_bytes < 0.05 * rows["down"]["bytes"]
+
+
+def test_durations_are_drawn_over_the_added_delay() -> None:
+    rows = [
+        {
+            "protocol": protocol,
+            "added_ms": added_ms,
+            "handshake_ms": rtts * (24 + added_ms) + run,
+            "closing_ms": math.nan,
+        }
+        for protocol, rtts in (("tcp+", 2), ("quic", 1))
+        for added_ms in (0, 20, 50)
+        for run in range(3)
+    ]
+    times = {"handshake_ms": "handshake", "closing_ms": "closing"}
+    figure = durations_figure.draw(pd.DataFrame(rows), times, PROTOCOLS, 0.95)
+    means = [np.asarray(lines[0].get_ydata()).tolist() for lines in figure.axes[0].containers]
+    assert means == [[49, 89, 149], [25, 45, 75]]
+    assert smallest_type(figure) >= SMALL
 
 
 def test_bytes_of_a_stream_are_told_once_and_then_as_sent_again() -> None:

@@ -1,13 +1,47 @@
-"""Whether a campaign's folder holds what was planned, exactly."""
+"""Small campaigns of true loads, and whether a campaign's folder holds what was planned, exactly."""
 
 import csv
 import gzip
 import json
 import subprocess
+from functools import cache, partial
 from pathlib import Path
 
+from rich.console import Console
+
 from base.places import tool
+from measure.campaign.campaign import Campaign, measure
 from measure.campaign.plan import read_plan
+from measure.campaign.progress import ProgressDisplay
+from measure.run.setting import Loading
+from record.demo import generate
+from record.site import Site, write_site
+from tuning import networks, protocols
+
+
+def run_of_each(site: Site, folder: Path, browser: str = "chromium") -> Campaign:
+    """One run of `site` over stock TCP and one over stock QUIC, behind LTE, in `folder`, which must not be there."""
+    known = protocols.load()
+    campaign = Campaign(
+        folder=folder,
+        sites={site.name: site},
+        networks={"lte": networks.load()["lte"]},
+        protocols={name: known[name] for name in ("tcp", "quic")},
+        runs=1,
+        seed=1,
+        loading=Loading(browser=browser),
+    )
+    measure(campaign, partial(ProgressDisplay, Console()))
+    return campaign
+
+
+@cache
+def light_campaign(session_folder: Path) -> Campaign:
+    """`run_of_each` of demo-light, as this checkout generates it, in Chromium: once for all files of a session (of each
+    worker), in its folder of temporary files. Its readers change nothing."""
+    folder = session_folder / "light"
+    folder.mkdir()
+    return run_of_each(write_site(generate("demo-light"), folder / "demo-light"), folder / "results")
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

@@ -1,32 +1,47 @@
-"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does."""
+"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, and those
+marked `waits` while nothing else does but others of that mark."""
 
 import fcntl
 import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = "groups.json"
 
+Kind = Literal["alone", "waits", "other"]
+
 
 class Turns:
-    """The machine, which many tests share, or one has alone. All workers of a session name the same `folder`."""
+    """The machine, which one test has alone, or several that only wait, or several others. All workers of a session
+    name the same `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self._queue = (folder / "queue").open("w")
-        self._machine = (folder / "machine").open("w")
+        self._queue, self._waiting, self._others = (
+            (folder / name).open("w") for name in ("queue", "waiting", "others")
+        )
 
-    def take(self, *, alone: bool) -> None:
-        """Wait for the machine. Who waits for it alone is not overtaken: the others queue behind."""
+    def take(self, kind: Kind) -> None:
+        """Wait for a turn of this kind, in place of another if there is one. All wait in one queue, so nobody overtakes
+        who wants the machine alone; but others come to its end only while none that waits runs."""
+        if kind == "other":
+            fcntl.flock(self._waiting, fcntl.LOCK_EX)
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
-        fcntl.flock(self._machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(self._waiting, fcntl.LOCK_SH if kind == "waits" else fcntl.LOCK_EX)
+        fcntl.flock(self._others, fcntl.LOCK_SH if kind == "other" else fcntl.LOCK_EX)
+        if kind == "waits":
+            fcntl.flock(self._others, fcntl.LOCK_UN)
+        if kind == "other":
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def give_back(self) -> None:
-        fcntl.flock(self._machine, fcntl.LOCK_UN)
+        fcntl.flock(self._waiting, fcntl.LOCK_UN)
+        fcntl.flock(self._others, fcntl.LOCK_UN)
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:

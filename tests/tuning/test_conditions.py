@@ -8,7 +8,7 @@ import pytest
 from base.errors import EyelevelError
 from base.places import PROJECT
 from tuning import networks
-from tuning.conditions import DELAY, LOSS, RATE, parse_conditions
+from tuning.conditions import DELAY, LOSS, RATE, parse_conditions, read_conditions
 from tuning.networks import DOWN, UP, read_trace
 
 VECTORS = PROJECT / "tests" / "vectors" / "opportunities.txt"
@@ -64,13 +64,16 @@ def test_opportunities_have_the_rate_and_end_with_the_period() -> None:
         ("time_s,delay_ms\n0,nan\n", "line 2: delay_ms is 'nan'"),
         ("time_s,loss\n0,1.5\n", "line 2: loss is '1.5', and must be a number from 0 to 1"),
         ("time_s,loss\n0\n", "line 2: 1 values for 2 columns"),
+        ("time_s,rate_mbps\n0,9\n1,9\n1.0005,0\n", "line 4: .* must be in whole milliseconds"),
         ("time_s,rate_mbps\n0,0\n1,0\n", "its rates let 0 packets through"),
-        ("time_s,rate_mbps\n0,100000\n10000,0\n", "must let through 1 to 5e7"),
+        ("time_s,rate_mbps\n0,0.5\n0.1,0\n", "its rates let 4.17 packets through .* must let through 100 to"),
+        ("time_s,rate_mbps\n0,100000\n10000,0\n", "must let through 100 to 50000000"),
     ],
 )
-def test_a_broken_file_is_refused_with_its_line(text: str, fault: str) -> None:
+def test_a_broken_file_is_refused_with_its_line(text: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text)
     with pytest.raises(ValueError, match=fault):
-        parse_conditions(text)
+        read_conditions(tmp_path / "a.csv")
 
 
 def write(folder: Path, lines: str, **files: str) -> Path:
@@ -94,6 +97,15 @@ def test_a_network_follows_a_file_of_which_it_has_the_mean_rate_and_the_fingerpr
     assert "delay or loss over time" in str(network)
 
 
+def test_what_a_trace_is_does_not_depend_on_its_name(tmp_path: Path) -> None:
+    file = write(tmp_path, 'down_trace = "delivery.csv"')
+    (tmp_path / "delivery.csv").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    assert networks.load(file)["mine"].down_mbps == pytest.approx(12.032)
+    (tmp_path / "delivery.csv").write_text("# rates\ntime_s,rate_mbps\n0,12\n1,0\n")
+    (tmp_path / "delivery.csv").rename(tmp_path / "rates.down")
+    assert networks.load(write(tmp_path, 'down_trace = "rates.down"'))["mine"].down_mbps == 12
+
+
 @pytest.mark.parametrize(
     ("lines", "text", "fault"),
     [
@@ -108,6 +120,11 @@ def test_a_network_follows_a_file_of_which_it_has_the_mean_rate_and_the_fingerpr
         ('down_mbps = 9\ndown_conditions = "b.csv"', ALL, "down_conditions: .*b.csv: .*No such file"),
         ('down_mbps = 9\ndown_conditions = "a.csv"', "time_s,loss\n0,x\n", "down_conditions: .*a.csv: line 2: loss"),
         ('down_mbps = 9\ndown_trace = "a.csv"', ALL, "give down_mbps or down_trace, not both"),
+        (
+            'down_mbps = 9\nloss = 0.1\nretransmit_ms = 5\ndown_conditions = "a.csv"',
+            "time_s,loss\n0,0.1\n1,0\n",
+            "has losses, which retransmit_ms does not repair",
+        ),
     ],
 )
 def test_what_a_network_would_leave_out_is_refused(lines: str, text: str, fault: str, tmp_path: Path) -> None:

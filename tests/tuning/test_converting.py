@@ -35,10 +35,35 @@ def test_cellreplays_pair_has_the_rate_of_the_heavy_and_the_delay_of_the_light_t
     heavy.write_text("".join(f"{ms}\n" for ms in range(1, 3001)))
     done = convert(light, "--heavy", heavy, "--into", conditions_file)
     assert "min_rtt_ms = 40" in done.stderr and "left out" in done.stderr
+    assert "the heavy trace is longer: its last 1 s are left out" in done.stderr
     conditions = read_conditions(conditions_file)
     assert [conditions.at(DELAY, ms) for ms in (0, 449, 451, 999, 1001)] == [0, 0, 15, 15, 0]
     assert {conditions.at(RATE, ms) for ms in (0, 500, 1500)} == {12}
     assert conditions.period_ms == 2000
+
+
+def test_opportunities_at_the_beginning_count(tmp_path: Path) -> None:
+    trace, conditions_file = tmp_path / "a.down", tmp_path / "a.csv"
+    trace.write_text("0\n" * 60 + "100\n" * 60)
+    assert convert(trace, "--into", conditions_file).exit_code == 0
+    assert read_conditions(conditions_file).columns == {RATE: (14.4,)}
+
+
+def test_a_light_trace_that_begins_later_is_not_moved_against_the_heavy_one(tmp_path: Path) -> None:
+    light, heavy, conditions_file = tmp_path / "light", tmp_path / "heavy", tmp_path / "a.csv"
+    light.write_text("40 20\n450 35\n2000 30\n")
+    heavy.write_text("".join(f"{ms}\n" for ms in range(1, 2001)))
+    assert convert(light, "--heavy", heavy, "--into", conditions_file).exit_code == 0
+    conditions = read_conditions(conditions_file)
+    assert [conditions.at(DELAY, ms) for ms in (0, 41, 449, 451)] == [0, 0, 0, 15]
+
+
+def test_what_no_network_could_follow_is_not_written(tmp_path: Path) -> None:
+    log, conditions_file = tmp_path / "log.csv", tmp_path / "a.csv"
+    log.write_text("t,rate\n0,0\n1,0\n2,0\n")
+    with pytest.raises(EyelevelError, match="let 0 packets through"):
+        convert(log, "--time", "t", "--rate", "rate", "--into", conditions_file)
+    assert not conditions_file.exists()
 
 
 def test_a_log_has_its_columns_in_their_units(tmp_path: Path) -> None:

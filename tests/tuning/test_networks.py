@@ -148,6 +148,19 @@ def test_nonsense_is_refused_in_one_line_that_names_the_place(text: str, said: s
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('min_rtt_ms = [10, 20]\n["x-10ms"]\nmin_rtt_ms = 99', r"\[x-10ms\] makes a second x-10ms, as \[x\] does"),
+        ("min_rtt_ms = [10, 10]", r"\[x\] makes a second x-10ms"),
+        ("min_rtt_ms = 10\n[all]\nmin_rtt_ms = 20", r"\[all\] stands for all that there is"),
+    ],
+)
+def test_no_network_takes_another_s_name(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=said):
+        read(text, tmp_path)
+
+
 def test_the_loss_of_a_round_trip_follows_from_what_is_said_of_each_direction(tmp_path: Path) -> None:
     network = read(f"{NETWORK}up_loss = 0.1\ndown_loss = 0.2", tmp_path)
     assert network.loss == pytest.approx(0.28)

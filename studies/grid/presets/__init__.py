@@ -16,7 +16,8 @@ PRESETS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 @dataclass(frozen=True)
 class Series:
-    """Pages that belong together: all counts by all sizes (100B, 10KB) by all numbers of servers."""
+    """Pages that belong together: all counts by all sizes (100B, 10KB) by all numbers of servers that so many objects
+    can be spread over."""
 
     counts: tuple[int, ...]
     sizes: tuple[str, ...]
@@ -24,12 +25,15 @@ class Series:
 
     def pages(self) -> list[Page]:
         """Its pages, in order. Raises EyelevelError when a size is none."""
-        return [Page(*values) for values in product(self.counts, map(read_size, self.sizes), self.servers)]
+        values = product(self.counts, map(read_size, self.sizes), self.servers)
+        return [Page(count, size, servers) for count, size, servers in values if servers <= count]
 
-    def narrowed(self, counts: Sequence[int], sizes: Sequence[str]) -> "Series":
-        """The same with other counts or sizes, if any are given, where it varies these."""
+    def narrowed(self, counts: Sequence[int], sizes: Sequence[str], servers: Sequence[int] = ()) -> "Series":
+        """The same with other counts or sizes, if any are given, where it varies these, and other numbers of servers,
+        if any are given."""
         series = replace(self, counts=tuple(counts)) if counts and len(self.counts) > 1 else self
-        return replace(series, sizes=tuple(sizes)) if sizes and len(self.sizes) > 1 else series
+        series = replace(series, sizes=tuple(sizes)) if sizes and len(self.sizes) > 1 else series
+        return replace(series, servers=tuple(servers)) if servers else series
 
 
 @dataclass(frozen=True)

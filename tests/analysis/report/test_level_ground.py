@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from support.validations import KNOWN, entry, seen, write_validation
 
+from analysis.diagnostics import spread
 from analysis.hypotheses import Pair
 from analysis.report.level_ground import level_ground
+from analysis.report.tables import setting_tables
 from analysis.runs import CampaignTable, Observation, load
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
@@ -192,6 +194,43 @@ def test_what_is_deployed_is_not_on_level_ground() -> None:
         "uses what it likes. It used HTTP/3 for 45.0 % of requests and 20.0 % of bytes behind DSL and 20.0 % of "
         "requests and 0.0 % of bytes behind MSS, on average over the runs that count."
     )
+
+
+def test_the_report_says_how_much_of_each_page_came_over_http3() -> None:
+    known = campaign((), ["tcp+", "deployed-warm"], behind=["dsl"])
+    runs = pd.DataFrame(
+        [
+            ("news", "deployed-warm", True, 0.5, 0.2),
+            ("news", "deployed-warm", True, 1.0, 0.6),
+            ("news", "deployed-warm", False, 0.0, 0.0),
+            ("light", "deployed-warm", True, 0.25, 0.75),
+            ("news", "tcp+", True, None, None),
+        ],
+        columns=["site", "protocol", "valid", "h3_request_share", "h3_byte_share"],
+    ).assign(network="dsl")
+    spread_of_none = spread(runs)
+    settings = setting_tables(replace(known, runs=runs), ["tcp+", "deployed-warm"], ["dsl"], spread_of_none)
+    (shares,) = (table for table in settings if table.name == "http3_shares")
+    assert shares.texts.to_numpy().tolist() == [
+        [
+            "DSL",
+            "news",
+            "deployed-warm",
+            "visit-before",
+            "2",
+            "75.0 %",
+            "50.0 %",
+            "100.0 %",
+            "40.0 %",
+            "20.0 %",
+            "60.0 %",
+        ],
+        ["DSL", "light", "deployed-warm", "visit-before", "1", *["25.0 %"] * 3, *["75.0 %"] * 3],
+    ]
+    assert settings[0].texts["server"].tolist() == ["nginx", "nginx and quic_server"]
+    only_tcp = runs[runs["protocol"] == "tcp+"]
+    settings = setting_tables(replace(campaign((), ["tcp+"]), runs=only_tcp), ["tcp+"], ["dsl"], spread_of_none)
+    assert "http3_shares" not in [table.name for table in settings]
 
 
 def test_a_protocol_against_itself_needs_no_paragraph() -> None:

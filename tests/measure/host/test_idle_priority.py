@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -114,6 +116,37 @@ def test_what_holds_leaves_nothing_behind() -> None:
     with idle_priority():
         pass
     assert groups() == before and os.sched_getaffinity(0) == cores
+
+
+@pytest.mark.needs_root
+def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
+    try:
+        place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+        elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
+    except (OSError, EyelevelError) as error:
+        pytest.skip(f"needs control groups that can be written: {error}")
+    script = "import sys; from contextlib import ExitStack; from pathlib import Path\n"
+    script += "from measure.host.quota import new_group\n"
+    script += f"with ExitStack() as stack: print(new_group(Path(sys.argv[1]), stack, {PREFIX!r}), flush=True); input()"
+    command = [sys.executable, "-c", script, str(elsewhere)]
+    try:
+        with ExitStack() as ends:
+            living, killed = (
+                ends.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+                for _ in range(2)
+            )
+            assert living.stdout and killed.stdout
+            groups_of_both = [Path(process.stdout.readline().strip()) for process in (living, killed) if process.stdout]
+            killed.kill()
+            killed.wait()
+            assert all(group.is_dir() for group in groups_of_both)
+            with idle_priority():
+                assert [group.exists() for group in groups_of_both] == [True, False]
+            living.communicate("\n")
+            with idle_priority():
+                assert not any(group.exists() for group in groups_of_both)
+    finally:
+        elsewhere.rmdir()
 
 
 def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:

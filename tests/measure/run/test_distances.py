@@ -124,6 +124,12 @@ def test_a_campaign_keeps_how_far_its_servers_are_and_goes_on_with_no_others(sit
     ]
 
 
+def test_the_recorder_s_access_is_kept_to_its_last_digit() -> None:
+    setting = parse_server_rtts("recorded-12.3456789ms")
+    assert kept_server_rtts({"server_rtts": str(setting)}) == setting
+    assert str(parse_server_rtts("recorded-12ms")) == "recorded-12ms"
+
+
 def test_a_report_says_how_far_servers_were(site: Site) -> None:
     assert distant_servers.warnings(campaign(site, ServerRtts()).document()) == []
     recorded = campaign(site, parse_server_rtts("recorded"), think_time=True).document()

@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from support.networks import failures, measured
 
-from measure.validate.conditions import seen_conditions
+from measure.validate.conditions import LetThrough, let_through, seen_conditions
 from measure.validate.network import judge_network
 from measure.validate.site import write_validation_sites
 from record.site import Site
@@ -41,9 +42,36 @@ def test_delays_are_compared_from_when_the_network_began(began_ms: float) -> Non
     assert seen.off_ms < 0.3
     assert seen.delay_ms == pytest.approx(seen.expected_delay_ms, abs=0.4)
     assert 1 - len(delayed_ms) / len(sent_ms) == pytest.approx(seen.expected_loss, abs=4 * seen.loss_sd)
-    for other in (SHIFTED, LONGER):
-        another = seen_conditions(parse_conditions(other), sent_ms, delayed_ms, 0.0)
-        assert another.off_ms > 1 or abs(another.delay_ms - another.expected_delay_ms) > 1
+    shifted = seen_conditions(parse_conditions(SHIFTED), sent_ms, delayed_ms, 0.0)
+    assert shifted.off_ms > 1
+    longer = seen_conditions(parse_conditions(LONGER), sent_ms, delayed_ms, 0.0)
+    assert abs(longer.delay_ms - longer.expected_delay_ms) > 1
+
+
+# A second of 9.6 Mbit/s, half of an outage, one of steps.
+BURSTS = [*range(1, 801), *(ms for ms in range(1301, 2301, 50) for _ in range(60))]
+
+
+@pytest.mark.parametrize("began_ms", [0, 7, 43])
+@pytest.mark.parametrize("behind", [None, parse_conditions(DELAYS)], ids=["alone", "delays and losses behind it"])
+def test_rates_are_compared_from_when_the_network_began(began_ms: float, behind: Conditions | None) -> None:
+    draws = Random(2)
+    due_ms = [number * BURSTS[-1] + at_ms for number in range(9) for at_ms in BURSTS]
+    arrived_ms, last_ms = [], 0.0
+    for at_ms in due_ms[3000:12_000]:
+        last_ms = max(last_ms, at_ms + (behind.at(DELAY, at_ms) if behind else 0))
+        if draws.random() >= 0.02 and draws.random() >= (behind.at(LOSS, at_ms) if behind else 0):
+            arrived_ms.append(last_ms + began_ms + draws.uniform(0, 0.3))
+    seen_mbps = (len(arrived_ms) - 1) * 1500 * 8e-3 / (arrived_ms[-1] - arrived_ms[0])
+
+    def let(lines_ms: list[int]) -> LetThrough:
+        return let_through(lines_ms, np.array(arrived_ms), 1500, 1.0, behind, 0.02, 20.0)
+
+    expected = let(BURSTS)
+    assert expected.mbps == pytest.approx(seen_mbps, abs=0.001 * seen_mbps + 4 * expected.sd_mbps)
+    assert expected.sd_mbps < 0.005 * expected.mbps
+    faster = let([*BURSTS[:-1], *BURSTS[-45:]])
+    assert abs(faster.mbps - seen_mbps) > 0.01 * seen_mbps + 4 * faster.sd_mbps
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +80,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.waits
 def test_a_network_that_follows_a_file_passes_and_fails_as_another(tmp_path: Path, sites: Mapping[str, Site]) -> None:
     (tmp_path / "delays.csv").write_text(DELAYS)
     (tmp_path / networks.FILENAME).write_text("""

@@ -17,6 +17,7 @@ from measure.validate.network_probe import (
     Managed,
     NetworkMeasurement,
     Outages,
+    longest_repair_ms,
     lost_runs,
     outages,
     repairs,
@@ -45,7 +46,7 @@ ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, los
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.waits
 def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(sites: Mapping[str, Site]) -> None:
     measurement = measured(BURSTY, sites, lost_packets=1000)
     behind = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}
@@ -122,6 +123,13 @@ def test_packets_that_are_lost_behind_each_other_are_told_from_times_off() -> No
     assert seen.count == 6
     assert seen.off_s == pytest.approx(0.2, abs=0.002)
     assert seen.on_s == pytest.approx(2.3, abs=0.002)
+
+
+def test_what_a_link_repeats_is_waited_for_before_it_counts_as_lost() -> None:
+    network = Network("x", min_rtt_ms=20, up_loss=0.1, retransmit_ms=200)
+    assert longest_repair_ms(network, "up") == 9 * 200
+    assert longest_repair_ms(replace(network, retransmit_tries=3), "up") == 3 * 200
+    assert longest_repair_ms(network, "down") == longest_repair_ms(LINK, "up") == 0
 
 
 @pytest.mark.parametrize("waits", [True, False])

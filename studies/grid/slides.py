@@ -1,4 +1,8 @@
-"""A grid beside an older study of object count and size, which is known from its slides."""
+"""A grid beside an older study of object count and size, which is known from its slides.
+
+What it controlled is in `controlled.csv`, what it loaded over the web in `uncontrolled.csv`: each beside the preset of
+that name.
+"""
 
 from pathlib import Path
 
@@ -7,8 +11,8 @@ import pandas as pd
 
 from analysis.outcomes import FASTER, SLOWER
 
-REFERENCE = Path(__file__).with_name("controlled.csv")
-PRESET = "controlled"
+CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
+PRESETS = (CONTROLLED, UNCONTROLLED)
 UNCHANGED = "as then"
 OLD_PROTOCOLS = ("tcp+", "quic")
 # The older study tells means alone, so its numbers can be judged by their size alone. These words are no verdicts of
@@ -17,9 +21,9 @@ SIMILAR_WITHIN = 0.05
 SIMILAR = "similar"
 
 
-def read_old(path: Path = REFERENCE) -> pd.DataFrame:
-    """The old study's page load times; columns network, protocol, count, size_bytes, plt_ms."""
-    return pd.read_csv(path, comment="#")
+def read_old(preset: str) -> pd.DataFrame:
+    """The old study's page load times beside `preset`; columns network, protocol, count, size_bytes, plt_ms."""
+    return pd.read_csv(Path(__file__).with_name(f"{preset}.csv"), comment="#")
 
 
 def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,36 @@
+"""Whether the machine was as fast when pages were loaded live as when they were replayed, by its canary."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from analysis.runs import CANARY_PREFIX
+from measure.host.canary import DRIFT
+from record.live import LiveLoads
+
+
+def slowness(live: LiveLoads, runs: pd.DataFrame) -> float | None:
+    """How many times as long as before the replays in `runs` the canary took before the `live` loads, in the median, in
+    the task in which they differ most; None where one of the two is not known."""
+    ratios = []
+    for task in sorted({task for load in live.loads for task in load.canary_ms}):
+        column = f"{CANARY_PREFIX}_{task}_ms"
+        before_live = pd.Series([load.canary_ms[task] for load in live.loads if task in load.canary_ms])
+        before_replays = runs[column].dropna() if column in runs else pd.Series(dtype=float)
+        if len(before_replays):
+            ratios.append(float(before_live.median() / before_replays.median()))
+    return max(ratios, key=lambda ratio: max(ratio, 1 / ratio), default=None)
+
+
+def sentences(live: Mapping[str, LiveLoads], runs: pd.DataFrame) -> list[str]:
+    """Of which sites the machine was slower live, or in the replays in `runs`, a sentence each."""
+    texts = []
+    for name, loads in live.items():
+        factor = slowness(loads, runs)
+        if factor is not None and max(factor, 1 / factor) > DRIFT:
+            slower, other = ("live loads", "replays") if factor > 1 else ("replays", "live loads")
+            texts.append(
+                f"{name}: before its {slower} the canary took {max(factor, 1 / factor):.2f} times as long as before "
+                f"its {other}; the machine was slower then, or another one, which is part of the error."
+            )
+    return texts
