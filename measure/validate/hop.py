@@ -77,8 +77,8 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         times = seen.times
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
-        # TLS is the servers' own: its handshake goes all the way. A hop that splits connects to the server only when
-        # the client has connected to it, and what the client sends waits for that: both kinds take the path twice.
+        # TLS is the servers': its handshake goes all the way. A hop that splits connects to the server only when the
+        # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
         least_ms, most_ms = 2 * path_ms - tolerance_ms, 2 * path_ms + tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
     if hop.splits:

@@ -54,19 +54,24 @@ def ping(address: str, rtt_ms: float) -> tuple[PingTimes, str]:
     return PingTimes(ECHOES, int(answered[1]), *times_ms), done.stdout
 
 
-def expected_ms(network: Network) -> tuple[float, float]:
-    """The least and the most that the mean of pings through `network` may be.
+def scatter_ms(network: Network) -> float:
+    """By how much pings through `network` may differ from each other.
 
     A packet waits for a link that follows a trace, at most as long as its queue is, and for what a link repeats; and a
     delay may change over time.
     """
+    traces = (network.up_trace, network.down_trace)
+    waiting_ms = sum(network.queue_wait_ms(0) for trace in traces if trace) + (network.retransmit_ms or 0)
+    return waiting_ms + sum(one.largest(DELAY) for one in map(network.conditions_of, (UP, DOWN)) if one)
+
+
+def expected_ms(network: Network) -> tuple[float, float]:
+    """The least and the most that the mean of pings through `network` may be."""
     links = [link for one in network.halves for link in ((one.up_mbps, one.up_trace), (one.down_mbps, one.down_trace))]
     serialising_ms = sum(ECHO_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not trace)
     rtt_ms = network.path_rtt_ms + serialising_ms
     tolerance_ms = max(TOLERANCE_MS, TOLERANCE * rtt_ms) + sum(one.jitter_ms for one in network.halves)
-    waiting_ms = sum(network.queue_wait_ms(0) for _, trace in links if trace) + (network.retransmit_ms or 0)
-    waiting_ms += sum(one.largest(DELAY) for one in map(network.conditions_of, (UP, DOWN)) if one)
-    return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + waiting_ms
+    return rtt_ms - tolerance_ms, rtt_ms + tolerance_ms + scatter_ms(network)
 
 
 def fault(times: PingTimes, network: Network) -> str | None:
@@ -76,8 +81,8 @@ def fault(times: PingTimes, network: Network) -> str | None:
     least_ms, most_ms = expected_ms(network)
     if not least_ms <= times.mean_ms <= most_ms:
         return f"pings took {times.mean_ms:.2f} ms on average, not {least_ms:.2f} to {most_ms:.2f} ms"
-    # By how much the network may make them differ: no value of an interval deviates by more than the whole of it.
-    scatter_ms = most_ms - least_ms - 2 * max(TOLERANCE_MS, TOLERANCE * network.min_rtt_ms)
-    if times.sd_ms > (most_sd_ms := MOST_SD_MS + scatter_ms):
+    # No value of an interval deviates by more than the whole of it.
+    jitter_ms = sum(one.jitter_ms for one in network.halves)
+    if times.sd_ms > (most_sd_ms := MOST_SD_MS + 2 * jitter_ms + scatter_ms(network)):
         return f"pings deviated by {times.sd_ms:.2f} ms (standard deviation), more than {most_sd_ms:.2f} ms"
     return None
