@@ -11,6 +11,7 @@ from analysis.figures.networks import draw, off_times, rate_series
 from analysis.networks import further
 from eyelevel.commands.networks import listed, main
 from tuning import networks
+from tuning.hops import Hop
 from tuning.networks import GilbertElliott, Network, OnOff
 from tuning.queues import Queue
 
@@ -32,6 +33,7 @@ WORDS = {
     "on_off": (OnOff(5, 0.5), "off for 0.5 s after 5 s, on average"),
     "up_on_off": (OnOff(5, 1, periodic=True), "off up for 1 s after 5 s, always"),
     "down_on_off": (OnOff(5, 1), "off down for 1 s after 5 s, on average"),
+    "hop": (Hop("split", 30, loss=0.1), "hop (split, cubic, initial window 10), then 30 ms, loss 10 %"),
     "company": (("cubic", "quic-cubic"), "background flows: cubic, quic-cubic"),
     "up_company": (("bbr",), "background flows up: bbr"),
     "company_on_off": (OnOff(5, 1), "off background flows for 1 s after 5 s, on average"),

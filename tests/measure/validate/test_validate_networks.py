@@ -50,8 +50,10 @@ ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, los
 def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(sites: Mapping[str, Site]) -> None:
     measurement = measured(BURSTY, sites, lost_packets=1000)
     behind = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}
+    # Losses in shorter bursts scatter less, so those of longer ones may also be too many or too few for them.
+    shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
+    assert shorter - {"uplink loss", "downlink loss"} == behind
     for change, wrong in (
-        ({"burst_packets": 2.5}, behind),
         ({"up_loss": 0.1}, {"uplink loss"}),
         ({"up_delay_ms": 10}, {"uplink delay", "downlink delay"}),
     ):

@@ -50,7 +50,7 @@ class Validation:
 def validation(monkeypatch: pytest.MonkeyPatch) -> Validation:
     stand_in = Validation()
     monkeypatch.setattr(record, "validate", stand_in)
-    monkeypatch.setattr(record, "versions", lambda servers, shells: {"mm-net": "1", "shells": shells})
+    monkeypatch.setattr(record, "versions", lambda servers, shells, further=(): {"mm-net": "1", "shells": shells})
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "abc"})
     return stand_in
 
@@ -82,7 +82,7 @@ def test_other_programs_or_another_testbed_are_measured_anew(
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
     monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    monkeypatch.setattr(record, "versions", lambda servers, shells: {"mm-net": "2"})
+    monkeypatch.setattr(record, "versions", lambda servers, shells, further=(): {"mm-net": "2"})
     assert len(record.validate_campaign(tmp_path, *chosen)) == 2
 
 
