@@ -99,6 +99,12 @@ class Study:
     validates: bool = False
 
 
+def networks_before(request: Request) -> list[Network]:
+    """The networks that the campaign of `request` has already, as they were when it began. Raises EyelevelError."""
+    measured = request.document.networks if request.document else {}
+    return [structured(values, Network, f"the network {name}") for name, values in measured.items()]
+
+
 def study_campaign(
     request: Request,
     study: str,
@@ -114,8 +120,7 @@ def study_campaign(
     """
     sites = choose_sites(request.names("site", "sites"))
     over = choose_protocols(request.names("proto", "protocols"), protocols.load())
-    measured = request.document.networks if request.document else {}
-    before = [structured(values, Network, f"the network {name}") for name, values in measured.items()]
+    before = networks_before(request)
     if request.net is None and before:
         chosen = before
     else:

@@ -12,7 +12,6 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_json
-from base.structure import structured
 from measure.campaign import method
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
@@ -29,10 +28,9 @@ from record.company import mix_name, mix_named
 from replay import ReplaySpec, run
 from servers.registry import require_served
 from studies.fairness.shares import UNSETTLED_S
-from studies.study import RUNS, SEED, Measurement, Request
+from studies.study import RUNS, SEED, Measurement, Request, networks_before
 from tuning import networks, protocols
 from tuning.company import Flow
-from tuning.networks import Network
 from tuning.protocols import Protocol
 from tuning.settings import choose
 
@@ -141,8 +139,7 @@ class FairnessMethod(Method):
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
     known = protocols.load()
-    before = request.document.networks if request.document else {}
-    kept = [structured(values, Network, f"the network {name}") for name, values in before.items()]
+    kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), known)
     against = choose_protocol(request.options["against"] or request.setting("against", AGAINST), known)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.structure import structured
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
@@ -16,10 +15,9 @@ from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
-from studies.study import RUNS, SEED, Measurement, Request
+from studies.study import RUNS, SEED, Measurement, Request, networks_before
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
-from tuning.networks import Network
 from tuning.settings import choose
 
 STUDY = "video"
@@ -62,8 +60,7 @@ def campaign(request: Request) -> Measurement:
     seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
     player = request.options["player"] or next((video.player for video in before), PLAYER)
     names = request.options["videos"] or (None if before else VIDEOS)
-    measured = request.document.networks if request.document else {}
-    kept = [structured(values, Network, f"the network {name}") for name, values in measured.items()]
+    kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
     if request.document:

@@ -17,6 +17,8 @@ from studies.video.tables import SETTING, PlayedRun, read_runs, summary, table
 
 # What Kakhki et al. take for a difference.
 SIGNIFICANT_P = 0.01
+# Of a video that is neither better nor worse.
+SAME, UNTESTED = "not shown to differ", "not compared"
 
 
 def section(folder: Path) -> Section | None:
@@ -46,17 +48,19 @@ def lead(means: pd.DataFrame) -> str:
     for network, of_network in scores.groupby("network", sort=False):
         reference = of_network[of_network["protocol"] == first].set_index("site")["mean"]
         for protocol in others:
-            verdicts: dict[str, list[str]] = {"better": [], "worse": [], "": []}
+            verdicts: dict[str, list[str]] = {"better": [], "worse": [], SAME: [], UNTESTED: []}
             for row in of_network[of_network["protocol"] == protocol].itertuples():
-                is_shown = row.p < SIGNIFICANT_P
-                verdict = ("better" if row.mean > reference[row.site] else "worse") if is_shown else ""
+                better = "better" if row.mean > reference[row.site] else "worse"
+                # Without two plays of each there is no p.
+                verdict = better if row.p < SIGNIFICANT_P else UNTESTED if math.isnan(row.p) else SAME
                 verdicts[verdict].append(video_label(row.site))
             text = f"Behind {label(str(network))}, by the score of Yin et al., {label(protocol)} is "
+            against = {SAME: f"{SAME} from", UNTESTED: f"{UNTESTED} with"}
             parts = [
-                f"{word} than {label(first)} for {listing(sites)}" for word, sites in verdicts.items() if word and sites
+                f"{against.get(word, f'{word} than')} {label(first)} for {listing(sites)}"
+                for word, sites in verdicts.items()
+                if sites
             ]
-            if same := verdicts[""]:
-                parts.append(f"not shown to differ from {label(first)} for {listing(same)}")
             sentences.append(f"{text}{', '.join(parts)} (Welch's test, p < {SIGNIFICANT_P:g}).")
     return " ".join(sentences) or f"How videos play over {label(first)}."
 
