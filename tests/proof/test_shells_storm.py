@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.shells import SERVER, Marked, all_processes, devices, network_namespace, network_namespaces, stack
+from support.shells import (
+    SERVER,
+    Marked,
+    all_processes,
+    devices,
+    namespaces_kept,
+    network_namespace,
+    network_namespaces,
+    stack,
+)
 
 pytestmark = [pytest.mark.needs_capabilities, pytest.mark.needs_namespaces, pytest.mark.needs_shells]
 
@@ -148,7 +157,6 @@ TRAFFIC = ["sh", "-c", f"ping -q -f -s 1000 {SERVER[0]} > /dev/null & sleep 1000
 
 def test_whatever_is_killed_whenever_nothing_is_left() -> None:
     choose = random.Random(4)
-    outside = network_namespaces([os.getpid()])
     for _ in range(FAULTS):
         depth = choose.randint(1, 4)
         shells = " ".join(choose.choice(SHELLS) for _ in range(depth))
@@ -158,11 +166,11 @@ def test_whatever_is_killed_whenever_nothing_is_left() -> None:
             processes = tree.processes()
             # Each shell and its supervisor; then the command, and what it has started, which may end by itself.
             victim = choose.randrange(2 * depth + 1)
-            namespaces = network_namespaces(processes) - outside
-            assert len(namespaces) == depth
-            os.kill(processes[victim], sent)
-            tree.assert_all_end(within_s=15)
-            assert not namespaces & network_namespaces(all_processes()), (shells, victim, sent)
+            with namespaces_kept(processes) as namespaces:
+                assert len(namespaces) == depth
+                os.kill(processes[victim], sent)
+                tree.assert_all_end(within_s=15)
+                assert not namespaces & network_namespaces(all_processes()), (shells, victim, sent)
             assert devices() == ["lo"], (shells, victim, sent)
         finally:
             tree.shell.kill()

@@ -28,6 +28,7 @@ from support.shells import (
     Marked,
     all_processes,
     devices,
+    namespaces_kept,
     network_namespace,
     network_namespaces,
     run,
@@ -786,11 +787,11 @@ def test_sigkill_of_any_process_leaves_nothing() -> None:
     for victim in range(shell_processes):
         tree = Marked(nested, LEAVES_PROCESSES)
         processes = tree.processes()
-        namespaces = network_namespaces(processes) - network_namespaces([os.getpid()])
-        assert len(namespaces) == 3
-        os.kill(processes[victim], signal.SIGKILL)
-        tree.assert_all_end()
-        assert not namespaces & network_namespaces(all_processes())
+        with namespaces_kept(processes) as namespaces:
+            assert len(namespaces) == 3
+            os.kill(processes[victim], signal.SIGKILL)
+            tree.assert_all_end()
+            assert not namespaces & network_namespaces(all_processes())
         assert devices() == ["lo"]
 
 

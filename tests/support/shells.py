@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from clients import shells_peer
@@ -107,6 +107,25 @@ class Marked:
             os.close(descriptor)
             assert ended, f"process {process} is left"
         assert self.processes() == []
+
+
+@contextmanager
+def namespaces_kept(processes: list[int]) -> Iterator[set[str]]:
+    """The network namespaces of `processes` without the test's own.
+
+    They are kept open meanwhile: the kernel gives the number of one that is gone to the next, which may be another
+    test's.
+    """
+    descriptors = []
+    try:
+        for process in processes:
+            with suppress(FileNotFoundError):
+                descriptors.append(os.open(f"/proc/{process}/ns/net", os.O_RDONLY))
+        names = {f"net:[{os.fstat(descriptor).st_ino}]" for descriptor in descriptors}
+        yield names - network_namespaces([os.getpid()])
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def network_namespaces(processes: list[int]) -> set[str]:
