@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from browsers.registry import all_browsers
+from browsers.registry import described, is_browser
 from measure import metrics
 from tuning.networks import IN_BROWSER
 
@@ -30,8 +30,8 @@ def label(name: str) -> str:
     A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
     """
     network, _, browser = name.rpartition(IN_BROWSER)
-    if network and browser in all_browsers():
-        return f"{label(network)} in {browser.capitalize()}"
+    if network and is_browser(browser):
+        return f"{label(network)} in {described(browser)}"
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 
 
@@ -58,7 +58,7 @@ def pair_label(compared: str, reference: str) -> str:
 
 def program(servers: str, browser: str) -> str:
     """The servers and the browser that something was measured with: `nginx and quinn in Firefox`."""
-    return f"{servers} in {browser.capitalize()}"
+    return f"{servers} in {described(browser)}"
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -14,16 +14,17 @@ import click
 from analysis.report.section import Section
 from base.errors import EyelevelError
 from base.structure import structured
-from browsers.registry import DEFAULT
+from browsers.registry import DEFAULT, on_device
 from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
-from tuning import networks, protocols
+from tuning import devices, networks, protocols
+from tuning.devices import DESKTOP
 from tuning.networks import Network
-from tuning.settings import choose
+from tuning.settings import choose, choose_one
 
 SEED = 1
 RUNS, REPEATS = 10, 3
@@ -43,13 +44,18 @@ class Request:
     runs: int | None = None
     seed: int | None = None
     browser: str | None = None
+    device: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     document: CampaignDocument | None = None
 
     @property
     def browser_name(self) -> str:
         """The browser of the command line, or of the campaign in `folder`, or the usual one."""
-        return self.browser or (self.document.browser if self.document else "") or DEFAULT
+        if self.browser is None and self.device is None:
+            return (self.document.browser if self.document else "") or DEFAULT
+        if self.device and self.device != DESKTOP:
+            choose_one("device", self.device, devices.load())
+        return on_device(self.browser or DEFAULT, self.device or DESKTOP)
 
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the campaign that was begun, or `default`."""
