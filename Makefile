@@ -77,7 +77,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -157,6 +157,9 @@ validate: setup ## measure each NET and PROTO, and compare with its settings
 
 interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
 	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
+
+devices: setup ## what the devices are; with SITTINGS=3, whether this machine can keep their paces
+	@$(EYELEVEL) devices$(call all_options,SITTINGS)
 
 lanes: setup ## measure how many runs this machine can make at once, undisturbed
 	@$(EYELEVEL) lanes$(call options,BROWSER)

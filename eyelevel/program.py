@@ -29,6 +29,7 @@ COMMANDS = {
     "probe-network": "measure the path to another machine, as a network of yours",
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",
+    "devices": "tell what the devices are, and whether this machine can keep their paces",
     "lanes": "find out how many runs this machine can make at once",
     "cluster-keys": "make the keys by which the machines of a cluster know each other",
     "scheduler": "give out the blocks of campaigns to the workers of a cluster",

@@ -90,19 +90,12 @@ def paced(
     It is measured first, on `cores` if there are any. What was done is given to `keep`. Raises EyelevelError when the
     pace cannot be had, or when a process of the browser was not limited at the end.
     """
-    place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    remove_abandoned(place.parent, PREFIX)
-    with ExitStack() as stack:
-        with _said_what_is_missing(device):
-            _allow_limits(place, place.parent)
-            top = new_group(place.parent, stack, PREFIX)
-            stack.callback(top.rmdir)
-            _allow_limits(place, top)
-        pace = calibrated(device, Trials(place, top, cores))
-        processes = PacedProcesses(place, top, root, browser)
+    with trials_on(cores) as trials, ExitStack() as stack:
+        pace = calibrated(device, trials)
+        processes = PacedProcesses(trials.place, trials.top, root, browser)
         stack.callback(processes.release)
-        with _said_what_is_missing(device):
-            place.limit(top, pace.share * device.cores)
+        with _said_what_is_missing():
+            trials.place.limit(trials.top, pace.share * device.cores)
             processes.take_in(pace.share, stack)
         yield
         if outside := processes.outside():
@@ -114,7 +107,7 @@ class Trials:
     """Runs of the benchmark on `cores`, if there are any, in groups below `top`."""
 
     def __init__(self, place: Hierarchy, top: Path, cores: Sequence[int]) -> None:
-        self._place, self._top, self._cores = place, top, cores
+        self.place, self.top, self._cores = place, top, cores
 
     def index(self, share: float | None) -> float:
         """The index that is reached with `share` of a processor; with a whole one unless given.
@@ -124,19 +117,33 @@ class Trials:
         command = [*pinned(self._cores), tool("node"), BENCHMARK]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
         with ExitStack() as stack:
-            group = new_group(self._top, stack, PREFIX)
+            group = new_group(self.top, stack, PREFIX)
             stack.callback(group.rmdir)
             process = stack.enter_context(stopped_at_the_end(subprocess.Popen(command, **pipes)))
             assert process.stdin and process.stdout
             if process.stdout.readline() != b"ready\n":
                 raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
             if share is not None:
-                self._place.limit(group, share)
+                self.place.limit(group, share)
                 (group / "cgroup.procs").write_text(str(process.pid))
             process.stdin.write(b"\n")
             if first_readable(process.stdout.fileno(), timeout_s=BENCHMARK_TIMEOUT_S) is None:
                 raise EyelevelError(f"the benchmark of the processor took more than {BENCHMARK_TIMEOUT_S} s")
             return float(process.stdout.readline())
+
+
+@contextmanager
+def trials_on(cores: Sequence[int] = ()) -> Iterator[Trials]:
+    """A place for trials on `cores`, or on any, until the block ends. Raises EyelevelError where there can be none."""
+    place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    remove_abandoned(place.parent, PREFIX)
+    with ExitStack() as stack:
+        with _said_what_is_missing():
+            _allow_limits(place, place.parent)
+            top = new_group(place.parent, stack, PREFIX)
+            stack.callback(top.rmdir)
+            _allow_limits(place, top)
+        yield Trials(place, top, cores)
 
 
 # Of the last calibration of each device: the machine is likely to be as it was.
@@ -168,12 +175,12 @@ def calibrated(device: Device, trials: Trials) -> Pace:
 
 
 @contextmanager
-def _said_what_is_missing(device: Device) -> Iterator[None]:
+def _said_what_is_missing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise EyelevelError(
-            f"{device.name} needs control groups (cgroups) that can be written, as root has them: {error}"
+            f"a device's pace needs control groups (cgroups) that can be written, as root has them: {error}"
         ) from None
 
 
