@@ -1,6 +1,6 @@
 """The browsers by name, and the devices that they are on: `chromium-on-phone-mid`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from base.registry import registered
 from browsers.contract import Browser
 from tuning import devices
 from tuning.devices import DESKTOP, ON, Device
-from tuning.settings import choose_one
+from tuning.settings import choose, choose_one
 
 DEFAULT = "chromium"
 
@@ -39,6 +39,13 @@ def device_of(name: str) -> Device | None:
 def on_device(browser: str, device: str) -> str:
     """What the browser of this name is called on the device of that name."""
     return browser if device == DESKTOP else f"{browser}{ON}{device}"
+
+
+def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str]:
+    """What the browsers of these names are called on each of the devices that are `wanted`. Raises EyelevelError."""
+    known = {DESKTOP: DESKTOP} | {name: name for name in devices.load()}
+    chosen = choose("device", wanted, known)
+    return [on_device(program, device) for program in programs for device in chosen]
 
 
 def described(name: str) -> str:

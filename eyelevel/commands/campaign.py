@@ -13,7 +13,7 @@ from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT, all_browsers, on_device
+from browsers.registry import DEFAULT, all_browsers, on_devices
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -41,7 +41,7 @@ from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
 from replay.shells.registry import all_shells
-from tuning import devices, networks, protocols
+from tuning import networks, protocols
 from tuning.devices import DESKTOP
 from tuning.settings import choose
 
@@ -151,9 +151,7 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     if wanted is None and wanted_devices is None:
         return list(document.browsers) or [DEFAULT]
     programs = choose("browser", wanted or DEFAULT, {name: name for name in all_browsers()})
-    known = {DESKTOP: DESKTOP} | {name: name for name in devices.load()}
-    chosen_devices = choose("device", wanted_devices or DESKTOP, known)
-    names = [on_device(program, device) for program in programs for device in chosen_devices]
+    names = on_devices(programs, wanted_devices or DESKTOP)
     return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
 

@@ -58,11 +58,6 @@ def listing(known: Catalogue[Device]) -> Table:
         table.add_column(heading, justify="right")
     table.add_column("stands for")
     for name, device in known.items():
-        numbers = (
-            f"{device.width} x {device.height}",
-            f"{device.pixel_ratio:g}",
-            f"{device.index:g}",
-            f"{device.cores}",
-        )
+        window, cores = f"{device.width} x {device.height}", str(device.cores)
         table.add_row(name, window, f"{device.pixel_ratio:g}", f"{device.index:g}", cores, known.sources.get(name, ""))
     return table

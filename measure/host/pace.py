@@ -62,8 +62,9 @@ class PacedProcesses:
 
     def outside(self) -> list[int]:
         """The browser's processes that are not limited."""
-        inside = {process for group in self._groups for process in (group / "cgroup.procs").read_text().split()}
-        return [process for process in _of_browser(self._root, self._browser) if str(process) not in inside]
+        processes = _of_browser(self._root, self._browser)
+        # Those that have ended meanwhile are in no group.
+        return [process for process in processes if self._top.name not in (_groups_of(process) or self._top.name)]
 
     def account(self) -> dict[str, int]:
         """How many processes there are, and how many periods the kernel has counted, and stopped one of them in."""
@@ -197,6 +198,15 @@ def _of_browser(root: int, browser: Browser) -> list[int]:
     except psutil.NoSuchProcess:
         return []
     return [process.pid for process in processes if browser.part(_command(process.pid))]
+
+
+def _groups_of(process: int) -> str:
+    """The control groups of `process`, nothing when it has ended."""
+    try:
+        groups = Path(f"/proc/{process}/cgroup").read_text()
+        return "" if psutil.Process(process).status() == psutil.STATUS_ZOMBIE else groups
+    except (OSError, psutil.NoSuchProcess):
+        return ""
 
 
 def _command(process: int) -> str:
