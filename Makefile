@@ -178,7 +178,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
 ##   NET              dsl, lte, da2gc, mss; also those of tuning/further (make networks) and TUNING
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
-##   TUNING           a folder with a networks.toml or a protocols.toml of yours
+##   TUNING           a folder with a networks.toml, protocols.toml or devices.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
 ##   TO, SERVE        of make probe-network: the other machine; there, the address at which it is the other end
@@ -188,6 +188,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser: chromium (unless given) or firefox; of make campaign, a list: each loads all
+##   DEVICE           desktop (unless given), or of make devices; of make campaign and make grid, a list
 ##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
 ##   SERVER_RTTS      how far beyond the network each server is: off, recorded, recorded-12ms, or a file
 ##   THINK_TIME       how long servers take to answer: off, or recorded
@@ -195,7 +196,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, uncontrolled, lossy-bulk
+##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, mobile, controlled, …
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   SPREAD           of make grid: over how many servers the objects of a page are spread (1,4)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)

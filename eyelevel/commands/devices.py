@@ -9,7 +9,7 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from measure.host.exclusive import measuring_alone
-from measure.host.pace import TOLERANCE, calibrated, trials_on
+from measure.host.pace import TOLERANCE, calibrated, forget_paces, trials_on
 from tuning import devices
 from tuning.devices import Device
 from tuning.settings import Catalogue
@@ -37,6 +37,7 @@ def main(sittings: int | None) -> None:
         missed = []
         for sitting in range(1, sittings + 1):
             for device in known.values():
+                forget_paces()
                 pace = calibrated(device, trials)
                 index = median(trials.index(pace.share) for _ in range(REPETITIONS))
                 off = index / device.index - 1

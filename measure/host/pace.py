@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
@@ -29,8 +30,10 @@ PREFIX = "eyelevel-pace-"
 BENCHMARK = Path(__file__).with_name("benchmark_index.mjs")
 # A limited benchmark takes as long as one that is not, but for its start.
 BENCHMARK_TIMEOUT_S = 30
-# How near to the device's index a pace must be, and how often another share is tried.
+# How near to the device's index a pace must be, the median of how many trials tells it (single ones are off by 10 %
+# beside other programs), and how often another share is tried.
 TOLERANCE = 0.05
+REPETITIONS = 3
 TRIES = 8
 
 
@@ -88,8 +91,8 @@ def paced(
 ) -> Iterator[None]:
     """Hold the processes of `browser` that descend from `root` at the pace of `device` while the block runs.
 
-    It is measured first, on `cores` if there are any. What was done is given to `keep`. Raises EyelevelError when the
-    pace cannot be had, or when a process of the browser was not limited at the end.
+    It is calibrated first, on `cores` if there are any, unless it was in this block. What was done is given to `keep`.
+    Raises EyelevelError when the pace cannot be had, or when a process of the browser was not limited at the end.
     """
     with trials_on(cores) as trials, ExitStack() as stack:
         pace = calibrated(device, trials)
@@ -147,32 +150,44 @@ def trials_on(cores: Sequence[int] = ()) -> Iterator[Trials]:
         yield Trials(place, top, cores)
 
 
-# Of the last calibration of each device: the machine is likely to be as it was.
+# The shares that the last calibrations of devices found, near which the next will be; and the paces of this block.
 _last_shares: dict[str, float] = {}
+_paces: dict[str, Pace] = {}
+
+
+def forget_paces() -> None:
+    """Let the next load on each device be calibrated anew: a block begins."""
+    _paces.clear()
 
 
 def calibrated(device: Device, trials: Trials) -> Pace:
-    """The pace by which the index of `device` is reached within `TOLERANCE`. Raises EyelevelError if there is none."""
-    share = _last_shares.get(device.name)
-    if share is None:
-        whole = trials.index(None)
-        if (share := device.index / whole) > 1:
-            raise EyelevelError(
-                f"this machine is too slow for {device.name}: its processor has an index of {whole:.0f}, and "
-                f"{device.name} has {device.index:g} (tuning/devices.toml)"
-            )
+    """The pace by which the index of `device` is reached within `TOLERANCE`, by the median of `REPETITIONS` trials; or
+    that of before, unless it was forgotten. Raises EyelevelError if there is none."""
+    if pace := _paces.get(device.name):
+        return pace
+    share = _last_shares.get(device.name) or _first_share(device, trials)
     tried = []
     for _ in range(TRIES):
-        tried.append(index := trials.index(share))
+        tried.append(index := median(trials.index(share) for _ in range(REPETITIONS)))
         if abs(index / device.index - 1) <= TOLERANCE:
             _last_shares[device.name] = share
-            return Pace(device.name, round(share, 5), round(index, 1))
+            return _paces.setdefault(device.name, Pace(device.name, round(share, 5), round(index, 1)))
         share = min(share * device.index / index, 1.0)
     _last_shares.pop(device.name, None)
     raise EyelevelError(
         f"the processor does not keep the pace of {device.name}: its index was to be {device.index:g} within "
         f"{TOLERANCE:.0%}, and was {', '.join(f'{index:.0f}' for index in tried)}; end what else runs on this machine"
     )
+
+
+def _first_share(device: Device, trials: Trials) -> float:
+    whole = trials.index(None)
+    if whole < device.index:
+        raise EyelevelError(
+            f"this machine is too slow for {device.name}: its processor has an index of {whole:.0f}, and "
+            f"{device.name} has {device.index:g} (tuning/devices.toml)"
+        )
+    return device.index / whole
 
 
 @contextmanager
