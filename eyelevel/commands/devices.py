@@ -9,13 +9,10 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from measure.host.exclusive import measuring_alone
-from measure.host.pace import TOLERANCE, calibrated, forget_paces, trials_on
+from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, found_pace, limits
 from tuning import devices
 from tuning.devices import Device
 from tuning.settings import Catalogue
-
-# After a calibration the benchmark is run so often again.
-REPETITIONS = 5
 
 
 @click.command()
@@ -23,7 +20,7 @@ REPETITIONS = 5
 def main(sittings: int | None) -> None:
     """Tell what the devices are (tuning/devices.toml, docs/devices.md).
 
-    With --sittings each is calibrated as before a load, and the benchmark is run five times more at its pace; it fails
+    With --sittings each is calibrated as before a load, and five further trials are made at its pace; it fails
     when the median of these is not within 5 % of the device's index.
 
     Example: eyelevel devices --sittings 3
@@ -32,14 +29,13 @@ def main(sittings: int | None) -> None:
     console.print(listing(known))
     if not sittings:
         return
-    with measuring_alone("calibrating devices"), trials_on() as trials:
-        console.print(f"this machine: index {trials.index(None):.0f}")
+    with measuring_alone("calibrating devices"), limits() as (place, top), benchmark(place, top, ()) as trial:
+        console.print(f"this machine: index {trial(None):.0f}")
         missed = []
         for sitting in range(1, sittings + 1):
             for device in known.values():
-                forget_paces()
-                pace = calibrated(device, trials)
-                index = median(trials.index(pace.share) for _ in range(REPETITIONS))
+                pace = found_pace(device, trial)
+                index = median(trial(pace.share) for _ in range(REPETITIONS))
                 off = index / device.index - 1
                 console.print(
                     f"sitting {sitting}: {device.name}: share {pace.share:.3f}, index {index:.0f} ({off:+.1%})"

@@ -28,8 +28,8 @@ from tuning.devices import Device
 
 PREFIX = "eyelevel-pace-"
 BENCHMARK = Path(__file__).with_name("benchmark_index.mjs")
-# A limited benchmark takes as long as one that is not, but for its start.
-BENCHMARK_TIMEOUT_S = 30
+# A trial takes two seconds, whatever its share.
+TRIAL_LIMIT_S = 30
 # How near to the device's index a pace must be, the median of how many trials tells it (single ones are off by 10 %
 # beside other programs), and how often another share is tried.
 TOLERANCE = 0.05
@@ -94,12 +94,12 @@ def paced(
     It is calibrated first, on `cores` if there are any, unless it was in this block. What was done is given to `keep`.
     Raises EyelevelError when the pace cannot be had, or when a process of the browser was not limited at the end.
     """
-    with trials_on(cores) as trials, ExitStack() as stack:
-        pace = calibrated(device, trials)
-        processes = PacedProcesses(trials.place, trials.top, root, browser)
+    with limits() as (place, top), ExitStack() as stack:
+        pace = calibrated(device, place, top, cores)
+        processes = PacedProcesses(place, top, root, browser)
         stack.callback(processes.release)
         with _said_what_is_missing():
-            trials.place.limit(trials.top, pace.share * device.cores)
+            place.limit(top, pace.share * device.cores)
             processes.take_in(pace.share, stack)
         yield
         if outside := processes.outside():
@@ -107,38 +107,10 @@ def paced(
         keep({**asdict(pace), "cores": device.cores, **processes.account()})
 
 
-class Trials:
-    """Runs of the benchmark on `cores`, if there are any, in groups below `top`."""
-
-    def __init__(self, place: Hierarchy, top: Path, cores: Sequence[int]) -> None:
-        self.place, self.top, self._cores = place, top, cores
-
-    def index(self, share: float | None) -> float:
-        """The index that is reached with `share` of a processor; with a whole one unless given.
-
-        Raises EyelevelError.
-        """
-        command = [*pinned(self._cores), tool("node"), BENCHMARK]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
-        with ExitStack() as stack:
-            group = new_group(self.top, stack, PREFIX)
-            stack.callback(group.rmdir)
-            process = stack.enter_context(stopped_at_the_end(subprocess.Popen(command, **pipes)))
-            assert process.stdin and process.stdout
-            if process.stdout.readline() != b"ready\n":
-                raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
-            if share is not None:
-                self.place.limit(group, share)
-                (group / "cgroup.procs").write_text(str(process.pid))
-            process.stdin.write(b"\n")
-            if first_readable(process.stdout.fileno(), timeout_s=BENCHMARK_TIMEOUT_S) is None:
-                raise EyelevelError(f"the benchmark of the processor took more than {BENCHMARK_TIMEOUT_S} s")
-            return float(process.stdout.readline())
-
-
 @contextmanager
-def trials_on(cores: Sequence[int] = ()) -> Iterator[Trials]:
-    """A place for trials on `cores`, or on any, until the block ends. Raises EyelevelError where there can be none."""
+def limits() -> Iterator[tuple[Hierarchy, Path]]:
+    """A hierarchy of control groups, and a new one in it below which there can be limits, until the block ends. Raises
+    EyelevelError where there can be none."""
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     remove_abandoned(place.parent, PREFIX)
     with ExitStack() as stack:
@@ -147,7 +119,37 @@ def trials_on(cores: Sequence[int] = ()) -> Iterator[Trials]:
             top = new_group(place.parent, stack, PREFIX)
             stack.callback(top.rmdir)
             _allow_limits(place, top)
-        yield Trials(place, top, cores)
+        yield place, top
+
+
+# The index that is reached with a share of a processor, or with a whole one.
+Trial = Callable[[float | None], float]
+
+
+@contextmanager
+def benchmark(place: Hierarchy, top: Path, cores: Sequence[int]) -> Iterator[Trial]:
+    """The benchmark, on `cores` if there are any, in a group below `top` until the block ends. Raises EyelevelError, as
+    trials do."""
+    with ExitStack() as stack:
+        group = new_group(top, stack, PREFIX)
+        stack.callback(group.rmdir)
+        command = [*pinned(cores), tool("node"), BENCHMARK]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        stack.enter_context(stopped_at_the_end(process))
+        assert process.stdin and process.stdout
+        if process.stdout.readline() != b"ready\n":
+            raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
+        (group / "cgroup.procs").write_text(str(process.pid))
+
+        def index(share: float | None) -> float:
+            assert process.stdin and process.stdout
+            place.limit(group, share)
+            process.stdin.write(b"\n")
+            if first_readable(process.stdout.fileno(), timeout_s=TRIAL_LIMIT_S) is None:
+                raise EyelevelError(f"the benchmark of the processor took more than {TRIAL_LIMIT_S} s")
+            return float(process.stdout.readline())
+
+        yield index
 
 
 # The shares that the last calibrations of devices found, near which the next will be; and the paces of this block.
@@ -160,18 +162,24 @@ def forget_paces() -> None:
     _paces.clear()
 
 
-def calibrated(device: Device, trials: Trials) -> Pace:
-    """The pace by which the index of `device` is reached within `TOLERANCE`, by the median of `REPETITIONS` trials; or
-    that of before, unless it was forgotten. Raises EyelevelError if there is none."""
-    if pace := _paces.get(device.name):
-        return pace
-    share = _last_shares.get(device.name) or _first_share(device, trials)
+def calibrated(device: Device, place: Hierarchy, top: Path, cores: Sequence[int]) -> Pace:
+    """The pace of `device` in this block; if it is the first, a new one. Raises EyelevelError if there is none."""
+    if device.name not in _paces:
+        with benchmark(place, top, cores) as index:
+            _paces[device.name] = found_pace(device, index)
+    return _paces[device.name]
+
+
+def found_pace(device: Device, trial: Trial) -> Pace:
+    """The pace by which the index of `device` is reached within `TOLERANCE`, by the median of `REPETITIONS` trials.
+    Raises EyelevelError if there is none."""
+    share = _last_shares.get(device.name) or _first_share(device, trial)
     tried = []
     for _ in range(TRIES):
-        tried.append(index := median(trials.index(share) for _ in range(REPETITIONS)))
+        tried.append(index := median(trial(share) for _ in range(REPETITIONS)))
         if abs(index / device.index - 1) <= TOLERANCE:
             _last_shares[device.name] = share
-            return _paces.setdefault(device.name, Pace(device.name, round(share, 5), round(index, 1)))
+            return Pace(device.name, round(share, 5), round(index, 1))
         share = min(share * device.index / index, 1.0)
     _last_shares.pop(device.name, None)
     raise EyelevelError(
@@ -180,8 +188,8 @@ def calibrated(device: Device, trials: Trials) -> Pace:
     )
 
 
-def _first_share(device: Device, trials: Trials) -> float:
-    whole = trials.index(None)
+def _first_share(device: Device, trial: Trial) -> float:
+    whole = trial(None)
     if whole < device.index:
         raise EyelevelError(
             f"this machine is too slow for {device.name}: its processor has an index of {whole:.0f}, and "

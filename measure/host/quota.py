@@ -42,14 +42,15 @@ class Hierarchy:
     present: Path
     version: int
 
-    def limit(self, group: Path, share: float) -> None:
-        """Let the processes of `group` run for `share` of one processor's time. Raises EyelevelError, OSError."""
-        period_us = max(PERIOD_US, math.ceil(LEAST_QUOTA_US / share))
-        quota_us = round(share * period_us)
+    def limit(self, group: Path, share: float | None) -> None:
+        """Let the processes of `group` run for `share` of one processor's time, or for all of it. Raises EyelevelError,
+        OSError."""
+        period_us = PERIOD_US if share is None else max(PERIOD_US, math.ceil(LEAST_QUOTA_US / share))
+        quota_us = None if share is None else round(share * period_us)
         if self.version == 1:
-            values = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us)}
+            values = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us or -1)}
         else:
-            values = {"cpu.max": f"{quota_us} {period_us}"}
+            values = {"cpu.max": f"{quota_us or 'max'} {period_us}"}
         for name, value in values.items():
             (group / name).write_text(value)
             if (actual := (group / name).read_text().strip()) != value:

@@ -76,6 +76,6 @@ def test_a_device_that_cannot_be_is_refused_by_name(tmp_path: Path, monkeypatch:
     devices.load.cache_clear()
     (tmp_path / "devices.toml").write_text('[toaster]\nlike = "phone-mid"\nindex = 3\n')
     monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
-    with pytest.raises(EyelevelError, match=r"\[toaster\]: index must be from 50 to 5000"):
+    with pytest.raises(EyelevelError, match=r"\[toaster\]: index must be from 200 to 5000"):
         devices.load()
     devices.load.cache_clear()
