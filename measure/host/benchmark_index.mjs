@@ -1,7 +1,8 @@
 // Lighthouse's BenchmarkIndex, by its definition: the mean of how often a second a string of 10,000 letters can be built
-// letter by letter, and of how often 100,000 integers can be copied from one array to another, each divided by ten and
-// counted for a second, not half of one, since a process that is stopped again and again gets now more, now less of it. Both are done once before, so that they are compiled: on a slow processor that would take most
-// of the time, now more and now less. Says "ready" then, and prints the index for each line that comes.
+// letter by letter, and of how often 100,000 integers can be copied from one array to another, each divided by ten. It is
+// counted for a second each, not half of one, since a process that is stopped again and again gets now more, now less of
+// it. Both are done once before, so that they are compiled: on a slow processor that would take most of the time. Says
+// "ready" then, and prints the index for each line that comes.
 
 import { createInterface } from "node:readline";
 
