@@ -25,9 +25,9 @@ NAME_DIGITS = 12
 
 @dataclass(frozen=True)
 class Side:
-    """A film in a clip: the protocol and number of its run, the run's folder in the campaign's, how long its first frame
-    is shown before, and the metrics of the run. `median_si_ms` is that of all runs of its setting, of which this is the
-    nearest to it that has a film."""
+    """A film in a clip: the protocol and number of its run, the file in the campaign's folder, for how long its first
+    frame is shown before, and the metrics of the run. `median_si_ms` is that of all runs of its setting, of which this
+    is the nearest to it that has a film."""
 
     protocol: str
     run: int
@@ -166,7 +166,7 @@ def _ratings(cells: Mapping[tuple[str, str], Mapping[str, Side]], settings: Stud
 
 
 def _shortest(cells: Mapping[tuple[str, str], Mapping[str, Side]]) -> list[tuple[str, str, Side]]:
-    """A side of each site and network, that of the page that is done first in front: controls should cost little time."""
+    """A side of each site and network, the page that is done first in front: controls should cost little time."""
     sides = [(*cell, next(iter(sides.values()))) for cell, sides in cells.items()]
     return sorted(sides, key=lambda entry: _end_s(entry[2]))
 

@@ -28,9 +28,9 @@ def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
                 (first, 100 - first - last, ""),
                 (100 - last, last, str(row["compared"])),
             )
-            for left, width, protocol in parts:
+            for begin, width, protocol in parts:
                 colour = line_style(protocol, protocols).color if protocol else SAME_COLOUR
-                axes.barh(y, width, left=left, height=0.62, color=colour, alpha=0.75, linewidth=0)
+                axes.barh(y, width, left=begin, height=0.62, color=colour, alpha=0.75, linewidth=0)
             ends = (
                 (100 * row["reference_low"], 100 * row["reference_high"]),
                 (100 - 100 * row["compared_high"], 100 - 100 * row["compared_low"]),
@@ -38,7 +38,7 @@ def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
             for shift, (low, high) in zip((-0.12, 0.12), ends, strict=True):
                 axes.plot([low, high], [y + shift] * 2, color=BLACK, linewidth=1.1, solid_capstyle="butt")
         names = [
-            f"{label(str(row['network']))}: {label(str(row['reference']))} | {label(str(row['compared']))} ({row['votes']})"
+            ": ".join((label(row["network"]), f"{label(row['reference'])} | {label(row['compared'])} ({row['votes']})"))
             for row in rows
         ]
         axes.set_yticks(range(len(rows)), names, fontsize=SMALL)
@@ -56,13 +56,13 @@ def draw_scores(scores: pd.DataFrame, words: Sequence[str]) -> Figure:
         axes = figure.subplots()
         for place, protocol in enumerate(protocols):
             style = line_style(protocol, protocols)
-            own = scores[scores["protocol"] == protocol]
+            of_one = scores[scores["protocol"] == protocol]
             shift = (place - (len(protocols) - 1) / 2) * 0.7 / len(protocols)
-            xs = [networks.index(name) + shift for name in own["network"]]
-            reach = np.nan_to_num(np.array([own["score"] - own["low"], own["high"] - own["score"]]))
+            xs = [networks.index(name) + shift for name in of_one["network"]]
+            reach = np.nan_to_num(np.array([of_one["score"] - of_one["low"], of_one["high"] - of_one["score"]]))
             axes.errorbar(
                 xs,
-                own["score"],
+                of_one["score"],
                 yerr=reach,
                 fmt=style.marker,
                 color=style.color,
@@ -90,9 +90,9 @@ def draw_against_metrics(scores: pd.DataFrame, preferences: pd.DataFrame, metric
             for axes, metric in zip(row, metrics, strict=True):
                 for place, network in enumerate(networks):
                     table = scores if kind == "score" else preferences
-                    own = table[table["network"] == network]
-                    x = own[metric] if kind == "score" else 100 * np.expm1(own[metric])
-                    y = own["score"] if kind == "score" else 100 * own["preference"]
+                    of_one = table[table["network"] == network]
+                    x = of_one[metric] if kind == "score" else 100 * np.expm1(of_one[metric])
+                    y = of_one["score"] if kind == "score" else 100 * of_one["preference"]
                     axes.scatter(
                         x, y, s=14, color=f"C{place}", marker="osD^vPX*"[place % 8], label=label(network), alpha=0.8
                     )

@@ -45,18 +45,18 @@ def counted(votes: pd.DataFrame, key: Key) -> Counted:
     many votes of these participants did not."""
     clips = key.by_name()
     people: list[dict[str, Any]] = []
-    for participant, own in votes.groupby("participant", sort=False):
-        failed = failed_controls(own, clips)
+    for participant, session in votes.groupby("participant", sort=False):
+        failed = failed_controls(session, clips)
         people.append(
             {
                 "participant": participant,
-                "group": own["group"].iloc[0],
-                "votes": len(own),
-                "trials": int(own["trials"].max()),
+                "group": session["group"].iloc[0],
+                "votes": len(session),
+                "trials": int(session["trials"].max()),
                 "failed_controls": failed,
-                "longest_away_s": own["away_ms"].max() / 1000,
-                "session_min": own["session_ms"].max() / 60_000,
-                "reason": _reason(own, failed, key),
+                "longest_away_s": session["away_ms"].max() / 1000,
+                "session_min": session["session_ms"].max() / 60_000,
+                "reason": _reason(session, failed, key),
             }
         )
     columns = ["participant", "group", "votes", "trials", "failed_controls", "longest_away_s", "session_min", "reason"]
@@ -67,23 +67,23 @@ def counted(votes: pd.DataFrame, key: Key) -> Counted:
     return Counted(participants, of_kept[is_smooth], int((~is_smooth).sum()))
 
 
-def _reason(own: pd.DataFrame, failed: int, key: Key) -> str:
+def _reason(session: pd.DataFrame, failed: int, key: Key) -> str:
     rules = key.rules
-    if len(own) < own["trials"].max():
+    if len(session) < session["trials"].max():
         return UNFINISHED
     if failed > rules.failed_controls:
         return CONTROL
-    if own["away_ms"].max() > 1000 * rules.longest_away_s:
+    if session["away_ms"].max() > 1000 * rules.longest_away_s:
         return AWAY
-    if own["session_ms"].max() > 60_000 * rules.longest_session_min:
+    if session["session_ms"].max() > 60_000 * rules.longest_session_min:
         return TOO_LONG
     return ""
 
 
-def failed_controls(own: pd.DataFrame, clips: dict[str, Clip]) -> int:
+def failed_controls(session: pd.DataFrame, clips: dict[str, Clip]) -> int:
     """How many controls somebody failed: pairs with a delayed side in which they did not say that the other one loads
     faster, and delayed films that they did not rate worse than the same film without a delay."""
-    kinds = [(clips[row["clip"]], row) for row in records(own)]
+    kinds = [(clips[row["clip"]], row) for row in records(session)]
     failed = sum(answer_of(row) != REFERENCE for clip, row in kinds if clip.part == PAIRS and clip.kind == DELAYED)
     plain = {clip.sides[0].film: row["answer"] for clip, row in kinds if clip.part == RATINGS and clip.kind == PLAIN}
     for clip, row in kinds:
@@ -167,8 +167,8 @@ def shares(pairs: pd.DataFrame, by: Sequence[str] = ("network", "reference", "co
         reference, compared = int(counts.get(REFERENCE, 0)), int(counts.get(COMPARED, 0))
         for name, count in (("notice", reference + compared), (REFERENCE, reference), (COMPARED, compared)):
             row |= dict(zip((f"{name}_share", f"{name}_low", f"{name}_high"), wilson(count, len(group)), strict=True))
-        own = (group["says"] != SAME).groupby(group["participant"]).mean()
-        over_people = over_runs(own, CONFIDENCE, (0.0, 1.0))
+        by_person = (group["says"] != SAME).groupby(group["participant"]).mean()
+        over_people = over_runs(by_person, CONFIDENCE, (0.0, 1.0))
         row |= {"people_low": over_people.low, "people_high": over_people.high}
         noticing = reference + compared
         row["preference_p"] = stats.binomtest(compared, noticing).pvalue if noticing else math.nan
@@ -181,15 +181,16 @@ SHARE_COLUMNS = ("network", "reference", "compared", "votes", "participants", "n
 
 
 def opinion_scores(rated: pd.DataFrame, by: Sequence[str] = ("network", "protocol")) -> pd.DataFrame:
-    """The mean opinion score of each network and protocol, with Student's interval over participants, each with the mean
-    of their own ratings: the ratings of one person are not independent."""
+    """The mean opinion score of each network and protocol, with Student's interval over participants, each with the
+    mean of their own ratings: the ratings of one person are not independent."""
     rows = []
     for names, group in rated.groupby([*by], sort=False):
-        own = group.groupby("participant")["rating"].mean()
-        score = over_runs(own, CONFIDENCE, (float(LOWEST), float(HIGHEST)))
+        by_person = group.groupby("participant")["rating"].mean()
+        score = over_runs(by_person, CONFIDENCE, (float(LOWEST), float(HIGHEST)))
         rows.append(
             dict(zip(by, names, strict=True))
-            | {"votes": len(group), "participants": len(own), "score": score.mean, "low": score.low, "high": score.high}
+            | {"votes": len(group), "participants": len(by_person)}
+            | {"score": score.mean, "low": score.low, "high": score.high}
             | {"deviation": group["rating"].std(), "median_answer_s": group["answer_s"].median()}
         )
     return pd.DataFrame(rows)
@@ -200,7 +201,7 @@ def variance(rated: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     in the paper; NaN where fewer than two protocols have two ratings."""
     rows = []
     for names, group in rated.groupby([*by], sort=False):
-        samples = [own["rating"].to_numpy() for _, own in group.groupby("protocol", sort=False)]
+        samples = [of_protocol["rating"].to_numpy() for _, of_protocol in group.groupby("protocol", sort=False)]
         is_enough = len(samples) > 1 and all(len(sample) > 1 for sample in samples)
         scatters = any(sample.std() > 0 for sample in samples)
         test = stats.f_oneway(*samples) if is_enough and scatters else None
@@ -236,8 +237,8 @@ def clip_preferences(pairs: pd.DataFrame, key: Key) -> pd.DataFrame:
     the reference does, beside the logarithm of the ratio (compared to reference) of each of their metrics."""
     rows = []
     for clip in key.clips:
-        own = pairs[pairs["clip"] == clip.name]
-        if own.empty:
+        says = pairs.loc[pairs["clip"] == clip.name, "says"]
+        if says.empty:
             continue
         reference, compared = clip.sides
         logs = {
@@ -245,11 +246,11 @@ def clip_preferences(pairs: pd.DataFrame, key: Key) -> pd.DataFrame:
             for name, value in reference.metrics.items()
             if name in compared.metrics
         }
-        preference = float((own["says"] == COMPARED).mean() - (own["says"] == REFERENCE).mean())
+        preference = float((says == COMPARED).mean() - (says == REFERENCE).mean())
         rows.append(
             {"clip": clip.name, "site": clip.site, "network": clip.network}
             | {"reference": reference.protocol, "compared": compared.protocol}
-            | {"votes": len(own), "preference": preference, **logs}
+            | {"votes": len(says), "preference": preference, **logs}
         )
     return pd.DataFrame(rows)
 
@@ -270,12 +271,12 @@ def correlations(clips: pd.DataFrame, score: str, metrics: Sequence[str]) -> pd.
     ]
     if clips.empty:
         return pd.DataFrame(columns=columns)
-    groups = [("", clips), *((str(name), own) for name, own in clips.groupby("network", sort=False))]
+    groups = [("", clips), *((str(name), behind) for name, behind in clips.groupby("network", sort=False))]
     rows = [
-        {"network": network, "metric": metric, **_correlation(own[[metric, score]].dropna())}
-        for network, own in (groups if len(groups) > 2 else groups[:1])
+        {"network": network, "metric": metric, **_correlation(behind[[metric, score]].dropna())}
+        for network, behind in (groups if len(groups) > 2 else groups[:1])
         for metric in metrics
-        if metric in own
+        if metric in behind
     ]
     return pd.DataFrame(rows, columns=columns)
 

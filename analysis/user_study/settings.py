@@ -19,8 +19,8 @@ WORDS_OF_SCALE = 7
 
 @dataclass(frozen=True)
 class Rules:
-    """Who is left out: whoever fails more than so many controls, is away from the page for longer during a film, or takes
-    longer for all. A vote is left out when its film stood still for longer."""
+    """Who is left out: whoever fails more than so many controls, is away from the page for longer during a film, or
+    takes longer for all. A vote is left out when its film stood still for longer."""
 
     failed_controls: int
     longest_away_s: float
@@ -57,10 +57,10 @@ class Words:
     pairs_title: str
     pairs_text: str
     pair_question: str
-    left: str
-    right: str
-    upper: str
-    lower: str
+    left_side: str
+    right_side: str
+    upper_side: str
+    lower_side: str
     same: str
     end_title: str
     thanks: str

@@ -78,14 +78,11 @@ def _fault(vote: Vote, clips: Mapping[str, Clip], study: str) -> str:
     clip = clips.get(vote.clip)
     if clip is None or clip.part != vote.part:
         return "there is no such clip"
-    if vote.part == PAIRS:
-        is_answer = vote.answer in (LEFT, RIGHT, SAME)
-    else:
-        is_answer = re.fullmatch(r"[0-9]{2}", vote.answer, re.ASCII) and LOWEST <= int(vote.answer) <= HIGHEST
+    answers = (LEFT, RIGHT, SAME) if vote.part == PAIRS else map(str, range(LOWEST, HIGHEST + 1))
     checks = {
         "participant": re.fullmatch(r"[0-9a-f]{32}", vote.participant),
         "group": re.fullmatch(r"[a-z0-9-]{0,32}", vote.group),
-        "answer": is_answer,
+        "answer": vote.answer in answers,
         "trial": 1 <= vote.trial <= vote.trials <= MOST_TRIALS,
         "plays": 1 <= vote.plays <= MOST_PLAYS,
         "layout": vote.layout in LAYOUTS,

@@ -50,8 +50,10 @@ def write(campaign: str, file: Path | None) -> None:
     into = write_kit(table, declared.family, wanted, watch if sys.stderr.isatty() else lambda done, of: None)
     clips = read_key(into).clips
     for part in wanted.parts:
-        own = [clip for clip in clips if clip.part == part]
-        click.echo(f"{part}: {sum(clip.kind == MEASURED for clip in own)} clips, {len(own)} with controls and practice")
+        of_part = [clip for clip in clips if clip.part == part]
+        click.echo(
+            f"{part}: {sum(clip.kind == MEASURED for clip in of_part)} clips, {len(of_part)} with controls and practice"
+        )
     if not wanted.experimenter:
         click.echo("no experimenter is named, so the first page says that this is a trial; --study names one")
     click.echo(f"{into / SITE} is what participants see; votes belong into {into / VOTES}")
@@ -59,9 +61,7 @@ def write(campaign: str, file: Path | None) -> None:
 
 @main.command()
 @click.argument("folder", type=PATH)
-@click.option(
-    "--host", default=LOCAL, show_default=True, help="The address to listen at; of this machine alone unless given."
-)
+@click.option("--host", default=LOCAL, show_default=True, help="Where to listen: at this machine alone unless given.")
 @click.option("--port", default=PORT, show_default=True, help="The port; 0 for a free one.")
 def serve(folder: Path, host: str, port: int) -> None:
     """Serve the user study in FOLDER (that of a kit, or of its campaign), and keep the votes that come in.

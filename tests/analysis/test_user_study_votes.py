@@ -123,8 +123,8 @@ def test_a_torn_line_costs_no_other_vote(tmp_path: Path) -> None:
     append_vote(file, third)
     # A participant's own file has one of them again, and another study's votes.
     other = ",".join(map(str, vars(replace(first, study="7" * 12)).values())).replace("False", "false")
-    own = line(COLUMNS) + file.read_text().splitlines()[1] + "\n" + other + "\n"
-    (tmp_path / "own.csv").write_text(own)
+    again = line(COLUMNS) + file.read_text().splitlines()[1] + "\n" + other + "\n"
+    (tmp_path / "own.csv").write_text(again)
     read = read_votes(tmp_path, KEY)
     assert list(read.table["trial"]) == [1, 3]
     assert (read.broken, read.of_others, read.repeated) == (1, 1, 1)
@@ -231,14 +231,14 @@ def test_the_report_says_who_took_part_and_what_they_noticed(tmp_path: Path) -> 
     ]
     for vote in itertools.chain(*people):
         append_vote(kit / "votes" / "votes.csv", vote)
-    found = section(tmp_path)
-    assert found is not None
-    lead, took_part, controls, *_ = found.paragraphs
+    report = section(tmp_path)
+    assert report is not None
+    lead, took_part, controls, *_ = report.paragraphs
     assert "Behind LTE, 75.0 % (30.1 % to 95.4 %) of 4 votes notice a difference between TCP+ and QUIC" in lead
-    assert "mean opinion scores of 10 to 70: TCP+ 40 and QUIC 55" in lead
+    assert "mean opinion scores, of 10 to 70, are TCP+ 40 and QUIC 55" in lead
     assert took_part == "4 people took part, of whom 2 count (left out: 1 not finished, 1 control failed)."
     assert controls.startswith("Between identical films, 0.0 % ")
-    for figure in found.figures:
+    for figure in report.figures:
         figure.write(tmp_path)
     assert {"user_study_shares", "user_study_scores", "user_study_metrics"} == {
         path.stem for path in tmp_path.glob("*.png")

@@ -33,7 +33,8 @@ WATCH = """
     await new Promise(requestAnimationFrame);
     const now = canvases.map(look);
     now.forEach((picture, place) => {
-      if (picture.some((value, at) => Math.abs(value - before[place][at]) > 12)) last[place] = performance.now() - begun;
+      const changes = (value, at) => Math.abs(value - before[place][at]) > 12;
+      if (picture.some(changes)) last[place] = performance.now() - begun;
     });
     before = now;
   }
@@ -56,8 +57,8 @@ def rate(times_ms: list[float]) -> int:
 
 def screen(browser: Browser) -> str:
     """The part of the page that is shown."""
-    shown: str = browser.run("return document.querySelector('main > section:not([hidden])').id")
-    return shown
+    part: str = browser.run("return document.querySelector('main > section:not([hidden])').id")
+    return part
 
 
 def wait_for(browser: Browser, condition: str) -> None:
@@ -84,9 +85,9 @@ def go_on(
 ) -> int:
     """Answer what is asked next, to the end or for so many `films`; returns for how many."""
     done = 0
-    while (shown := screen(browser)) != "end" and done != films:
-        if shown != "trial":
-            see(shown)
+    while (part := screen(browser)) != "end" and done != films:
+        if part != "trial":
+            see(part)
             browser.press(TAB, ENTER)
             wait_for(browser, "!document.getElementById('trial').hidden")
             continue

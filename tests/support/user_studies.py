@@ -21,13 +21,13 @@ def filmed_campaign(folder: Path, painted_ms: Mapping[str, int] = PAINTED_MS, si
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     for protocol, painted in painted_ms.items():
         scenes = [(frame(ORANGE), 6), (frame(WHITE), painted * RATE // 1000), (page(1.0), LENGTH_FRAMES)]
-        made = film(folder / f"{file_name(protocol)}.mp4", scenes)
-        own = runs["protocol"] == protocol
-        runs.loc[own, ["fvc", "lvc", "vc85", "si", "plt"]] = painted
-        for run_folder in runs.loc[own, "folder"]:
+        source = film(folder / f"{file_name(protocol)}.mp4", scenes)
+        of_protocol = runs["protocol"] == protocol
+        runs.loc[of_protocol, ["fvc", "lvc", "vc85", "si", "plt"]] = painted
+        for run_folder in runs.loc[of_protocol, "folder"]:
             (folder / run_folder).mkdir(parents=True)
-            (folder / run_folder / "film.mp4").hardlink_to(made)
-        made.unlink()
+            (folder / run_folder / "film.mp4").hardlink_to(source)
+        source.unlink()
     runs["valid"] = runs["valid"].astype(str).str.lower()
     runs.to_csv(folder / "runs.csv", index=False)
     return folder

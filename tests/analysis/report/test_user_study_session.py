@@ -64,7 +64,7 @@ def served(server: ThreadingHTTPServer) -> Iterator[str]:
 
 
 def pictures(film: Path, width: int, height: int) -> np.ndarray:
-    command = [tool("ffmpeg"), "-v", "error", "-i", film, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", film, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     raw = subprocess.run(command, capture_output=True, check=True).stdout
     return np.frombuffer(raw, dtype=np.uint8).reshape(-1, height, width, 3)
 
@@ -98,16 +98,16 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
         begin(browser, f"{url}?group=lab")
         # Of each part: practice, what was measured, and the controls.
         assert go_on(browser) == (1 + 2 + 2) + (1 + 1 + 2)
-        asked = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+        addresses = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
         assert browser.console() == []
-    assert [name for name in asked if not name.startswith((url, "data:", f"blob:{url}"))] == []
+    assert [name for name in addresses if not name.startswith((url, "data:", f"blob:{url}"))] == []
     votes = read_votes(kit / "votes", key).table
     assert list(votes["trial"]) == list(range(1, 8)) and set(votes["group"]) == {"lab"}
     assert votes["plays"].eq(1).all() and votes["away_ms"].eq(0).all()
     assert sorted(votes[votes["part"] == "pairs"]["swapped"]) == [False, False, True]
-    found = section(campaign)
-    assert found is not None
-    lead, took_part, controls, *_ = found.paragraphs
+    report = section(campaign)
+    assert report is not None
+    lead, took_part, controls, *_ = report.paragraphs
     # Whoever looks sees 400 ms, and neither a difference between identical films nor none between delayed ones.
     assert "Behind DSL, 100.0 % (20.7 % to 100.0 %) of 1 vote notice a difference" in lead
     assert "100.0 % say that QUIC loads faster, 0.0 % that TCP+ does" in lead
