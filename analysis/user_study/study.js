@@ -146,7 +146,8 @@ async function loadFilm(clip, watch) {
   video.muted = video.playsInline = true;
   video.preload = "auto";
   const ready = Promise.race([
-    event(video, "canplaythrough"),
+    // All of it is here already; some browsers decode nothing before somebody has asked for it.
+    event(video, "loadedmetadata"),
     event(video, "error").then(() => Promise.reject(new Error("this browser cannot play the film"))),
   ]);
   video.src = url;

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.serving import served
 
 from analysis.user_study import server as study_server
 from analysis.user_study.clips import Clip, Key, Side
@@ -44,14 +45,8 @@ def kit(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(kit: Path) -> Iterator[int]:
-    with StudyServer((LOCAL, 0), Collector(kit)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(server := StudyServer((LOCAL, 0), Collector(kit))):
+        yield server.server_address[1]
 
 
 def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] = JSON) -> tuple[int, bytes]:
@@ -138,19 +133,13 @@ def test_a_full_file_takes_no_more(port: int, kit: Path, monkeypatch: pytest.Mon
 def test_silent_clients_keep_nobody_out_for_good(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study_server, "MOST_CONNECTIONS", 2)
     monkeypatch.setattr(study_server.Handler, "timeout", 0.3)
-    with StudyServer((LOCAL, 0), Collector(kit)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(2)]
-            # The server closes them when they have said nothing for so long.
-            assert [client.recv(1) for client in silent] == [b"", b""]
-            for client in silent:
-                client.close()
-            assert ask(server.server_address[1], "GET", "/")[0] == 200
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(server := StudyServer((LOCAL, 0), Collector(kit))):
+        silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(2)]
+        # The server closes them when they have said nothing for so long.
+        assert [client.recv(1) for client in silent] == [b"", b""]
+        for client in silent:
+            client.close()
+        assert ask(server.server_address[1], "GET", "/")[0] == 200
 
 
 def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,12 +47,13 @@ class Browser(Session):
         strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
 
-    def look_elsewhere(self) -> None:
-        """Go to another tab, and come back."""
+    def look_elsewhere(self, seconds: float = 0.1) -> None:
+        """Go to another tab for so long, and come back."""
         here = self._ask("GET", "/window", {})
         there = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
-        for handle in (there, here):
-            self._ask("POST", "/window", {"handle": handle})
+        self._ask("POST", "/window", {"handle": there})
+        time.sleep(seconds)
+        self._ask("POST", "/window", {"handle": here})
 
     def download_into(self, folder: Path) -> None:
         """Let pages write files that they offer into `folder`."""

@@ -2,10 +2,8 @@
 
 import csv
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from support.browser import Browser
 from support.participant import ENTER, TAB, begin, go_on, wait_for
+from support.serving import served
 from support.user_studies import SHORT_STUDY, filmed_campaign
 
 from analysis.user_study.clips import Key, read_key
@@ -48,19 +47,6 @@ class Pages(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Tests look at the page."""
-
-
-@contextmanager
-def served(server: ThreadingHTTPServer) -> Iterator[str]:
-    """The address of `server` while the block runs."""
-    with server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://{LOCAL}:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def pictures(film: Path, width: int, height: int) -> np.ndarray:
