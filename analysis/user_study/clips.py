@@ -3,6 +3,7 @@
 A clip is one film, or two side by side. Its name says nothing of what it shows: participants can see it.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -129,7 +130,8 @@ def _side(campaign: CampaignTable, shot: Shot) -> Side:
         (runs["site"] == shot.site) & (runs["network"] == shot.network) & (runs["protocol"] == shot.protocol)
     ]
     film = str(shot.film.relative_to(campaign.folder))
-    return Side(shot.protocol, shot.run, film, 0.0, shot.metrics, float(of_setting["si"].median()))
+    metrics = {name: value for name, value in shot.metrics.items() if math.isfinite(value)}
+    return Side(shot.protocol, shot.run, film, 0.0, metrics, float(of_setting["si"].median()))
 
 
 def _pairs(

@@ -106,7 +106,7 @@ def _axes_of(axes: Axes, kind: str, metric: str) -> None:
     if kind == "score":
         axes.set_xscale("log")
         plain_log_axis(axes.xaxis)
-        axes.tick_params(axis="x", which="both", labelsize=SMALL)
+        axes.tick_params(axis="x", which="both", labelsize=SMALL, pad=3)
         axes.set(xlabel=label_with_unit(metric), ylabel="mean rating", ylim=(LOWEST, HIGHEST))
     else:
         axes.axhline(0, color="0.4", linewidth=0.7)

@@ -4,7 +4,7 @@ Functions from tables to tables; `Key` says what each clip shows.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +114,7 @@ def pair_votes(votes: pd.DataFrame, key: Key, kind: str = MEASURED) -> pd.DataFr
             "plays": row["plays"],
             "answer_s": row["answer_ms"] / 1000,
         }
-        for row in records(votes)
+        for row in _in_order(votes, clips)
         if (clip := clips[row["clip"]]).part == PAIRS and clip.kind == kind
     ]
     columns = ["participant", "clip", "site", "network", "reference", "compared", "says", "plays", "answer_s"]
@@ -135,11 +135,17 @@ def ratings(votes: pd.DataFrame, key: Key) -> pd.DataFrame:
             "plays": row["plays"],
             "answer_s": row["answer_ms"] / 1000,
         }
-        for row in records(votes)
+        for row in _in_order(votes, clips)
         if (clip := clips[row["clip"]]).part == RATINGS and clip.kind == MEASURED
     ]
     columns = ["participant", "clip", "site", "network", "protocol", "rating", "plays", "answer_s"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _in_order(votes: pd.DataFrame, clips: Iterable[str]) -> list[dict[str, Any]]:
+    """Votes in the order of the `clips`, which is that of the campaign's networks, sites and protocols."""
+    places = {clip: place for place, clip in enumerate(clips)}
+    return sorted(records(votes), key=lambda row: places[row["clip"]])
 
 
 def wilson(count: int, of: int) -> tuple[float, float, float]:

@@ -95,7 +95,7 @@ def lead(answers: Answers) -> str:
     for row in records(answers.shares):
         first, second = label(row["reference"]), label(row["compared"])
         notice = _interval(row["notice_share"], row["notice_low"], row["notice_high"])
-        preference = f" (p = {p_value(row['preference_p'])} of either alike)" if row["notice_share"] else ""
+        preference = f" (binomial test, p = {p_value(row['preference_p'])})" if row["notice_share"] else ""
         sentences.append(
             f"Behind {label(row['network'])}, {notice} of {plural('vote', row['votes'])} notice a difference between "
             f"{first} and {second}: {share(row['compared_share'])} say that {second} loads faster, "
