@@ -17,29 +17,33 @@ from support.browser import Browser, browsing
 TAB, ENTER, SPACE, HOME, RIGHT = "\ue004", "\ue007", " ", "\ue011", "\ue014"
 # Pages that are done within this are alike to whoever looks at them (ms).
 NOTICEABLE_MS = 100
-# Comes to when each picture on the page changed last while the film played (ms from its beginning). Pictures are
-# compared as so many large blocks.
+# Comes to when each picture on the page changed last while the film played (ms from its beginning), and how often it
+# was played: at least as often as said, and again when it did not play smoothly. Pictures are compared as so many
+# large blocks.
 WATCH = """
-  const play = document.getElementById("play"), fieldset = document.querySelector("#answer fieldset");
-  while (play.disabled) await new Promise((done) => setTimeout(done, 20));
+  const play = document.getElementById("play"), frame = () => new Promise(requestAnimationFrame);
   const canvases = [...document.querySelectorAll("canvas")].filter((canvas) => canvas.offsetWidth);
   const eye = new OffscreenCanvas(32, 18).getContext("2d", { willReadFrequently: true });
   const look = (canvas) => { eye.drawImage(canvas, 0, 0, 32, 18); return eye.getImageData(0, 0, 32, 18).data; };
-  const last = canvases.map(() => 0);
-  play.click();
-  const begun = performance.now();
-  let before = canvases.map(look);
-  while (fieldset.disabled) {
-    await new Promise(requestAnimationFrame);
-    const now = canvases.map(look);
-    now.forEach((picture, place) => {
-      const changes = (value, at) => Math.abs(value - before[place][at]) > 12;
-      if (picture.some(changes)) last[place] = performance.now() - begun;
-    });
-    before = now;
+  for (let plays = 1; ; plays++) {
+    while (play.disabled) await frame();
+    const times = canvases.map(() => 0);
+    play.click();
+    while (!play.disabled) await frame();
+    const begun = performance.now();
+    let before = canvases.map(look), then = begun, longest = 0;
+    while (play.disabled) {
+      const at = await frame(), now = canvases.map(look);
+      now.forEach((picture, place) => {
+        if (picture.some((value, block) => Math.abs(value - before[place][block]) > 12)) times[place] = at - begun;
+      });
+      longest = Math.max(longest, at - then);
+      [before, then] = [now, at];
+    }
+    if (plays >= LEAST && (longest < SMOOTH || plays === LEAST + 4)) return [times, plays];
   }
-  return last;
 """
+SMOOTH_MS = 150
 
 
 def answer_pair(times_ms: list[float]) -> str:
@@ -82,24 +86,26 @@ def go_on(
     pair: Callable[[list[float]], str] = answer_pair,
     rating: Callable[[list[float]], int] = rate,
     see: Callable[[str], Any] = lambda _: None,
-) -> int:
-    """Answer what is asked next, to the end or for so many `films`; returns for how many."""
-    done = 0
-    while (part := screen(browser)) != "end" and done != films:
+    least_plays: int = 1,
+) -> list[int]:
+    """Answer what is asked next, to the end or for so many `films`; returns how often each was played."""
+    watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS))
+    plays: list[int] = []
+    while (part := screen(browser)) != "end" and len(plays) != films:
         if part != "trial":
             see(part)
             browser.press(TAB, ENTER)
             wait_for(browser, "!document.getElementById('trial').hidden")
             continue
         before = browser.run("return document.getElementById('progress').textContent")
-        times_ms = browser.eventually(WATCH)
+        times_ms, count = browser.eventually(watch)
+        plays.append(count)
         if len(times_ms) == 2:
             browser.press(SPACE, *[RIGHT] * ["left", "same", "right"].index(pair(times_ms)))
         else:
             browser.press(HOME, *[RIGHT] * (rating(times_ms) - 10))
         see("pair" if len(times_ms) == 2 else "rating")
         browser.press(TAB, ENTER)
-        done += 1
         wait_for(
             browser,
             "document.getElementById('trial').hidden"
@@ -109,10 +115,10 @@ def go_on(
         # The last votes are there, or can be downloaded.
         wait_for(browser, "document.getElementById('end').dataset.done")
         see("end")
-    return done
+    return plays
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as profile, browsing(Path(profile)) as chromium:
         begin(chromium, sys.argv[1])
-        print(go_on(chromium), "films")
+        print(len(go_on(chromium)), "films")

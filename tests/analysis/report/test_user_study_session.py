@@ -83,13 +83,16 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     with served(StudyServer((LOCAL, 0), Collector(kit))) as url:
         begin(browser, f"{url}?group=lab")
         # Of each part: practice, what was measured, and the controls.
-        assert go_on(browser) == (1 + 2 + 2) + (1 + 1 + 2)
+        plays = [*go_on(browser, 2, least_plays=2), *go_on(browser)]
+        assert len(plays) == (1 + 2 + 2) + (1 + 1 + 2)
         addresses = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
         assert browser.console() == []
     assert [name for name in addresses if not name.startswith((url, "data:", f"blob:{url}"))] == []
     votes = read_votes(kit / "votes", key).table
     assert list(votes["trial"]) == list(range(1, 8)) and set(votes["group"]) == {"lab"}
-    assert votes["plays"].eq(1).all() and votes["away_ms"].eq(0).all()
+    del plays[5], plays[0]  # practice
+    assert list(votes["plays"]) == plays and plays[0] >= 2
+    assert votes["away_ms"].eq(0).all()
     assert sorted(votes[votes["part"] == "pairs"]["swapped"]) == [False, False, True]
     report = section(campaign)
     assert report is not None
@@ -119,11 +122,11 @@ def test_without_a_place_for_votes_participants_download_them(
         address = f"{url}?part=pairs"
         begin(browser, address, see)
         # Practice, and the first that counts.
-        assert go_on(browser, 2, see=see) == 2
+        assert len(go_on(browser, 2, see=see)) == 2
         # A page that is loaded again goes on where it was.
         browser.open(address)
         wait_for(browser, "!document.getElementById('pairs').hidden")
-        assert go_on(browser, see=see) == 2
+        assert len(go_on(browser, see=see)) == 2
         assert browser.run("return document.getElementById('unsent').innerText").startswith("Your answers are only on")
         browser.press(TAB, ENTER)
         file = eventually(lambda: next(tmp_path.glob("votes-*.csv"), None))
