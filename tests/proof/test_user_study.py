@@ -30,8 +30,8 @@ def test_sessions_of_twelve_pairs_are_in_the_report(tmp_path: Path) -> None:
             with TemporaryDirectory() as profile, browsing(Path(profile)) as browser:
                 browser.narrow(1400 if person else 390)
                 begin(browser, f"{url}?part=pairs")
-                    films = take_part(browser, guesses=person == 2, stays=person != 3)
-                    assert len(films) == 1 + PAIRS
+                films = take_part(browser, guesses=person == 2, stays=person != 3)
+                assert len(films) == 1 + PAIRS
                 assert browser.console() == []
     done = CliRunner().invoke(report, [str(campaign)])
     assert done.exit_code == 0, done.output
