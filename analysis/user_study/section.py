@@ -75,7 +75,7 @@ def section(folder: Path) -> Section | None:
         return None
     key = read_key(kit)
     read = read_votes(kit / VOTES, key)
-    if read.table.empty and not read.broken:
+    if read.table.empty and not read.broken and not read.of_others:
         return None
     who = results.counted(read.table, key)
     answers = Answers(key, who, results.pair_votes(who.votes, key), results.ratings(who.votes, key))

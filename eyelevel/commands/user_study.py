@@ -14,6 +14,7 @@ from analysis.user_study.clips import KEY, MEASURED, read_key
 from analysis.user_study.kit import FOLDER, SITE, VOTES, write_kit
 from analysis.user_study.server import LOCAL, Collector, StudyServer
 from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from eyelevel.options import PATH, campaign_argument, campaign_folder
 
 PORT = 8021
@@ -75,8 +76,10 @@ def serve(folder: Path, host: str, port: int) -> None:
         server = StudyServer((host, port), collector)
     except (OSError, OverflowError) as error:
         raise EyelevelError(f"cannot listen at {host}, port {port}: {error}") from None
-    with suppress(KeyboardInterrupt), server:
-        click.echo(
-            f"http://{host}:{server.server_address[1]}/ is the study; votes go to {collector.file}; Ctrl-C ends it"
-        )
-        server.serve_forever()
+    try:
+        with suppress(KeyboardInterrupt), server:
+            address = f"http://{host}:{server.server_address[1]}/"
+            click.echo(f"{address} is the study; votes go to {collector.file}; Ctrl-C ends it")
+            server.serve_forever()
+    finally:
+        give_to_caller(collector.file.parent)

@@ -243,3 +243,15 @@ def test_the_report_says_who_took_part_and_what_they_noticed(tmp_path: Path) -> 
     assert {"user_study_shares", "user_study_scores", "user_study_metrics"} == {
         path.stem for path in tmp_path.glob("*.png")
     }
+
+
+def test_votes_that_are_none_are_said(tmp_path: Path) -> None:
+    kit = tmp_path / "user-study"
+    (kit / "votes").mkdir(parents=True)
+    write_json(kit / "key.json", unstructured(KEY))
+    (kit / "votes" / "votes.csv").write_text(line(COLUMNS) + f"{KEY.study},me\nnonsense\n")
+    report = section(tmp_path)
+    assert report is not None
+    assert report.paragraphs[0] == "No vote counts so far."
+    lines = "1 line of the files of votes is no vote. 1 line of the files of votes is on another study."
+    assert report.paragraphs[1] == f"0 people took part, of whom 0 count. {lines}"
