@@ -120,8 +120,9 @@ def _shots(
 
 
 def _networks(campaign: CampaignTable) -> tuple[str, ...]:
-    """The networks of a campaign as its runs have them: in further browsers under names of their own."""
-    return tuple(dict.fromkeys(campaign.runs["network"]))
+    """The networks of a campaign in its order; in further browsers they have names of their own."""
+    present = tuple(dict.fromkeys(campaign.runs["network"]))
+    return tuple(dict.fromkeys(name for name in (*campaign.networks, *present) if name in present))
 
 
 def _side(campaign: CampaignTable, shot: Shot) -> Side:
