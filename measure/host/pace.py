@@ -35,6 +35,8 @@ TRIAL_LIMIT_S = 30
 TOLERANCE = 0.05
 REPETITIONS = 3
 TRIES = 8
+# include/linux/sched.h
+PF_EXITING = 0x4
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ class PacedProcesses:
     def outside(self) -> list[int]:
         """The browser's processes that are not limited."""
         processes = _of_browser(self._root, self._browser)
-        # Those that have ended meanwhile are in no group.
-        return [process for process in processes if self._top.name not in (_groups_of(process) or self._top.name)]
+        return [process for process in processes if _runs_outside(process, self._top.name)]
 
     def account(self) -> dict[str, int]:
         """How many processes there are, and how many periods the kernel has counted, and stopped one of them in."""
@@ -223,13 +224,16 @@ def _of_browser(root: int, browser: Browser) -> list[int]:
     return [process.pid for process in processes if browser.part(_command(process.pid))]
 
 
-def _groups_of(process: int) -> str:
-    """The control groups of `process`, nothing when it has ended."""
+def _runs_outside(process: int, group: str) -> bool:
+    """Whether `process` is in no group within `group`, and not ending: then the kernel takes it out."""
     try:
-        groups = Path(f"/proc/{process}/cgroup").read_text()
-        return "" if psutil.Process(process).status() == psutil.STATUS_ZOMBIE else groups
-    except (OSError, psutil.NoSuchProcess):
-        return ""
+        if group in Path(f"/proc/{process}/cgroup").read_text():
+            return False
+        # What follows the name, which may have any letters (proc(5)).
+        flags = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[6])
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return not flags & PF_EXITING
 
 
 def _command(process: int) -> str:

@@ -181,6 +181,8 @@ class Load:
         name = self._setting.loading.browser
         if not (device := device_of(name)):
             return nullcontext()
+        # Until then its processes start.
+        self.await_ready()
         cores = self._layout.browser if self._layout else ()
         return paced(replay.pid, browser_named(name), device, cores, partial(write_json, self.folder / DEVICE_PACE))
 
