@@ -37,7 +37,7 @@ def label(name: str) -> str:
 
 def unit(metric: str) -> str:
     """What a metric is measured in."""
-    return next(entry.unit for entry in metrics.METRICS if entry.name == metric)
+    return next((entry.unit for entry in metrics.METRICS if entry.name == metric), "")
 
 
 def label_with_title(metric: str) -> str:
@@ -48,7 +48,7 @@ def label_with_title(metric: str) -> str:
 
 def label_with_unit(metric: str) -> str:
     """A metric with its unit: `SI [ms]`."""
-    return f"{label(metric)} [{unit(metric)}]"
+    return f"{label(metric)} [{unit(metric)}]" if unit(metric) else label(metric)
 
 
 def pair_label(compared: str, reference: str) -> str:
@@ -100,6 +100,21 @@ def p_value(value: float) -> str:
 def number(value: float) -> str:
     """A number with three digits."""
     return f"{value:.3g}" if math.isfinite(value) else NOTHING
+
+
+def grouped(value: float) -> str:
+    """A number with three digits at least, and all those before the point, in groups."""
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}") if math.isfinite(value) else NOTHING
+
+
+def signed_grouped(value: float) -> str:
+    """The same with its sign, which 0 has none of."""
+    return f"+{grouped(value)}" if value > 0 and math.isfinite(value) else grouped(value + 0.0)
+
+
+def signed_grouped_interval(low: float, high: float) -> str:
+    """Both ends of an interval of differences."""
+    return f"{signed_grouped(low)} to {signed_grouped(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
 
 
 def whole_number(value: float) -> str:
