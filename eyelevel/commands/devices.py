@@ -9,7 +9,7 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from measure.host.exclusive import measuring_alone
-from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, found_pace, limits
+from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, pace_of, limits
 from tuning import devices
 from tuning.devices import Device
 from tuning.settings import Catalogue
@@ -34,7 +34,7 @@ def main(sittings: int | None) -> None:
         missed = []
         for sitting in range(1, sittings + 1):
             for device in known.values():
-                pace = found_pace(device, trial)
+                pace = pace_of(device, trial)
                 index = median(trial(pace.share) for _ in range(REPETITIONS))
                 off = index / device.index - 1
                 console.print(

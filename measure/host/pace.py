@@ -167,11 +167,11 @@ def calibrated(device: Device, place: Hierarchy, top: Path, cores: Sequence[int]
     """The pace of `device` in this block; if it is the first, a new one. Raises EyelevelError if there is none."""
     if device.name not in _paces:
         with benchmark(place, top, cores) as index:
-            _paces[device.name] = found_pace(device, index)
+            _paces[device.name] = pace_of(device, index)
     return _paces[device.name]
 
 
-def found_pace(device: Device, trial: Trial) -> Pace:
+def pace_of(device: Device, trial: Trial) -> Pace:
     """The pace by which the index of `device` is reached within `TOLERANCE`, by the median of `REPETITIONS` trials.
     Raises EyelevelError if there is none."""
     share = _last_shares.get(device.name) or _first_share(device, trial)
