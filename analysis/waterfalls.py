@@ -3,7 +3,7 @@
 import gzip
 import json
 import math
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,14 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# A request differs in its start or its duration when that is by more than the larger of these: a frame of the film, than
-# which nothing shorter can be seen in it, and a share of the time until the earlier load event, which is about what two
-# loads of one protocol differ by.
+# A request differs in its start or its duration when that is by more than the larger of these: a frame of the film,
+# less than which nobody sees in it, and a share of the time until the earlier load event, which the eye sees on the axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
 # What the median run of a setting is the nearest to, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
+# Requests that are wanted so shortly one after the other are wanted together: their order says nothing.
+BURST_MS = 10
 # More cannot be told apart on a page, and a HAR may be a stranger's.
 MOST_REQUESTS = 5000
 
@@ -260,21 +261,34 @@ def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> li
 
 
 def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[Pair]:
-    """The fewest of `pairs` without which both loads have the same order (beside a longest increasing subsequence)."""
-    pairs = sorted(pairs, key=lambda pair: (pair[0].start_ms, pair[1].start_ms))
-    starts: list[float] = []
+    """The fewest of `pairs` without which both loads have the same order (beside a longest increasing subsequence).
+
+    Requests of one burst, in which each is wanted within `BURST_MS` of the one before, are in no order.
+    """
+    first, second = (bursts([pair[side] for pair in pairs]) for side in (0, 1))
+    pairs = sorted(pairs, key=lambda pair: (first[pair[0]], second[pair[1]]))
+    ends: list[int] = []
     at: list[int] = []
     before: list[int | None] = []
-    for place, (_, second) in enumerate(pairs):
-        # Just behind those of the same time, which are in no order.
-        length = bisect_left(starts, math.nextafter(second.start_ms, math.inf))
+    for place, pair in enumerate(pairs):
+        burst = second[pair[1]]
+        length = bisect_right(ends, burst)
         before.append(at[length - 1] if length else None)
-        starts[length : length + 1], at[length : length + 1] = [second.start_ms], [place]
-    kept, last = set(), at[-1] if at else None
+        ends[length : length + 1], at[length : length + 1] = [burst], [place]
+    in_order, last = set(), at[-1] if at else None
     while last is not None:
-        kept.add(last)
+        in_order.add(last)
         last = before[last]
-    return {pair for place, pair in enumerate(pairs) if place not in kept}
+    return {pair for place, pair in enumerate(pairs) if place not in in_order}
+
+
+def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
+    """The number of the burst that each request is in."""
+    numbers, number, last_ms = {}, 0, 0.0
+    for request in sorted(requests, key=lambda request: request.start_ms):
+        number += request.start_ms - last_ms > BURST_MS
+        numbers[request], last_ms = number, request.start_ms
+    return numbers
 
 
 def differences(
@@ -283,18 +297,18 @@ def differences(
     """In what the request of load B differs from that of A, in a few words each."""
     if not first or not second:
         return ["only in B" if second else "only in A"]
-    found = []
+    texts = []
     if abs(later := second.start_ms - first.start_ms) > threshold_ms:
-        found.append(f"starts {signed_ms(later)} ms")
+        texts.append(f"starts {signed_ms(later)} ms")
     if abs(longer := second.duration_ms - first.duration_ms) > threshold_ms:
-        found.append(f"takes {signed_ms(longer)} ms")
+        texts.append(f"takes {signed_ms(longer)} ms")
     if moved:
-        found.append("other order")
+        texts.append("other order")
     if first.priority != second.priority:
-        found.append(f"priority {first.priority or NOTHING}, {second.priority or NOTHING}")
+        texts.append(f"priority {first.priority or NOTHING}, {second.priority or NOTHING}")
     if first.status != second.status:
-        found.append(f"status {first.status}, {second.status}")
-    return found
+        texts.append(f"status {first.status}, {second.status}")
+    return texts
 
 
 def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> str:
@@ -307,8 +321,8 @@ def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> 
         "priority": sum(any(text.startswith("priority") for text in row.differences) for row in both),
     }
     alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
-    differing = listing([f"{count} in {name}" for name, count in counts.items()])
     return (
-        f"Of {len(both)} requests that both loads made, {differing} differ (start and duration by more than "
-        f"{ms(threshold_ms)} ms); {alone[0]} only A made, {alone[1]} only B."
+        f"Of {len(both)} requests that both loads made, {counts['start']} differ in start and {counts['duration']} in "
+        f"duration by more than {ms(threshold_ms)} ms, {counts['order']} in order, {counts['priority']} in priority. "
+        f"A alone made {alone[0]}, B alone {alone[1]}."
     )

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 from PIL import Image
 
-from analysis.films import FILMS, frames
+from analysis.films import FILMS, Strip, frames
 from analysis.text import NOTHING, file_name, label, label_with_title, ms, plural, signed_ms, unit
 from analysis.waterfalls import (
     PHASES,
@@ -20,6 +20,7 @@ from analysis.waterfalls import (
     LoadedRequest,
     Row,
     default_threshold_ms,
+    read_load,
     rows_of_loads,
     summary,
 )
@@ -39,6 +40,8 @@ BAR_UNITS = 10
 LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
 TICKS = 8
 LETTERS = "AB"
+# How `films.typical` chooses the runs whose films a report shows.
+FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI"
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         "host": lambda url: urlsplit(url).netloc,
         "both": both,
     }
-    shown = {name: style for name, style in LINES.items() if any(name in load.metrics for load in loads)}
+    lines = {name: style for name, style in LINES.items() if any(name in load.metrics for load in loads)}
     html = environment.get_template("waterfall.html.j2").render(
         loads=loads,
         letters=LETTERS,
@@ -96,7 +99,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         axis=axis,
         strips=[strip(load, axis) for load in loads],
         phases=PHASES,
-        lines=shown,
+        lines=lines,
         metrics=[name for name in loads[0].metrics if all(name in load.metrics for load in loads)],
         threshold_ms=threshold_ms,
         summary=summary(loads, rows, threshold_ms) if len(loads) > 1 else "",
@@ -115,8 +118,8 @@ def stem(load: Load) -> str:
 
 def folder_name(loads: Sequence[Load]) -> str:
     """What the folder of a waterfall is called: `demo-news-lte-tcpplus-run1-quic-run3`."""
-    first = loads[0]
-    places = [f"{load.site}-{load.network}-" if load is first or _place(load) != _place(first) else "" for load in loads]
+    firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
+    places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
     parts = [place + stem(load) for place, load in zip(places, loads, strict=True)]
     if len(set(load.folder for load in loads)) > 1 and len(set(parts)) == 1:
         parts = [f"{part}-{load.folder.name}" for part, load in zip(parts, loads, strict=True)]
@@ -132,16 +135,18 @@ def title(loads: Sequence[Load]) -> str:
     if len({_place(load) for load in loads}) == 1:
         compared = " and ".join(f"{label(load.protocol)} run {load.run}" for load in loads)
         return f"{loads[0].site} behind {label(loads[0].network)}: {compared}"
-    return " and ".join(f"{load.site} behind {label(load.network)}, {label(load.protocol)} run {load.run}" for load in loads)
+    texts = [f"{load.site} behind {label(load.network)}, {label(load.protocol)} run {load.run}" for load in loads]
+    return " and ".join(texts)
 
 
 def bar(request: LoadedRequest, axis: Axis) -> Markup:
     """The phases of a request as SVG, which is stretched to the axis's width."""
     parts = []
     for phase, (begin_ms, end_ms) in request.spans.items():
-        left, right = (AXIS_UNITS * axis.share(time) / 100 for time in (begin_ms, end_ms))
+        begin, end = (AXIS_UNITS * axis.share(time_ms) / 100 for time_ms in (begin_ms, end_ms))
         height = BAR_UNITS * HEIGHTS[phase]
-        place = f'x="{left:.2f}" width="{max(right - left, 0.5):.2f}" y="{(BAR_UNITS - height) / 2:g}" height="{height:g}"'
+        across = f'x="{begin:.2f}" width="{max(end - begin, 0.5):.2f}"'
+        place = f'{across} y="{(BAR_UNITS - height) / 2:g}" height="{height:g}"'
         parts.append(f'<rect class="{phase}" {place}/>')
     size = f'viewBox="0 0 {AXIS_UNITS} {BAR_UNITS}" preserveAspectRatio="none" aria-hidden="true"'
     return Markup(f"<svg {size}>{''.join(parts)}</svg>")
@@ -175,13 +180,28 @@ def both(row: Row, attribute: str) -> str:
     return " / ".join(dict.fromkeys(texts))
 
 
-def write_report_waterfall(loads: Sequence[Load], waterfalls: Path) -> str:
-    """Write the waterfall of `loads` into a new folder of `waterfalls`; returns its name. Raises EyelevelError."""
-    name = folder_name(loads)
-    into = waterfalls / name
-    try:
-        into.mkdir(parents=True)
-    except FileExistsError:
-        raise EyelevelError(f"there is a waterfall {name} already") from None
-    write_waterfall(loads, into)
-    return name
+def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Path) -> tuple[dict[str, str], list[str]]:
+    """Write a waterfall of the runs of each of the `groups` of films of a report into the folder `into`; returns the
+    name of each one's folder with its title, and a sentence for each that cannot be made."""
+    titles, missing = {}, []
+    for group in groups:
+        rows = [
+            {
+                **strip.shot.metrics,
+                **{name: getattr(strip.shot, name) for name in ("site", "network", "protocol", "run")},
+            }
+            for strip in group
+        ]
+        folders = [strip.shot.film.parent.relative_to(campaign) for strip in group]
+        try:
+            loads = [
+                read_load(campaign, {**row, "folder": folder}, FILM_CHOICE)
+                for row, folder in zip(rows, folders, strict=True)
+            ]
+            name = folder_name(loads)
+            (into / name).mkdir(parents=True)
+            write_waterfall(loads, into / name)
+            titles[name] = title(loads)
+        except EyelevelError as error:
+            missing.append(f"There is no waterfall of {rows[0]['site']} behind {label(rows[0]['network'])}: {error}.")
+    return titles, missing
