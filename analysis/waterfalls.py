@@ -31,7 +31,7 @@ PHASES = {
     "download": "download: the response, to its last byte",
 }
 # A request differs in its start or its duration when that is by more than the larger of these: a frame of the film,
-# less than which nobody sees in it, and a share of the time until the earlier load event, which the eye sees on the axis.
+# less than which nobody sees in it, and a share of the time until the earlier load event, which one sees on the axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
 # What the median run of a setting is the nearest to, unless one metric is asked for.

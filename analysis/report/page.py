@@ -68,8 +68,8 @@ class Contents:
 def campaign_page(
     findings: Findings, films: FilmSelection, waterfalls: Mapping[str, str], contents: Contents, figures: Path
 ) -> str:
-    """The page of a campaign as HTML; `waterfalls` are those beside it, with their titles, and `figures` is the folder of
-    the PNG files."""
+    """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, and `figures` is the
+    folder of the PNG files."""
     template = _environment(figures, contents.sections).get_template("page.html.j2")
     return template.render(
         **_common(findings.campaign.document, contents),

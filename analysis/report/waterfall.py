@@ -112,18 +112,16 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
 
 
 def stem(load: Load) -> str:
-    """A load as a part of a file's name: `quic-run2`."""
-    return f"{file_name(load.protocol)}-run{load.run}".replace("/", "_")
+    """A load as a part of a file's name, by its protocol and attempt: `quic-2-1`."""
+    return file_name(f"{load.protocol}-{load.folder.name}").replace("/", "_")
 
 
 def folder_name(loads: Sequence[Load]) -> str:
-    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-run1-quic-run3`."""
+    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-1-1-quic-3-1`."""
     firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
     places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
-    parts = [place + stem(load) for place, load in zip(places, loads, strict=True)]
-    if len(set(load.folder for load in loads)) > 1 and len(set(parts)) == 1:
-        parts = [f"{part}-{load.folder.name}" for part, load in zip(parts, loads, strict=True)]
-    return file_name("-".join(parts)).replace("/", "_")
+    name = "-".join(place + stem(load) for place, load in zip(places, loads, strict=True))
+    return file_name(name).replace("/", "_")
 
 
 def _place(load: Load) -> tuple[str, str]:
