@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.runs import metrics_in, rows_of
-from analysis.text import NOTHING, listing, ms, signed_ms
+from analysis.text import listing, ms, signed_ms
 from base.errors import EyelevelError
 from browsers.contract import Browser
 from browsers.registry import browser_of
@@ -304,8 +304,9 @@ def differences(
         texts.append(f"takes {signed_ms(longer)} ms")
     if moved:
         texts.append("other order")
-    if first.priority != second.priority:
-        texts.append(f"priority {first.priority or NOTHING}, {second.priority or NOTHING}")
+    # Firefox does not say it.
+    if first.priority and second.priority and first.priority != second.priority:
+        texts.append(f"priority {first.priority}, {second.priority}")
     if first.status != second.status:
         texts.append(f"status {first.status}, {second.status}")
     return texts

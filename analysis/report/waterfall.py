@@ -38,6 +38,9 @@ HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait"
 BAR_UNITS = 10
 # The metrics that are lines across all requests: with how they are drawn.
 LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
+# Lines of a load that are nearer to each other than this share of the axis (percent) are named together: on a narrow
+# screen there is no place for both names.
+NAME_SHARE = 14
 TICKS = 8
 LETTERS = "AB"
 # How `films.typical` chooses the runs whose films a report shows.
@@ -100,6 +103,7 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         strips=[strip(load, axis) for load in loads],
         phases=PHASES,
         lines=lines,
+        line_names=[line_names(load, axis) for load in loads],
         metrics=[name for name in loads[0].metrics if all(name in load.metrics for load in loads)],
         threshold_ms=threshold_ms,
         summary=summary(loads, rows, threshold_ms) if len(loads) > 1 else "",
@@ -148,6 +152,17 @@ def bar(request: LoadedRequest, axis: Axis) -> Markup:
         parts.append(f'<rect class="{phase}" {place}/>')
     size = f'viewBox="0 0 {AXIS_UNITS} {BAR_UNITS}" preserveAspectRatio="none" aria-hidden="true"'
     return Markup(f"<svg {size}>{''.join(parts)}</svg>")
+
+
+def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
+    """Where the names of a load's lines are, in percent of the axis, and what they are."""
+    names: list[tuple[float, str]] = []
+    for share, metric in sorted((axis.share(load.metrics[name]), name) for name in LINES if name in load.metrics):
+        if names and share - names[-1][0] < NAME_SHARE:
+            names[-1] = (names[-1][0], f"{names[-1][1]}, {label(metric)}")
+        else:
+            names.append((share, label(metric)))
+    return names
 
 
 def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:
