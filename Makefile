@@ -9,7 +9,7 @@ INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -71,6 +71,7 @@ $(call needs,convert-trace,FROM INTO,make convert-trace FROM=log.csv TIME=time R
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
+$(call needs,waterfall,CAMPAIGN,make waterfall CAMPAIGN=try PROTO=tcp,quic)
 $(call needs,user-study,CAMPAIGN,make user-study CAMPAIGN=try)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
@@ -78,7 +79,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -140,6 +141,9 @@ report: setup ## write the report of CAMPAIGN: one page with all tables, figures
 
 figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+
+waterfall: setup ## show the requests over time of two PROTO of CAMPAIGN, for a SITE behind a NET, or of its runs RUN
+	@$(EYELEVEL) waterfall$(call options,SITE NET PROTO RUN METRIC THRESHOLD)$(call argument,CAMPAIGN)
 
 user-study: setup ## write CAMPAIGN's films as a study for people, as STUDY (a TOML file) says; eyelevel user-study serve takes votes
 	@$(EYELEVEL) user-study write$(call options,STUDY)$(call argument,CAMPAIGN)
@@ -211,6 +215,9 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
+##   RUN              of make waterfall: the runs themselves, by their folders (tcp/1-1,quic/1-1)
+##   METRIC           of make waterfall: the median run is the nearest to the median of this (SI and PLT together)
+##   THRESHOLD        of make waterfall: from how many ms on a start or a duration counts as different
 ##   STUDY            of make user-study: what is asked, of whom, in which words (analysis/user_study/study.toml)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from

@@ -65,8 +65,11 @@ class Contents:
         return {name: part for name, part in parts.items() if part}
 
 
-def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, figures: Path) -> str:
-    """The page of a campaign as HTML; `figures` is the folder of the PNG files."""
+def campaign_page(
+    findings: Findings, films: FilmSelection, waterfalls: Mapping[str, str], contents: Contents, figures: Path
+) -> str:
+    """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, and `figures` is the
+    folder of the PNG files."""
     template = _environment(figures, contents.sections).get_template("page.html.j2")
     return template.render(
         **_common(findings.campaign.document, contents),
@@ -86,6 +89,7 @@ def campaign_page(findings: Findings, films: FilmSelection, contents: Contents, 
         is_balanced=not sentences.balance_warnings(findings),
         families=contents.families(findings.declared),
         films=films,
+        waterfalls=waterfalls,
         explorer=Markup(explorer(findings)),
     )
 

@@ -17,6 +17,7 @@ from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, study_tables
+from analysis.report.waterfall import write_waterfalls
 from analysis.runs import load
 from base.files import replacing_folder
 from base.ownership import give_to_caller
@@ -44,7 +45,9 @@ def write_report(
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
             draw(contents.all_figures, new / "figures", pool)
-            html = campaign_page(findings, films, contents, new / "figures")
+            waterfalls, no_waterfalls = write_waterfalls(films.strips, folder, new / "waterfalls")
+            films.missing.extend(no_waterfalls)
+            html = campaign_page(findings, films, waterfalls, contents, new / "figures")
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:

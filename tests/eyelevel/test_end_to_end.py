@@ -1,23 +1,30 @@
 """One true load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
 
+import html
 import io
 import json
 import os
+import re
 import select
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
 
 from analysis.first_answer import report
 from analysis.quiet_times import read_run
-from analysis.runs import load
+from analysis.report.waterfall import STRIP_PICTURES
+from analysis.runs import load, records, rows_of
+from analysis.waterfalls import read_load
 from base.places import PROJECT, tool
 from browsers.browsertime.configuration import (
     FRAMERATE,
@@ -27,8 +34,10 @@ from browsers.browsertime.configuration import (
     QUIET_MS,
     READINESS,
 )
+from browsers.chromium.netlog import read_netlog
+from eyelevel.commands.waterfall import main as waterfall
 from measure.campaign.campaign import Campaign
-from measure.run.evidence import VISUAL, read_evidence
+from measure.run.evidence import VISUAL, navigated_s, read_evidence
 from measure.run.film import film_start
 from measure.run.film_contents import film_contents
 from measure.run.visit import FILM
@@ -182,3 +191,34 @@ def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
             assert not ended, process.communicate()
     finally:
         os.close(descriptor)
+
+
+def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign: Campaign, tmp_path: Path) -> None:
+    # Others read the campaign.
+    folder = shutil.copytree(campaign.folder, tmp_path / "copy")
+    done = CliRunner().invoke(waterfall, [str(folder), "--proto", "tcp,quic", "--metric", "plt"])
+    assert done.exit_code == 0, done.output
+    page = Path(done.output.strip())
+    text = html.unescape(page.read_text())
+    for letter, protocol in zip("ab", ROUND_TRIPS, strict=True):
+        (row,) = records(rows_of(load(folder).runs, valid=True, protocol=protocol))
+        of_run = read_load(folder, row, "")
+        assert (page.parent / f"{letter}-{protocol}-{of_run.folder.name}.har").read_text() == of_run.har
+        assert {phase for request in of_run.requests for phase in request.spans} >= (
+            {"tcp", "tls"} if protocol == "tcp" else {"quic"}
+        )
+        logged = {(request.method, request.url): request for request in read_netlog(of_run.folder / "netlog.json.gz")}
+        navigated = navigated_s(json.loads(of_run.har))
+        ends_ms = [logged[request.method, request.url].ended_s for request in of_run.requests]
+        assert all(f"{request.method} {request.url}<" in text for request in of_run.requests)
+        late_ms = [
+            abs(1000 * (end_s - navigated) - request.end_ms)
+            for end_s, request in zip(ends_ms, of_run.requests, strict=True)
+            if end_s
+        ]
+        # The page learns of an end a little later, when it has time.
+        assert len(late_ms) == len(of_run.requests)
+        assert statistics.median(late_ms) < 5
+    # Both films are on the page, and it asks for nothing.
+    assert text.count("data:image/jpeg") == 2 * STRIP_PICTURES
+    assert not re.search(r"""(?:src|href)="(?!data:|#|[ab]-(?:tcp|quic)-1-\d+\.har")""", text)

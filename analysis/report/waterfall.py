@@ -1,0 +1,220 @@
+"""The page of a waterfall: a folder with one HTML file that needs nothing beside it, and the HAR of each load."""
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import jinja2
+from markupsafe import Markup
+from PIL import Image
+
+from analysis.films import FILMS, Strip, frames
+from analysis.text import NOTHING, file_name, label, label_with_title, ms, plural, signed_ms, unit
+from analysis.waterfalls import (
+    PHASES,
+    Load,
+    LoadedRequest,
+    Row,
+    default_threshold_ms,
+    read_load,
+    rows_of_loads,
+    summary,
+)
+from base.errors import EyelevelError
+from measure.run.films import is_film
+
+HERE = Path(__file__).parent
+# Pictures of each film over the whole axis.
+STRIP_PICTURES = 12
+PICTURE_WIDTH = 240
+# What times are drawn in: the axis has so many units. How thick a phase is drawn, as a share of its bar: it can be told
+# without its colour, too.
+AXIS_UNITS = 1000
+HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait": 0.7, "download": 1.0}
+BAR_UNITS = 10
+# The metrics that are lines across all requests: with how they are drawn.
+LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
+# Lines of a load that are nearer to each other than this share of the axis (percent) are named together: on a narrow
+# screen there is no place for both names.
+NAME_SHARE = 14
+TICKS = 8
+LETTERS = "AB"
+# How `films.typical` chooses the runs whose films a report shows.
+FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Time from the navigation to `end_ms`, and where its ticks are."""
+
+    end_ms: float
+
+    def share(self, time_ms: float) -> float:
+        """Where a time is, in percent of the axis."""
+        return round(100 * min(max(time_ms, 0) / self.end_ms, 1), 3)
+
+    @property
+    def ticks_ms(self) -> list[float]:
+        """Times at even steps of 1, 2 or 5 times a power of ten."""
+        least = self.end_ms / TICKS
+        power = 10 ** math.floor(math.log10(least))
+        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+        return [step * place for place in range(int(self.end_ms / step) + 1)]
+
+
+def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | None = None) -> None:
+    """Write into `folder`, which must be there, `index.html`, the waterfall of one or two `loads`, and their HARs.
+
+    `threshold_ms`: from when on starts and durations differ, unless as `default_threshold_ms` has it.
+    Raises EyelevelError.
+    """
+    threshold_ms = default_threshold_ms(loads) if threshold_ms is None else threshold_ms
+    rows = rows_of_loads(loads, threshold_ms)
+    axis = Axis(max(max(load.end_ms for load in loads), 1.0))
+    hars = [f"{letter.lower()}-{stem(load)}.har" for letter, load in zip(LETTERS, loads, strict=False)]
+    for name, load in zip(hars, loads, strict=True):
+        (folder / name).write_text(load.har)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "label": label,
+        "title_of": label_with_title,
+        "unit": unit,
+        "ms": lambda value: NOTHING if value is None else ms(value),
+        "signed_ms": signed_ms,
+        "count": lambda value: NOTHING if value is None else f"{value:,}",
+        "name": short_name,
+        "host": lambda url: urlsplit(url).netloc,
+        "both": both,
+    }
+    lines = {name: style for name, style in LINES.items() if any(name in load.metrics for load in loads)}
+    html = environment.get_template("waterfall.html.j2").render(
+        loads=loads,
+        letters=LETTERS,
+        hars=hars,
+        rows=rows,
+        bars=[[bar(request, axis) if request else None for request in row.requests] for row in rows],
+        axis=axis,
+        strips=[strip(load, axis) for load in loads],
+        phases=PHASES,
+        lines=lines,
+        line_names=[line_names(load, axis) for load in loads],
+        metrics=[name for name in loads[0].metrics if all(name in load.metrics for load in loads)],
+        threshold_ms=threshold_ms,
+        summary=summary(loads, rows, threshold_ms) if len(loads) > 1 else "",
+        title=title(loads),
+        is_same=len({(load.site, load.network) for load in loads}) == 1,
+        css=Markup((HERE / "waterfall.css").read_text()),
+        plural=plural,
+    )
+    (folder / "index.html").write_text(html)
+
+
+def stem(load: Load) -> str:
+    """A load as a part of a file's name, by its protocol and attempt: `quic-2-1`."""
+    return file_name(f"{load.protocol}-{load.folder.name}").replace("/", "_")
+
+
+def folder_name(loads: Sequence[Load]) -> str:
+    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-1-1-quic-3-1`."""
+    firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
+    places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
+    name = "-".join(place + stem(load) for place, load in zip(places, loads, strict=True))
+    return file_name(name).replace("/", "_")
+
+
+def _place(load: Load) -> tuple[str, str]:
+    return load.site, load.network
+
+
+def title(loads: Sequence[Load]) -> str:
+    """What a waterfall shows, in a line."""
+    if len({_place(load) for load in loads}) == 1:
+        compared = " and ".join(f"{label(load.protocol)} run {load.run}" for load in loads)
+        return f"{loads[0].site} behind {label(loads[0].network)}: {compared}"
+    texts = [f"{load.site} behind {label(load.network)}, {label(load.protocol)} run {load.run}" for load in loads]
+    return " and ".join(texts)
+
+
+def bar(request: LoadedRequest, axis: Axis) -> Markup:
+    """The phases of a request as SVG, which is stretched to the axis's width."""
+    parts = []
+    for phase, (begin_ms, end_ms) in request.spans.items():
+        begin, end = (AXIS_UNITS * axis.share(time_ms) / 100 for time_ms in (begin_ms, end_ms))
+        height = BAR_UNITS * HEIGHTS[phase]
+        across = f'x="{begin:.2f}" width="{max(end - begin, 0.5):.2f}"'
+        place = f'{across} y="{(BAR_UNITS - height) / 2:g}" height="{height:g}"'
+        parts.append(f'<rect class="{phase}" {place}/>')
+    size = f'viewBox="0 0 {AXIS_UNITS} {BAR_UNITS}" preserveAspectRatio="none" aria-hidden="true"'
+    return Markup(f"<svg {size}>{''.join(parts)}</svg>")
+
+
+def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
+    """Where the names of a load's lines are, in percent of the axis, and what they are."""
+    names: list[tuple[float, str]] = []
+    for share, metric in sorted((axis.share(load.metrics[name]), name) for name in LINES if name in load.metrics):
+        if names and share - names[-1][0] < NAME_SHARE:
+            names[-1] = (names[-1][0], f"{names[-1][1]}, {label(metric)}")
+        else:
+            names.append((share, label(metric)))
+    return names
+
+
+def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:
+    """Pictures of the load's film as JPEG (data URLs), each with the time that it is of; none without a film."""
+    film = next((load.folder / name for name in FILMS if is_film(load.folder / name, load.campaign)), None)
+    if not film:
+        return []
+    times_ms = [axis.end_ms * place / STRIP_PICTURES for place in range(STRIP_PICTURES)]
+    pictures = []
+    for time_ms, pixels in zip(times_ms, frames(film, times_ms), strict=True):
+        image, data = Image.fromarray(pixels), io.BytesIO()
+        image.thumbnail((PICTURE_WIDTH, PICTURE_WIDTH))
+        image.save(data, "JPEG", quality=60)
+        pictures.append((time_ms, f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"))
+    return pictures
+
+
+def short_name(url: str) -> str:
+    """The last part of a URL's path, with its query."""
+    parts = urlsplit(url)
+    last = parts.path.rstrip("/").rpartition("/")[2] or "/"
+    return last + (f"?{parts.query}" if parts.query else "")
+
+
+def both(row: Row, attribute: str) -> str:
+    """A text of both requests of a row: once where they are alike."""
+    texts = [str(getattr(request, attribute) or NOTHING) for request in row.requests if request]
+    return " / ".join(dict.fromkeys(texts))
+
+
+def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Path) -> tuple[dict[str, str], list[str]]:
+    """Write a waterfall of the runs of each of the `groups` of films of a report into the folder `into`; returns the
+    name of each one's folder with its title, and a sentence for each that cannot be made."""
+    titles, missing = {}, []
+    for group in groups:
+        rows = [
+            {
+                **strip.shot.metrics,
+                **{name: getattr(strip.shot, name) for name in ("site", "network", "protocol", "run")},
+            }
+            for strip in group
+        ]
+        folders = [strip.shot.film.parent.relative_to(campaign) for strip in group]
+        try:
+            loads = [
+                read_load(campaign, {**row, "folder": folder}, FILM_CHOICE)
+                for row, folder in zip(rows, folders, strict=True)
+            ]
+            name = folder_name(loads)
+            (into / name).mkdir(parents=True)
+            write_waterfall(loads, into / name)
+            titles[name] = title(loads)
+        except EyelevelError as error:
+            missing.append(f"There is no waterfall of {rows[0]['site']} behind {label(rows[0]['network'])}: {error}.")
+    return titles, missing

@@ -1,0 +1,329 @@
+"""Waterfalls: the requests of one load, or of two loads side by side, over time, and what differs between two."""
+
+import gzip
+import json
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.runs import metrics_in, rows_of
+from analysis.text import listing, ms, signed_ms
+from base.errors import EyelevelError
+from browsers.contract import Browser
+from browsers.registry import browser_of
+from measure.run.evidence import navigated_s, started_s
+from measure.run.visit import HAR
+
+# Of what a request's time consists, in this order.
+PHASES = {
+    "queue": "queueing: wanted, but not begun by the browser, or waiting for a connection",
+    "dns": "DNS",
+    "tcp": "TCP handshake",
+    "tls": "TLS handshake",
+    "quic": "QUIC handshake, TLS included",
+    "wait": "wait: from the request to the first byte of its response",
+    "download": "download: the response, to its last byte",
+}
+# A request differs in its start or its duration when that is by more than the larger of these: a frame of the film,
+# less than which nobody sees in it, and a share of the time until the earlier load event, which one sees on the axis.
+FRAME_MS = 1000 / 30
+THRESHOLD_SHARE = 0.05
+# What the median run of a setting is the nearest to, unless one metric is asked for.
+JOINT_METRICS = ("si", "plt")
+# Requests that are wanted so shortly one after the other are wanted together: their order says nothing.
+BURST_MS = 10
+# More cannot be told apart on a page, and a HAR may be a stranger's.
+MOST_REQUESTS = 5000
+
+
+# Two may have all values alike and are two nevertheless.
+@dataclass(frozen=True, eq=False)
+class LoadedRequest:
+    """One request of a load. Times in ms from the navigation: it was wanted at `start_ms`; `spans` has when each of
+    its `PHASES` began and ended. `bytes` are those of its response as it was transferred; None if that is unknown."""
+
+    url: str
+    method: str
+    kind: str
+    priority: str
+    protocol: str
+    status: int
+    bytes: int | None
+    connection: str
+    server: str
+    from_cache: bool
+    start_ms: float
+    spans: Mapping[str, tuple[float, float]]
+
+    @property
+    def end_ms(self) -> float:
+        """When its last phase ended."""
+        return max((end for _, end in self.spans.values()), default=self.start_ms)
+
+    @property
+    def duration_ms(self) -> float:
+        """From when it was wanted to its end."""
+        return self.end_ms - self.start_ms
+
+    def took_ms(self, phase: str) -> float | None:
+        """How long a phase took; None if the request had none."""
+        return self.spans[phase][1] - self.spans[phase][0] if phase in self.spans else None
+
+
+@dataclass(frozen=True)
+class Load:
+    """One run: its place in the campaign, its metrics, its requests in the order in which they were wanted, and its HAR
+    as text. `choice` says why it is this run."""
+
+    campaign: Path
+    site: str
+    network: str
+    protocol: str
+    run: int
+    folder: Path
+    metrics: Mapping[str, float]
+    requests: tuple[LoadedRequest, ...]
+    har: str
+    choice: str
+
+    @property
+    def end_ms(self) -> float:
+        """When the last of it was over: a request, a visual change, or the load event."""
+        ends = [self.metrics[name] for name in ("lvc", "plt") if name in self.metrics]
+        return max([request.end_ms for request in self.requests] + ends, default=0.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One request in each load (None where a load has none), and in what the second load differs, in words."""
+
+    requests: tuple[LoadedRequest | None, ...]
+    differences: tuple[str, ...] = ()
+
+    @property
+    def some(self) -> LoadedRequest:
+        """The request of the first load that has it."""
+        return next(request for request in self.requests if request)
+
+
+def median_run(
+    runs: pd.DataFrame, site: str, network: str, protocol: str, metric: str | None = None
+) -> tuple[Mapping[str, Any], str]:
+    """The row of a setting's median run, and how it was chosen, as a sentence; `runs` are a campaign's.
+
+    Of the runs that count it is the one whose `metric` is the nearest to the median; without one, that whose SI and PLT
+    together are, as the sum of both distances, each as a share of its median. The first of equals.
+    Raises EyelevelError when there is none.
+    """
+    if metric and metric not in runs:
+        raise EyelevelError(f"the runs have no metric {metric}; they have {listing(metrics_in(runs))}")
+    names = [metric] if metric else [name for name in JOINT_METRICS if name in runs and runs[name].notna().any()]
+    counting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=names)
+    if counting.empty or not names:
+        raise EyelevelError(f"no run of {site} behind {network} over {protocol} counts{_with(metric)}")
+    medians = counting[names].median()
+    distance = ((counting[names] - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
+    row: dict[str, Any] = counting.loc[distance.idxmin()].to_dict()
+    called = " and ".join(name.upper() for name in names)
+    why = f"of {len(counting)} runs that count, the nearest to their median {called}"
+    return row, (why if len(counting) > 1 else "the only run that counts")
+
+
+def _with(metric: str | None) -> str:
+    return f" and has {metric}" if metric else ""
+
+
+def named_run(runs: pd.DataFrame, name: str) -> tuple[Mapping[str, Any], str]:
+    """The row of the attempt whose folder ends with `name` (`quic/2-1`, `demo-news/lte/quic/2-1`), and so chosen.
+
+    Raises EyelevelError when it is none, or several.
+    """
+    folders = runs["folder"].astype(str) if "folder" in runs else pd.Series("", runs.index)
+    named = runs[folders.str.endswith("/" + name.strip("/")) | (folders == name.strip("/"))]
+    if named.empty:
+        raise EyelevelError(f"no run's folder ends with {name!r}; write it as SITE/NETWORK/PROTOCOL/RUN-ATTEMPT")
+    if len(named) > 1:
+        several = listing([str(folder) for folder in named["folder"][:4]])
+        raise EyelevelError(f"{len(named)} runs' folders end with {name!r}: {several}; name more of the one you mean")
+    row: dict[str, Any] = named.iloc[0].to_dict()
+    return row, "asked for" if row["valid"] else f"asked for; it does not count: {row['reason']}"
+
+
+def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
+    """The load that a `row` of the runs of the `campaign` is about, from its HAR. Raises EyelevelError."""
+    folder = campaign / str(row.get("folder") or "?")
+    path = folder / HAR
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+        requests = requests_of(json.loads(text), browser_of(folder))
+    except OSError as error:
+        raise EyelevelError(f"{path}: {error.strerror or error}; without its HAR a run has no waterfall") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
+        raise EyelevelError(f"{path} is no HAR as Browsertime writes it: {error!r}") from None
+    metrics = {name: float(row[name]) for name in metrics_in(pd.DataFrame([row])) if math.isfinite(float(row[name]))}
+    place = (str(row["site"]), str(row["network"]), str(row["protocol"]), int(row["run"]))
+    return Load(campaign, *place, folder, metrics, requests, text, choice)
+
+
+def requests_of(har: Mapping[str, Any], browser: Browser) -> tuple[LoadedRequest, ...]:
+    """The requests of the page of a `har` in the order in which they were wanted. Raises what a broken HAR makes it."""
+    began_s, page = navigated_s(har), har["log"]["pages"][-1]["id"]
+    entries = [entry for entry in har["log"]["entries"] if entry.get("pageref", page) == page]
+    requests = [_request(entry, 1000 * (started_s(entry) - began_s), browser) for entry in entries[:MOST_REQUESTS]]
+    return tuple(sorted(requests, key=lambda request: request.start_ms))
+
+
+def _request(entry: Mapping[str, Any], began_ms: float, browser: Browser) -> LoadedRequest:
+    """A HAR's entry, which the browser began at `began_ms`, after it had waited in a queue."""
+    took = {name: max(float(value), 0.0) for name, value in entry["timings"].items() if isinstance(value, int | float)}
+    response, protocol = entry["response"], str(entry["response"]["httpVersion"]).lower()
+    connect, tls = took.get("connect", 0.0), took.get("ssl", 0.0)
+    lengths = {
+        "queue": took.get("_queued", 0.0) + took.get("blocked", 0.0),
+        "dns": took.get("dns", 0.0),
+        # In a HAR TLS is a part of connecting; of QUIC's handshake it is all of it.
+        "tcp": 0.0 if protocol == "h3" else max(connect - tls, 0.0),
+        "tls": 0.0 if protocol == "h3" else min(tls, connect),
+        "quic": connect if protocol == "h3" else 0.0,
+        "wait": took.get("send", 0.0) + took.get("wait", 0.0),
+        "download": took.get("receive", 0.0),
+    }
+    start_ms = at_ms = began_ms - took.get("_queued", 0.0)
+    spans = {}
+    for phase, length in lengths.items():
+        if length > 0:
+            spans[phase] = (at_ms, at_ms + length)
+        at_ms += length
+    transferred = response.get("_transferSize", response.get("bodySize", -1))
+    return LoadedRequest(
+        url=str(entry["request"]["url"]),
+        method=str(entry["request"]["method"]),
+        kind=str(entry.get("_resourceType") or response["content"].get("mimeType", "").partition(";")[0]),
+        priority=str(entry.get("_priority") or ""),
+        protocol=protocol,
+        status=int(response["status"]),
+        bytes=int(transferred) if transferred >= 0 else None,
+        connection=str(entry.get("connection") or ""),
+        server=str(entry.get("serverIPAddress") or ""),
+        from_cache=bool(response.get("fromDiskCache")) or not browser.was_sent(entry),
+        start_ms=start_ms,
+        spans=spans,
+    )
+
+
+def default_threshold_ms(loads: Sequence[Load]) -> float:
+    """By how much a request's start or duration must differ to be marked."""
+    ends = [load.metrics.get("plt") or load.end_ms for load in loads]
+    return max(FRAME_MS, THRESHOLD_SHARE * min(ends))
+
+
+def rows_of_loads(loads: Sequence[Load], threshold_ms: float) -> list[Row]:
+    """The rows of a waterfall of one or two `loads`, in the order of the first, those of the second alone where they
+    began."""
+    if len(loads) == 1:
+        return [Row((request,)) for request in loads[0].requests]
+    pairs = match(loads[0].requests, loads[1].requests)
+    moved = moved_requests([(first, second) for first, second in pairs if first and second])
+    rows = [
+        Row((first, second), tuple(differences(first, second, threshold_ms, moved=(first, second) in moved)))
+        for first, second in pairs
+    ]
+    return sorted(rows, key=lambda row: row.some.start_ms)
+
+
+Pair = tuple[LoadedRequest | None, LoadedRequest | None]
+
+
+def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> list[Pair]:
+    """Which request of one load is which of the other: that of the same method and URL, then, of those left over, that
+    of the same URL without its query, whose numbers may be random. Of several alike the nth is the nth."""
+    pairs: list[Pair] = []
+    by_url: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url)  # noqa: E731
+    by_path: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url.partition("?")[0])  # noqa: E731
+    for key in (by_url, by_path):
+        waiting: dict[Hashable, list[LoadedRequest]] = defaultdict(list)
+        for request in second:
+            waiting[key(request)].append(request)
+        rest = []
+        for request in first:
+            if others := waiting[key(request)]:
+                pairs.append((request, others.pop(0)))
+            else:
+                rest.append(request)
+        first, second = rest, [request for others in waiting.values() for request in others]
+    return [*pairs, *((request, None) for request in first), *((None, request) for request in second)]
+
+
+def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[Pair]:
+    """The fewest of `pairs` without which both loads have the same order (beside a longest increasing subsequence).
+
+    Requests of one burst, in which each is wanted within `BURST_MS` of the one before, are in no order.
+    """
+    first, second = (bursts([pair[side] for pair in pairs]) for side in (0, 1))
+    pairs = sorted(pairs, key=lambda pair: (first[pair[0]], second[pair[1]]))
+    ends: list[int] = []
+    at: list[int] = []
+    before: list[int | None] = []
+    for place, pair in enumerate(pairs):
+        burst = second[pair[1]]
+        length = bisect_right(ends, burst)
+        before.append(at[length - 1] if length else None)
+        ends[length : length + 1], at[length : length + 1] = [burst], [place]
+    in_order, last = set(), at[-1] if at else None
+    while last is not None:
+        in_order.add(last)
+        last = before[last]
+    return {pair for place, pair in enumerate(pairs) if place not in in_order}
+
+
+def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
+    """The number of the burst that each request is in."""
+    numbers, number, last_ms = {}, 0, 0.0
+    for request in sorted(requests, key=lambda request: request.start_ms):
+        number += request.start_ms - last_ms > BURST_MS
+        numbers[request], last_ms = number, request.start_ms
+    return numbers
+
+
+def differences(
+    first: LoadedRequest | None, second: LoadedRequest | None, threshold_ms: float, *, moved: bool
+) -> list[str]:
+    """In what the request of load B differs from that of A, in a few words each."""
+    if not first or not second:
+        return ["only in B" if second else "only in A"]
+    texts = []
+    if abs(later := second.start_ms - first.start_ms) > threshold_ms:
+        texts.append(f"starts {signed_ms(later)} ms")
+    if abs(longer := second.duration_ms - first.duration_ms) > threshold_ms:
+        texts.append(f"takes {signed_ms(longer)} ms")
+    if moved:
+        texts.append("other order")
+    # Firefox does not say it.
+    if first.priority and second.priority and first.priority != second.priority:
+        texts.append(f"priority {first.priority}, {second.priority}")
+    if first.status != second.status:
+        texts.append(f"status {first.status}, {second.status}")
+    return texts
+
+
+def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> str:
+    """What differs between two loads, in a sentence."""
+    both = [row for row in rows if all(row.requests)]
+    counts = {
+        "start": sum(any(text.startswith("starts") for text in row.differences) for row in both),
+        "duration": sum(any(text.startswith("takes") for text in row.differences) for row in both),
+        "order": sum("other order" in row.differences for row in both),
+        "priority": sum(any(text.startswith("priority") for text in row.differences) for row in both),
+    }
+    alone = [sum(row.requests[1 - side] is None for row in rows) for side in (0, 1)]
+    return (
+        f"Of {len(both)} requests that both loads made, {counts['start']} differ in start and {counts['duration']} in "
+        f"duration by more than {ms(threshold_ms)} ms, {counts['order']} in order, {counts['priority']} in priority. "
+        f"A alone made {alone[0]}, B alone {alone[1]}."
+    )

@@ -1,0 +1,78 @@
+"""`eyelevel waterfall`: the requests of one run, or of two side by side, over time."""
+
+import click
+import pandas as pd
+
+from analysis.report.waterfall import folder_name, write_waterfall
+from analysis.runs import load
+from analysis.text import listing
+from analysis.waterfalls import median_run, named_run, read_load
+from base.errors import EyelevelError
+from base.files import replacing_folder
+from base.ownership import give_to_caller
+from eyelevel.options import campaign_argument, campaign_folder
+
+WATERFALLS = "waterfalls"
+
+
+@click.command()
+@campaign_argument
+@click.option("--site", help="Whose runs; may be left out where the campaign has one site.")
+@click.option("--net", help="Behind which network; may be left out where the campaign has one.")
+@click.option("--proto", help="One protocol or two (A,B): the median run of each.")
+@click.option(
+    "--run",
+    help="These one or two runs instead, by the ends of their folders: tcp+/1-1,quic/2-1, or with site and network "
+    "(demo-news/lte/quic/2-1).",
+)
+@click.option("--metric", help="The median run is the nearest to the median of this (si, plt); unless given, of both.")
+@click.option(
+    "--threshold", type=click.FloatRange(min=0), help="From how many ms on a start or a duration counts as different."
+)
+def main(
+    campaign: str,
+    site: str | None,
+    net: str | None,
+    proto: str | None,
+    run: str | None,
+    metric: str | None,
+    threshold: float | None,
+) -> None:
+    """Write a waterfall of CAMPAIGN (a folder in results/, or any path of one) into its folder waterfalls/: a page, and
+    the HAR of each run.
+
+    Example: eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
+    """
+    if (run is None) == (proto is None):
+        raise EyelevelError("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
+    if run is not None and metric:
+        raise EyelevelError("--metric chooses among a protocol's runs; --run has named them")
+    names = [name.strip() for name in (run or proto or "").split(",")]
+    if len(names) > 2 or not all(names):
+        raise EyelevelError(f"a waterfall shows one run or two, not {run or proto!r}")
+    folder = campaign_folder(campaign)
+    runs = load(folder).runs
+    for column, value in (("site", site), ("network", net)):
+        runs = _narrowed(runs, column, value, must_be_one=run is None)
+    if run is None:
+        first = runs.iloc[0]
+        chosen = [median_run(runs, first["site"], first["network"], name, metric) for name in names]
+    else:
+        chosen = [named_run(runs, name) for name in names]
+    loads = [read_load(folder, row, why) for row, why in chosen]
+    into = folder / WATERFALLS / folder_name(loads)
+    into.parent.mkdir(exist_ok=True)
+    with replacing_folder(into) as new:
+        write_waterfall(loads, new, threshold)
+    give_to_caller(into.parent)
+    click.echo(into / "index.html")
+
+
+def _narrowed(runs: pd.DataFrame, column: str, value: str | None, *, must_be_one: bool) -> pd.DataFrame:
+    """The rows of `runs` that have `value` in a column, or all of them. Raises EyelevelError where there is none, or
+    there must be one value alone and are several."""
+    there = list(dict.fromkeys(runs[column]))
+    if (value and value not in there) or (not value and must_be_one and len(there) != 1):
+        wanted = f"no {column} {value}" if value else f"{len(there)} values of {column}, of which one must be named"
+        raise EyelevelError(f"the runs have {wanted}; they have {listing(there) or 'none'}")
+    return runs[runs[column] == value] if value else runs

@@ -1,0 +1,65 @@
+"""The page of a waterfall in a real browser: it fits, folds, leads to its numbers and takes URLs for text."""
+
+from pathlib import Path
+
+import pytest
+from support.browser import Browser
+
+from analysis.report.waterfall import write_waterfall
+from analysis.waterfalls import Load, LoadedRequest
+
+pytestmark = pytest.mark.needs_browser
+
+HOSTILE = "https://a.example/</script><script>document.title='pwned'</script>\"'><b>"
+REQUESTS = 300
+
+
+def load(folder: Path, protocol: str, later_ms: float) -> Load:
+    """A load of many requests, each tenth of which is `later_ms` later than it might be."""
+    requests = []
+    for number in range(REQUESTS):
+        start = 10.0 * number + (later_ms if number % 10 == 0 else 0)
+        spans = {
+            "queue": (start, start + 20),
+            "wait": (start + 20, start + 100),
+            "download": (start + 100, start + 140),
+        }
+        url = HOSTILE if number == 7 else f"https://a.example/{'long-' * 30}{number}.png?{'q' * 200}"
+        priority = ("image", "Low", protocol, 200, 1234, "7", "198.18.0.4", False)
+        requests.append(LoadedRequest(url, "GET", *priority, start, spans))
+    metrics = {"fvc": 300.0, "plt": 3200.0 + later_ms, "lvc": 3000.0}
+    return Load(folder, "site", "lte", protocol, 1, folder / protocol, metrics, tuple(requests), "{}", "asked for")
+
+
+def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(browser: Browser, tmp_path: Path) -> None:
+    write_waterfall([load(tmp_path, "tcp+", 0), load(tmp_path, "quic", 400)], tmp_path)
+    visible_rows = "return [...document.querySelectorAll('li.row')].filter((row) => row.offsetHeight).length"
+    for width in (1400, 390):
+        browser.narrow(width)
+        browser.open((tmp_path / "index.html").as_uri())
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert browser.run("return document.title").startswith("site behind LTE: TCP+ run 1 and QUIC run 1")
+        assert browser.run(visible_rows) == REQUESTS
+        # As a key does it.
+        browser.run("document.getElementById('show-differing').click()")
+        assert browser.run(visible_rows) == REQUESTS // 10
+        # The bar lies on the axis where its time does.
+        places = browser.run(
+            "const time = document.querySelector('ol .time').getBoundingClientRect();"
+            "const bars = document.querySelectorAll('ol li.differing svg .download');"
+            "return [...bars].slice(0, 2).map((bar) => (bar.getBoundingClientRect().x - time.x) / time.width);"
+        )
+        # Of both loads the axis is as long as the later one, to its load event at 3600 ms.
+        assert places == pytest.approx([100 / 3600, 500 / 3600], abs=0.002)
+        named = browser.run(
+            "return document.querySelector(document.querySelector('li a').getAttribute('href')).innerText"
+        )
+        assert named.split("\t")[1:4] == ["A", "200", "tcp+"]
+    rows = browser.run("return document.querySelectorAll('[id^=request-]').length")
+    assert rows == REQUESTS
+    assert HOSTILE in browser.run("return document.body.innerText")
+    assert browser.console() == []
+    assert (
+        browser.run("return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length")
+        == 0
+    )

@@ -1,0 +1,155 @@
+"""Waterfalls: what differs between two loads, which run is a setting's median, and what a HAR's times mean."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.waterfalls import (
+    FRAME_MS,
+    LoadedRequest,
+    default_threshold_ms,
+    match,
+    median_run,
+    named_run,
+    read_load,
+    requests_of,
+    rows_of_loads,
+)
+from base.errors import EyelevelError
+from browsers.registry import all_browsers
+
+CHROMIUM = all_browsers()["chromium"]
+
+
+def entry(url: str, protocol: str, second: float, **timings: float) -> dict[str, Any]:
+    """An entry of a HAR as Browsertime writes it (chrome-har), which the browser began so many seconds after 12:00."""
+    return {
+        "pageref": "page_1",
+        "startedDateTime": f"2026-11-23T12:00:{second:06.3f}Z",
+        "request": {"method": "GET", "url": url},
+        "response": {"httpVersion": protocol, "status": 200, "content": {}, "_transferSize": 1000, "bodySize": 900},
+        "timings": {"blocked": -1, "dns": -1, "connect": -1, "ssl": -1, "send": 0, "wait": 0, "receive": 0, **timings},
+        "_priority": "High",
+    }
+
+
+def har(*entries: dict[str, Any]) -> dict[str, Any]:
+    page = {"id": "page_1", "startedDateTime": "2026-11-23T12:00:01.000Z"}
+    return {"log": {"pages": [page], "entries": list(entries)}}
+
+
+def load_of(*requests: tuple[str, float, float]) -> Any:
+    """A load with requests: URL, and from when to when (ms)."""
+    entries = [entry(url, "h2", 1 + start / 1000, wait=end - start) for url, start, end in requests]
+    return requests_of(har(*entries), CHROMIUM)
+
+
+def differing(first: Any, second: Any, threshold_ms: float = 50) -> dict[str, tuple[str, ...]]:
+    class Side:
+        def __init__(self, requests: tuple[LoadedRequest, ...]) -> None:
+            self.requests = requests
+
+    rows = rows_of_loads([Side(first), Side(second)], threshold_ms)  # type: ignore[list-item]
+    return {row.some.url: row.differences for row in rows if row.differences}
+
+
+def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byte() -> None:
+    # As Chromium has it: what waited in the page's queue began later, and TLS is a part of connecting.
+    times = {"_queued": 20, "blocked": 5, "dns": 10, "connect": 90, "ssl": 50, "send": 1, "wait": 60, "receive": 14}
+    (tcp,) = requests_of(har(entry("https://a/", "h2", 1.1, **times)), CHROMIUM)
+    assert tcp.start_ms == pytest.approx(80, abs=0.01)
+    lengths = {phase: round(end - begin) for phase, (begin, end) in tcp.spans.items()}
+    assert lengths == {"queue": 25, "dns": 10, "tcp": 40, "tls": 50, "wait": 61, "download": 14}
+    assert [begin for begin, _ in [*tcp.spans.values()][1:]] == [end for _, end in [*tcp.spans.values()][:-1]]
+    assert tcp.duration_ms == pytest.approx(200)
+    # QUIC's handshake is TLS's; the HAR has it as both.
+    (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)), CHROMIUM)
+    assert {phase: round(end - begin) for phase, (begin, end) in quic.spans.items()} == {"quic": 50, "wait": 60}
+
+
+def test_only_what_differs_by_more_than_the_threshold_is_marked() -> None:
+    first = load_of(("/", 0, 100), ("/a", 100, 200), ("/b", 100, 200), ("/c", 300, 400))
+    second = load_of(("/", 0, 149), ("/a", 151, 251), ("/b", 149, 300), ("/d", 300, 400))
+    assert differing(first, second) == {
+        "/a": ("starts +51 ms",),
+        "/b": ("takes +51 ms",),
+        "/c": ("only in A",),
+        "/d": ("only in B",),
+    }
+
+
+def test_the_fewest_requests_are_in_another_order_and_those_of_a_burst_are_in_none() -> None:
+    first = load_of(("/a", 0, 1), ("/b", 100, 101), ("/c", 200, 201), ("/d", 300, 301))
+    assert differing(first, load_of(("/b", 0, 1), ("/c", 100, 101), ("/a", 200, 201), ("/d", 300, 301)), 999) == {
+        "/a": ("other order",)
+    }
+    burst = load_of(("/a", 0, 1), ("/b", 5, 6), ("/c", 14, 15))
+    assert differing(burst, load_of(("/c", 0, 1), ("/b", 50, 51), ("/a", 100, 101)), 999) == {}
+
+
+def test_requests_are_the_same_by_url_then_without_their_query_and_the_nth_is_the_nth() -> None:
+    first = load_of(("/a?1", 0, 1), ("/a?2", 10, 11), ("/b", 20, 21), ("/b", 30, 31))
+    second = load_of(("/a?3", 0, 1), ("/a?1", 10, 11), ("/b", 20, 21))
+    pairs = [
+        tuple(request and (request.url, round(request.start_ms)) for request in pair) for pair in match(first, second)
+    ]
+    assert pairs == [
+        (("/a?1", 0), ("/a?1", 10)),
+        (("/b", 20), ("/b", 20)),
+        (("/a?2", 10), ("/a?3", 0)),
+        (("/b", 30), None),
+    ]
+
+
+def runs_of(**columns: list[Any]) -> pd.DataFrame:
+    count = len(columns["si"])
+    alike = {"site": "s", "network": "lte", "protocol": "quic", "valid": True, "reason": ""}
+    table = pd.DataFrame({**{name: [value] * count for name, value in alike.items()}, **columns})
+    return table.assign(
+        run=range(1, count + 1), folder=[f"runs/s/lte/quic/{number}-1" for number in range(1, count + 1)]
+    )
+
+
+def test_the_median_run_is_the_nearest_to_both_medians_or_to_that_of_the_metric() -> None:
+    # Run 2 has the median SI and an odd PLT, run 4 the median PLT and an odd SI, run 3 is near to both.
+    runs = runs_of(si=[500, 600, 610, 900, 700], plt=[900, 2000, 1010, 1000, 950])
+    assert median_run(runs, "s", "lte", "quic")[0]["run"] == 3
+    assert "5 runs that count, the nearest to their median SI and PLT" in median_run(runs, "s", "lte", "quic")[1]
+    assert median_run(runs, "s", "lte", "quic", "plt")[0]["run"] == 4
+    runs.loc[3, "valid"] = False
+    assert median_run(runs, "s", "lte", "quic", "plt")[0]["run"] != 4
+    with pytest.raises(EyelevelError, match="no run of s behind lte over tcp counts"):
+        median_run(runs, "s", "lte", "tcp")
+    with pytest.raises(EyelevelError, match="no metric lcpp"):
+        median_run(runs, "s", "lte", "quic", "lcpp")
+
+
+def test_a_run_is_named_by_the_end_of_its_folder_if_that_is_one_folders() -> None:
+    runs = runs_of(si=[1] * 12)
+    assert named_run(runs, "quic/1-1")[0]["run"] == 1
+    assert named_run(runs, "s/lte/quic/11-1")[0]["run"] == 11
+    with pytest.raises(EyelevelError, match="no run's folder ends with 'uic/1-1'"):
+        named_run(runs, "uic/1-1")
+    with pytest.raises(EyelevelError, match="2 runs' folders end with 'quic/1-1'"):
+        named_run(pd.concat([runs, runs.assign(folder="runs/s/dsl/quic/1-1").head(1)]), "quic/1-1")
+
+
+def test_a_run_without_its_har_is_refused_in_one_line_that_names_it(tmp_path: Path) -> None:
+    row = {"site": "s", "network": "lte", "protocol": "quic", "run": 1, "folder": "runs/s/lte/quic/1-1", "plt": 500.0}
+    folder = tmp_path / row["folder"]  # type: ignore[operator]
+    folder.mkdir(parents=True)
+    for content in (None, b"no gzip", gzip.compress(b'{"log": {"pages": []}}'), gzip.compress(b"[")):
+        if content is not None:
+            (folder / "browsertime.har.gz").write_bytes(content)
+        with pytest.raises(EyelevelError, match=r"browsertime\.har\.gz") as error:
+            read_load(tmp_path, row, "")
+        assert "\n" not in str(error.value)
+    (folder / "browsertime.har.gz").write_bytes(gzip.compress(json.dumps(har(entry("/", "h3", 1.1, wait=9))).encode()))
+    load = read_load(tmp_path, row, "")
+    assert (load.end_ms, len(load.requests)) == (500, 1)
+    # A frame of the film where 5 % of the load is less.
+    assert default_threshold_ms([load]) == FRAME_MS
