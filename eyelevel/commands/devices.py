@@ -9,7 +9,7 @@ from rich.table import Table
 
 from base.errors import EyelevelError
 from measure.host.exclusive import measuring_alone
-from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, pace_of, limits
+from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, limits, pace_of
 from tuning import devices
 from tuning.devices import Device
 from tuning.settings import Catalogue
