@@ -78,7 +78,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -168,6 +168,9 @@ cluster-keys: setup ## make the certificates by which the machines of a cluster 
 $(STUDIES): setup
 	@$(EYELEVEL) $@$(call all_options,$(STUDY_VARIABLES))
 	@$(EYELEVEL) report $(call quote,$(or $(CAMPAIGN),$(PRESET),$@))
+
+completion: setup ## say how to make a shell complete eyelevel's commands, options and names
+	@$(EYELEVEL) completion --help
 
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean

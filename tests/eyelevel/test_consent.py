@@ -83,14 +83,14 @@ def test_what_is_short_or_named_or_agreed_to_is_not_asked_about(
 def test_lanes_make_it_shorter(tmp_path: Path) -> None:
     long = campaign(tmp_path / "c", 9999)
     require_consent(long, ["NET"], Console(), agreed=False, lanes=9)
-    with pytest.raises(EyelevelError, match="new campaign c would take about .* d .* h and .* NET was not named"):
+    with pytest.raises(EyelevelError, match=r"new campaign c would take about .* d .* h and .* NET was not named"):
         require_consent(long, ["NET"], Console(), agreed=False, lanes=1)
 
 
 def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eyelevel.options.RESULTS", tmp_path)
     similar(tmp_path)
-    with pytest.raises(EyelevelError, match="is a folder; there is a campaign lte-quic$"):
+    with pytest.raises(EyelevelError, match=r"is a folder; there is a campaign lte-quic$"):
         campaign_folder("lte-qiuc")
-    with pytest.raises(EyelevelError, match="is a folder$"):
+    with pytest.raises(EyelevelError, match=r"is a folder$"):
         campaign_folder("dsl")

@@ -130,6 +130,8 @@ NEEDS = (
         "run `make setup BROWSERS=firefox`",
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
     ),
+    Need("zsh", "zsh", "install the package zsh", lambda: _is_installed("zsh")),
+    Need("fish", "fish", "install the package fish", lambda: _is_installed("fish")),
     Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),
     Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
     Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),
