@@ -54,13 +54,13 @@ def expected_of(campaign: Campaign) -> Forecast:
 
 def description(campaign: Campaign, unnamed: Sequence[str], expected: Forecast) -> str:
     """What the campaign would be, how long it would take, and which variables decide it."""
-    counted = ", ".join(
+    sizes = ", ".join(
         f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
         for noun, things in (("site", campaign.sites), ("network", campaign.networks), ("protocol", campaign.protocols))
     )
     at_most = "at most " if campaign.auto else ""
     return (
         f"new campaign {campaign.folder.name} would take {at_most}about {in_words(expected.seconds)} and "
-        f"{in_bytes(expected.bytes)} ({counted}, {campaign.runs} runs of each), and {' and '.join(unnamed)} "
+        f"{in_bytes(expected.bytes)} ({sizes}, {campaign.runs} runs of each), and {' and '.join(unnamed)} "
         f"{'was' if len(unnamed) == 1 else 'were'} not named"
     )

@@ -1,5 +1,6 @@
 """How a campaign stands, at any time, also while it runs."""
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from base.errors import EyelevelError
 from base.files import lock_holder
 from base.structure import structured
 from measure.campaign.campaign import Enough, never_enough
-from measure.campaign.forecast import Forecast, RunModel, forecast
+from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast, in_bytes
 from measure.campaign.plan import read_plan
 from measure.campaign.store import FolderStore
 from measure.run.evidence import ATTEMPT
@@ -20,6 +21,9 @@ from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
 from record import collection
 from tuning.networks import Network
+
+# More rejected attempts than this share are said to be wrong.
+MANY_REJECTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,22 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         expected=expected,
         lanes=document.lane_count,
     )
+
+
+def troubles(now: Status, folder: Path) -> list[str]:
+    """What is wrong with the campaign in `folder` that stands as `now`, and what to do about it, a line for each."""
+    lines = [str(entry) for entry in now.given_up_sites]
+    rejected = Counter(row.gate for row in now.rows if not row.valid)
+    if rejected.total() > MANY_REJECTED * len(now.rows):
+        gate, count = rejected.most_common(1)[0]
+        share = 100 * rejected.total() / len(now.rows)
+        lines.append(f"{share:.0f} % of {len(now.rows)} attempts were rejected, {count} of them by {gate}")
+    free = shutil.disk_usage(folder).free
+    if now.expected and now.expected.bytes + SPARE_BYTES > free:
+        lines.append(f"the disk has {in_bytes(free)} free, and the open runs need {in_bytes(now.expected.bytes)}")
+    if now.open_runs and not now.running:
+        lines.append("it has open runs and is not running; the command that began it goes on with it")
+    return lines
 
 
 def rejections(rows: Sequence[Row]) -> Table:

@@ -138,8 +138,9 @@ def main(**options: Any) -> None:
     measuring = MeasuringOptions.take(options)
     if not document.settings:
         unnamed = [variable for option, variable in NAMED.items() if options[option] is None]
-        lanes = int(measuring.lanes) if (measuring.lanes or "").isdecimal() else 1
-        require_consent(campaign, unnamed, console, agreed=options["agreed"], lanes=lanes or 1)
+        lanes = measuring.lanes or ""
+        lane_count = max(1, int(lanes)) if lanes.isdecimal() else 1
+        require_consent(campaign, unnamed, console, agreed=options["agreed"], lanes=lane_count)
     carry_out(
         campaign,
         measuring,

@@ -32,6 +32,11 @@ class Browser(Session):
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
 
+    def prefer(self, scheme: str) -> None:
+        """Have the user prefer the colour `scheme`, light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+
     def print_page(self) -> bytes:
         """The page on paper, as PDF."""
         return base64.b64decode(self._ask("POST", "/print", {}))
