@@ -101,8 +101,7 @@ def troubles(now: Status, folder: Path) -> list[str]:
 
 
 def rejections(rows: Sequence[Row]) -> Table:
-    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several, with
-    examples."""
+    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several."""
     rejected = [row for row in rows if not row.valid]
     has_several = len({row.browser for row in rows}) > 1
 
@@ -114,16 +113,20 @@ def rejections(rows: Sequence[Row]) -> Table:
     table.add_column("rejected by")
     for protocol in protocols:
         table.add_column(protocol, justify="right")
-    table.add_column("the last was", overflow="fold")
     for gate, _ in Counter(row.gate for row in rejected).most_common():
         by_gate = [row for row in rejected if row.gate == gate]
         counts = [str(sum(column(row) == protocol for row in by_gate) or "") for protocol in protocols]
-        last = by_gate[-1]
-        table.add_row(gate, *counts, f"{last.of}: {last.reason.text if last.reason else ''}")
+        table.add_row(gate, *counts)
     attempts = Counter(map(column, rows))
     table.add_section()
-    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
+    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols))
     return table
+
+
+def last_rejections(rows: Sequence[Row]) -> list[str]:
+    """Of each gate, what it last rejected, and why, in a line each; a column of the table would be too narrow."""
+    last = {row.gate: row for row in rows if not row.valid}
+    return [f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate, row in last.items()]
 
 
 def _being_made(folder: Path) -> bool:

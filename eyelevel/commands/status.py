@@ -12,7 +12,7 @@ from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.campaign import never_enough
 from measure.campaign.forecast import in_bytes
 from measure.campaign.progress import clock_in, in_words
-from measure.status import rejections, status, troubles
+from measure.status import last_rejections, rejections, status, troubles
 from measure.table import require_document
 
 
@@ -54,3 +54,5 @@ def main(campaign: str, as_json: bool) -> None:
         console.print(f"wrong: {line}", style="yellow", markup=False, soft_wrap=True)
     if any(not row.valid for row in now.rows):
         console.print(rejections(now.rows))
+        for line in last_rejections(now.rows):
+            console.print(line, markup=False, soft_wrap=True)

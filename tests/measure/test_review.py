@@ -24,7 +24,7 @@ from base.places import PROJECT
 from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
-from measure.status import status, troubles
+from measure.status import last_rejections, status, troubles
 from measure.table import CampaignDocument, Row, Run, read_rows
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
@@ -164,6 +164,7 @@ def test_the_status_says_what_is_wrong(page: Page) -> None:
     assert troubles(status(review.folder), review.folder) == [
         "50 % of 2 attempts were rejected, 1 of them by film_unclean"
     ]
+    assert last_rejections(review.rows()) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
     review.decide(SECOND.folder, valid=False, reason="an empty page")
     wrong = troubles(status(review.folder), review.folder)
     assert wrong[-1] == "it has open runs and is not running; the command that began it goes on with it"
