@@ -8,8 +8,8 @@ STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DEVICE LANES 
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
-NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
+NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE YES TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE YES ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -49,6 +49,7 @@ argument = $(if $(value $1), $(call quote,$(value $1)))
 others = $(filter-out $1 $(NO_OPTIONS),$(GIVEN))
 all_options = $(call options,$1 $(call others,$1))
 AS_RECORDED = $(if $(filter no,$(REPEATABLE)), --as-recorded)
+AGREED = $(if $(filter 1 yes,$(YES)), --yes)
 PRIVATE = $(if $(filter yes,$(ALLOW_PRIVATE)), --allow-private)
 
 # What the set-up installs beside what everybody needs: all that `make setup` is asked for, and for other targets what
@@ -79,7 +80,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -128,7 +129,7 @@ replay: setup ## open a shell as the client of SITE, behind the network NET, ove
 	@$(EYELEVEL) replay$(call options,SITE NET PROTO SHELLS SERVER_RTTS THINK_TIME CERTIFICATES ALPN)
 
 campaign: setup ## measure SITES over every NET and PROTO, or go on with it; the result is results/CAMPAIGN
-	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)
+	@$(EYELEVEL) campaign$(call all_options,$(CAMPAIGN_VARIABLES))$(AS_RECORDED)$(AGREED)
 
 status: setup ## tell how CAMPAIGN stands, also while it runs
 	@$(EYELEVEL) status$(call argument,CAMPAIGN)
@@ -179,6 +180,9 @@ $(STUDIES): setup
 	@$(EYELEVEL) $@$(call all_options,$(STUDY_VARIABLES))
 	@$(EYELEVEL) report $(call quote,$(or $(CAMPAIGN),$(PRESET),$@))
 
+completion: setup ## say how to make a shell complete eyelevel's commands, options and names
+	@$(EYELEVEL) completion --help
+
 clean: ## remove what setup installed, except for system packages; sites/ and results/ stay
 	@setup/clean
 
@@ -188,6 +192,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
 ##   TUNING           a folder with a networks.toml, protocols.toml or devices.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
+##   YES              1: begin a campaign of more than a day without a question, though not all of it was named
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
 ##   TO, SERVE        of make probe-network: the other machine; there, the address at which it is the other end
 ##   LIVE             of make record: how often each page is loaded without the recorder, too, behind this machine's NET

@@ -1,5 +1,6 @@
 """Arguments and options that several commands take, and what they mean."""
 
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -7,10 +8,13 @@ import click
 from base.errors import EyelevelError
 from base.places import RESULTS
 from measure.run.server_rtts import OFF, RECORDED
+from measure.table import DOCUMENT
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import all_shells
 
 PATH = click.Path(path_type=Path)
+# How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
+ALIKE = 0.75
 
 campaign_argument = click.argument("campaign")
 keep_cookies = click.option(
@@ -64,4 +68,14 @@ def campaign_folder(campaign: str) -> Path:
     for folder in (RESULTS / campaign, Path(campaign)):
         if folder.is_dir():
             return folder
-    raise EyelevelError(f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder")
+    similar = similar_campaign(RESULTS / campaign)
+    raise EyelevelError(
+        f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder"
+        f"{f'; there is a campaign {similar}' if similar else ''}"
+    )
+
+
+def similar_campaign(folder: Path) -> str:
+    """The name of the campaign beside `folder` that is most like its own, so that it may be mistyped; "" if none is."""
+    others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
+    return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")

@@ -1,11 +1,15 @@
 """`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
 
 import importlib
+import os
 from typing import Any
 
 import click
 
 from base.errors import reports_errors
+
+# By this variable a shell asks the program for completions (click.shell_completion).
+COMPLETES = "_EYELEVEL_COMPLETE"
 
 # In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
 # libraries take seconds.
@@ -37,6 +41,7 @@ COMMANDS = {
     "scheduler": "give out the blocks of campaigns to the workers of a cluster",
     "worker": "measure on this machine for a cluster's campaigns",
     "simulate": "write a campaign's folder whose truth is known",
+    "completion": "make a shell complete commands, options and names",
 }
 
 
@@ -50,13 +55,14 @@ class Program(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of this name, or None."""
         if name not in COMMANDS:
-            study = _studies().get(name)
-            return importlib.import_module("eyelevel.study_command").study_command(study) if study else None
+            if not (study := _studies().get(name)):
+                return None
+            return _completing(importlib.import_module("eyelevel.study_command").study_command(study))
         module = name.replace("-", "_") + ("_" if name == "import" else "")
         command = importlib.import_module(f"eyelevel.commands.{module}").main
         assert isinstance(command, click.Command)
         command.name, command.short_help = name, COMMANDS[name]
-        return command
+        return _completing(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List them without loading any but the studies."""
@@ -64,6 +70,13 @@ class Program(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Studies"):
             formatter.write_dl([(name, study.title) for name, study in _studies().items()])
+
+
+def _completing(command: click.Command) -> click.Command:
+    """`command`, which completes names when a shell asks for completions (click's variable); else it is as it was."""
+    if COMPLETES in os.environ:
+        importlib.import_module("eyelevel.completion").complete_names(command)
+    return command
 
 
 def _studies() -> dict[str, Any]:

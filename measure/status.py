@@ -1,5 +1,6 @@
 """How a campaign stands, at any time, also while it runs."""
 
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from base.errors import EyelevelError
 from base.files import lock_holder
 from base.structure import structured
 from measure.campaign.campaign import Enough, never_enough
-from measure.campaign.forecast import Forecast, RunModel, forecast
+from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast, in_bytes
 from measure.campaign.plan import read_plan
 from measure.campaign.store import FolderStore
 from measure.run.evidence import ATTEMPT
@@ -20,6 +21,9 @@ from measure.run.films import FilmPolicy
 from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
 from record import collection
 from tuning.networks import Network
+
+# More rejected attempts than this share are said to be wrong.
+MANY_REJECTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,24 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     )
 
 
+def troubles(now: Status, folder: Path) -> list[str]:
+    """What is wrong with the campaign in `folder` that stands as `now`, and what to do about it, a line for each."""
+    lines = [str(entry) for entry in now.given_up_sites]
+    rejected = Counter(row.gate for row in now.rows if not row.valid)
+    if rejected.total() > MANY_REJECTED * len(now.rows):
+        gate, count = rejected.most_common(1)[0]
+        share = 100 * rejected.total() / len(now.rows)
+        lines.append(f"{share:.0f} % of {len(now.rows)} attempts were rejected, {count} of them by {gate}")
+    free = shutil.disk_usage(folder).free
+    if now.expected and now.expected.bytes + SPARE_BYTES > free:
+        lines.append(f"the disk has {in_bytes(free)} free, and the open runs need {in_bytes(now.expected.bytes)}")
+    if now.open_runs and not now.running:
+        lines.append("it has open runs and is not running; the command that began it goes on with it")
+    return lines
+
+
 def rejections(rows: Sequence[Row]) -> Table:
-    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several, with
-    examples."""
+    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several."""
     rejected = [row for row in rows if not row.valid]
     has_several = len({row.browser for row in rows}) > 1
 
@@ -94,16 +113,20 @@ def rejections(rows: Sequence[Row]) -> Table:
     table.add_column("rejected by")
     for protocol in protocols:
         table.add_column(protocol, justify="right")
-    table.add_column("the last was", overflow="fold")
     for gate, _ in Counter(row.gate for row in rejected).most_common():
         by_gate = [row for row in rejected if row.gate == gate]
         counts = [str(sum(column(row) == protocol for row in by_gate) or "") for protocol in protocols]
-        last = by_gate[-1]
-        table.add_row(gate, *counts, f"{last.of}: {last.reason.text if last.reason else ''}")
+        table.add_row(gate, *counts)
     attempts = Counter(map(column, rows))
     table.add_section()
-    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols), "")
+    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols))
     return table
+
+
+def last_rejections(rows: Sequence[Row]) -> list[str]:
+    """Of each gate, what it last rejected, and why, in a line each; a column of the table would be too narrow."""
+    last = {row.gate: row for row in rows if not row.valid}
+    return [f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate, row in last.items()]
 
 
 def _being_made(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT, all_browsers, on_devices
+from eyelevel.consent import require_consent
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -77,8 +78,13 @@ OPTIONS: list[click.Parameter] = [
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    click.Option(
+        ["--yes", "agreed"], is_flag=True, help="Begin without a question, however long it takes (docs/terminal.md)."
+    ),
     *measuring_options(validates=True, several_browsers=True),
 ]
+# What decides how much a new campaign measures: the option, and what it is called where it was not given.
+NAMED = {"net": "NET", "proto": "PROTO", "sites": "SITES"}
 
 
 @click.command(params=OPTIONS)
@@ -131,6 +137,11 @@ def main(**options: Any) -> None:
     )
     console = Console(highlight=False)
     measuring = MeasuringOptions.take(options)
+    if not document.settings:
+        unnamed = [variable for option, variable in NAMED.items() if options[option] is None]
+        lanes = measuring.lanes or ""
+        lane_count = max(1, int(lanes)) if lanes.isdecimal() else 1
+        require_consent(campaign, unnamed, console, agreed=options["agreed"], lanes=lane_count)
     carry_out(
         campaign,
         measuring,

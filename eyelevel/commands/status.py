@@ -11,8 +11,8 @@ from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.campaign import never_enough
 from measure.campaign.forecast import in_bytes
-from measure.campaign.progress import in_words
-from measure.status import rejections, status
+from measure.campaign.progress import clock_in, in_words
+from measure.status import last_rejections, rejections, status, troubles
 from measure.table import require_document
 
 
@@ -37,18 +37,22 @@ def main(campaign: str, as_json: bool) -> None:
         click.echo(json.dumps({**counts, **state}))
         return
     console = Console(highlight=False)
+    rejected = sum(not row.valid for row in now.rows)
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
     lanes = f" in {now.lanes} lanes" if now.lanes > 1 else ""
-    console.print(f"{runs}; {'running' if now.running else 'not running'}{lanes}")
-    for entry in now.given_up_sites:
-        console.print(str(entry), markup=False, soft_wrap=True)
+    attempts = f"{rejected} of {len(now.rows)} attempts rejected"
+    console.print(f"{runs}; {attempts}; {'running' if now.running else 'not running'}{lanes}", soft_wrap=True)
     if now.spared:
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
     if now.open_runs and now.expected:
-        console.print(f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}")
+        rest = f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}"
+        end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
+        console.print(f"{rest}; {end}", soft_wrap=True)
     for run in now.current if now.running else ():
-        console.print(f"now: {run}")
+        console.print(f"now: {run}", markup=False, soft_wrap=True)
+    for line in troubles(now, folder):
+        console.print(f"wrong: {line}", style="yellow", markup=False, soft_wrap=True)
     if any(not row.valid for row in now.rows):
         console.print(rejections(now.rows))
-    elif now.rows:
-        console.print(f"none of {len(now.rows)} attempts was rejected")
+        for line in last_rejections(now.rows):
+            console.print(line, markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -34,6 +35,7 @@ class ProgressDisplay(Observer):
         self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
+        self._given_up = 0
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
         # Of each lane, what it makes.
@@ -49,7 +51,8 @@ class ProgressDisplay(Observer):
         """Print what is expected, `at_most` or for sure, and on a terminal show how the campaign stands below the
         lines."""
         if self._open:
-            expectation = f"about {in_words(expected.seconds)}, {in_bytes(expected.bytes)}"
+            done_at = f"done {clock_in(expected.seconds)}"
+            expectation = f"about {in_words(expected.seconds)}, {done_at}, {in_bytes(expected.bytes)}"
             what = f"{'at most ' if at_most else ''}{len(self._open)} runs to be made"
             lanes = f" in {self._lanes} lanes" if self._lanes > 1 else ""
             self._say(f"{what}{lanes}: {expectation}")
@@ -74,10 +77,11 @@ class ProgressDisplay(Observer):
             text = f"{_metrics(row)}{row.requests} requests, {row.missed} missed"
         else:
             self._rejected[row.gate] += 1
+            self._given_up += given_up
             text = f"invalid: {row.reason}" + ("; given up" if given_up else "; once more")
         self._stands()
         done = self._total - len(self._open)
-        ending = "" if self._live else f" · {self.time_left()}"
+        ending = "" if self._live else f" · {self._left()}"
         lane = f" · lane {row.lane}" if row.lane else ""
         line = f"[{done:{len(str(self._total))}}/{self._total}] {run}: {text} · {row.seconds:.1f} s{lane}{ending}"
         self._say(line, style=None if row.valid else "yellow")
@@ -94,6 +98,8 @@ class ProgressDisplay(Observer):
 
     def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
         """A site behind a network gets no more runs: these `runs` are not made."""
+        runs = [run for run in runs if run in self._open]
+        self._given_up += len(runs)
         self._close(runs)
         self._say(str(entry), style="yellow")
         self._stands()
@@ -106,12 +112,23 @@ class ProgressDisplay(Observer):
 
     def time_left(self) -> str:
         """How long the open runs will take, in words."""
-        if not self._counts or not self._open:
-            return "" if self._open else "done"
+        seconds = self._seconds_left()
+        return "" if seconds is None else f"{in_words(seconds)} left" if self._open else "done"
+
+    def _left(self) -> str:
+        """The same, and by when that will be."""
+        seconds = self._seconds_left()
+        return f"{self.time_left()}{f', done {clock_in(seconds)}' if seconds and self._open else ''}"
+
+    def _seconds_left(self) -> float | None:
+        if not self._open:
+            return 0.0
+        if not self._counts:
+            return None
         usual = sum(self._seconds.values()) / self._counts.total()
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
         total_s = sum(count * each.get(network, usual) for network, count in self._open_behind.items())
-        return in_words(total_s / self._lanes) + " left"
+        return total_s / self._lanes
 
     def _close(self, runs: Iterable[Run]) -> None:
         for run in runs:
@@ -120,9 +137,10 @@ class ProgressDisplay(Observer):
                 self._open_behind[run.network] -= 1
 
     def _stands(self) -> None:
-        self._progress.update(self._task, completed=self._total - len(self._open), left=self.time_left())
+        self._progress.update(self._task, completed=self._total - len(self._open), left=self._left())
         reasons = ", ".join(f"{gate} {count}" for gate, count in self._rejected.most_common())
-        self._summary.plain = f"rejected: {self._rejected.total()} ({reasons})" if reasons else "rejected: none"
+        rejected = f"rejected: {self._rejected.total()} ({reasons})" if reasons else "rejected: none"
+        self._summary.plain = f"{rejected} · given up: {self._given_up or 'none'}"
 
     def _say(self, line: str, style: str | None = None) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)
@@ -143,3 +161,10 @@ def in_words(seconds: float) -> str:
     if minutes < 48 * 60:
         return f"{minutes // 60} h {minutes % 60:02} min"
     return f"{minutes // 1440} d {minutes % 1440 // 60} h"
+
+
+def clock_in(seconds: float) -> str:
+    """What this machine's clock will show in so many seconds: `at 17:05`, of another day `on Tue 24 Nov at 04:10`."""
+    now = datetime.now().astimezone()
+    then = now + timedelta(seconds=seconds)
+    return then.strftime("at %H:%M" if then.date() == now.date() else "on %a %d %b at %H:%M")

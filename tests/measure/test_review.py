@@ -16,13 +16,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from factories import ROW, rejected
+from support.axe import accessible
+from support.browser import Browser
 
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.campaign.results import Results, followed, opened
 from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
-from measure.status import status
+from measure.status import last_rejections, status, troubles
 from measure.table import CampaignDocument, Row, Run, read_rows
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
@@ -140,7 +142,14 @@ def test_flagged_runs_come_first_with_their_reason_and_strip(page: Page) -> None
     assert "film_unclean: &lt;b&gt;orange&lt;/b&gt;" in text
     (strip,) = re.findall('<img class="strip" .*?src="(.*?)"', text)
     assert answer(page[0], strip) == (200, "strip")
-    assert re.findall('(?:action|href)="(.*?)"', text) == [page[1].base, *[f"{page[1].base}verdict"] * 2]
+    assert re.findall('(?:action|href)="(.*?)"', text) == ["#runs", page[1].base, *[f"{page[1].base}verdict"] * 2]
+
+
+@pytest.mark.needs_axe
+@pytest.mark.parametrize("path", ["", "setting?site=s&network=lte&protocol=tcp"])
+def test_everybody_can_read_the_pages(page: Page, browser: Browser, path: str) -> None:
+    connection, review = page
+    assert accessible(browser, f"http://{connection.host}:{connection.port}{review.base}{path}") == []
 
 
 @pytest.mark.parametrize(
@@ -148,6 +157,17 @@ def test_flagged_runs_come_first_with_their_reason_and_strip(page: Page) -> None
 )
 def test_nothing_else_is_shown(page: Page, path: str) -> None:
     assert ask(page, path)[0] == 404
+
+
+def test_the_status_says_what_is_wrong(page: Page) -> None:
+    _, review = page
+    assert troubles(status(review.folder), review.folder) == [
+        "50 % of 2 attempts were rejected, 1 of them by film_unclean"
+    ]
+    assert last_rejections(review.rows()) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
+    review.decide(SECOND.folder, valid=False, reason="an empty page")
+    wrong = troubles(status(review.folder), review.folder)
+    assert wrong[-1] == "it has open runs and is not running; the command that began it goes on with it"
 
 
 def test_a_decision_is_kept_with_its_reason(page: Page) -> None:

@@ -33,11 +33,6 @@ class Browser(Session):
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
 
-    def darken(self) -> None:
-        """Let pages look as they do for people who prefer the dark."""
-        features = [{"name": "prefers-color-scheme", "value": "dark"}]
-        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
-
     def screenshot(self) -> bytes:
         """What of the page is in the window, as PNG."""
         return base64.b64decode(self._ask("GET", "/screenshot", {}))
@@ -59,6 +54,11 @@ class Browser(Session):
         """Let pages write files that they offer into `folder`."""
         parameters = {"behavior": "allow", "downloadPath": str(folder)}
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Page.setDownloadBehavior", "params": parameters})
+
+    def prefer(self, scheme: str) -> None:
+        """Have the user prefer the colour `scheme`, light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
 
     def print_page(self) -> bytes:
         """The page on paper, as PDF."""

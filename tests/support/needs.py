@@ -19,6 +19,7 @@ from base.namespaces import AS_ORDINARY_USER, has_capabilities
 from base.places import cache_dir, tool
 from base.privileges import require_namespaces
 from measure.host.timekeeping import timekeeping
+from support.axe import AXE
 from support.material import CORPUS, CORPUS_VARIABLE, FILMS_VARIABLE, REFERENCE, film_paths
 
 # Programs of services that some proofs run by themselves.
@@ -130,6 +131,9 @@ NEEDS = (
         "run `make setup BROWSERS=firefox`",
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
     ),
+    Need("axe", "axe-core", "run `make setup`", AXE.is_file),
+    Need("zsh", "zsh", "install the package zsh", lambda: _is_installed("zsh")),
+    Need("fish", "fish", "install the package fish", lambda: _is_installed("fish")),
     Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),
     Need("user_namespaces", "user namespaces", "the kernel must allow them", _has_user_namespaces),
     Need("two_cores", "two cores", "a larger machine", lambda: len(os.sched_getaffinity(0)) > 1),

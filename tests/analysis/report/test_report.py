@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from support.axe import accessible
 from support.browser import Browser
 from support.figure_layout import only_lay_out
 from support.films import ORANGE, WHITE, film, frame, page
@@ -99,6 +100,12 @@ def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> Non
         "return [...document.images].filter((i) => i.src && !i.naturalWidth).length;"
     )
     assert broken == 0
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_page(browser: Browser, campaign: Path) -> None:
+    assert accessible(browser, (campaign / "report" / "index.html").as_uri()) == []
+    browser.prefer("light")
 
 
 def test_the_first_screen_says_in_what_protocols_differ_beside_the_transport(opened: Browser) -> None:

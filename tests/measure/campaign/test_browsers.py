@@ -138,7 +138,7 @@ def test_every_run_is_loaded_in_its_browser_and_kept_with_it(
     # Going on makes nothing twice.
     assert go(campaign, monkeypatch) == []
     index = Review(campaign.folder).index()
-    assert "browser=toy" in index and "browser=chromium" in index and "<th>browser" in index
+    assert "browser=toy" in index and "browser=chromium" in index and '<th scope="col">browser' in index
 
 
 def test_the_norms_compare_within_a_browser(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,8 +191,8 @@ def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign, monke
 def test_rejected_attempts_are_counted_by_browser() -> None:
     rows = [replace(ROW, browser=name) for name in BROWSERS]
     titles = [str(column.header) for column in rejections(rows).columns]
-    assert titles == ["rejected by", "tcp chromium", "tcp toy", "the last was"]
-    assert [str(column.header) for column in rejections(rows[:1]).columns] == ["rejected by", "tcp", "the last was"]
+    assert titles == ["rejected by", "tcp chromium", "tcp toy"]
+    assert [str(column.header) for column in rejections(rows[:1]).columns] == ["rejected by", "tcp"]
 
 
 def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:

@@ -1,13 +1,15 @@
 """What a person sees of a campaign while it runs."""
 
 import io
+import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from factories import ROW, rejected
 from rich.console import Console
 
-from measure.campaign.progress import ProgressDisplay
+from measure.campaign.progress import ProgressDisplay, clock_in
 from measure.reasons import Reason
 from measure.table import GivenUp, Run
 
@@ -54,3 +56,12 @@ def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisp
     assert display.time_left() == "60 s left"
     display.ends(LTE[0], rejected("gate: it is", attempt=2, seconds=10.0), given_up=True)
     assert display.time_left() == "50 s left"
+
+
+def test_a_clock_says_when_it_will_be_done() -> None:
+    then = datetime.now().astimezone() + timedelta(days=1)
+    assert clock_in(86_400).startswith(then.strftime("on %a %d %b at "))
+    output = io.StringIO()
+    display = ProgressDisplay(Console(file=output, width=300), LTE, 0)
+    end(display, LTE[0], 200_000)
+    assert re.search(r"4 d 15 h left, done on \w{3} \d\d \w{3} at \d\d:\d\d$", output.getvalue().rstrip())

@@ -1,0 +1,66 @@
+"""A campaign that would take more than a day, and of which not all was named, begins only when its user says so.
+
+A mistyped `CAMPAIGN=` asks for a new campaign of all sites over all networks and protocols.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+
+from base.errors import EyelevelError
+from eyelevel.options import similar_campaign
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import Forecast, forecast, in_bytes
+from measure.campaign.progress import in_words
+
+DAY_S = 86_400
+
+
+def require_consent(campaign: Campaign, unnamed: Sequence[str], console: Console, *, agreed: bool, lanes: int) -> None:
+    """Ask whether `campaign`, a new one, shall begin, if it would take more than a day in `lanes` and its user did not
+    name the variables in `unnamed`.
+
+    `agreed`: the user has said so beforehand. Raises EyelevelError when the answer is no, or when there is nobody to
+    ask.
+    """
+    if not unnamed or agreed:
+        return
+    similar = similar_campaign(campaign.folder)
+    expected = expected_of(campaign).in_lanes(lanes)
+    if expected.seconds <= DAY_S:
+        if similar:
+            note = f"note: {campaign.folder.name} is a new campaign; there is one of the name {similar}"
+            console.print(note, markup=False, soft_wrap=True)
+        return
+    question = description(campaign, unnamed, expected) + (f"; there is a campaign {similar}" if similar else "")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise EyelevelError(f"{question}; to begin it all the same: YES=1 (--yes)")
+    console.print(
+        f"{question}.\nPress y to begin it, any other key to leave it: ", markup=False, soft_wrap=True, end=""
+    )
+    key = click.getchar()
+    console.print()
+    if key not in ("y", "Y"):
+        raise EyelevelError(f"campaign {campaign.folder.name} was not begun; nothing was written")
+
+
+def expected_of(campaign: Campaign) -> Forecast:
+    """What all runs of `campaign` will take, one at a time, when none has been made."""
+    runs = (run for block in campaign.plan() for run in block)
+    return forecast(runs, (), campaign.folder, campaign.run_model())
+
+
+def description(campaign: Campaign, unnamed: Sequence[str], expected: Forecast) -> str:
+    """What the campaign would be, how long it would take, and which variables decide it."""
+    sizes = ", ".join(
+        f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+        for noun, things in (("site", campaign.sites), ("network", campaign.networks), ("protocol", campaign.protocols))
+    )
+    at_most = "at most " if campaign.auto else ""
+    return (
+        f"new campaign {campaign.folder.name} would take {at_most}about {in_words(expected.seconds)} and "
+        f"{in_bytes(expected.bytes)} ({sizes}, {campaign.runs} runs of each), and {' and '.join(unnamed)} "
+        f"{'was' if len(unnamed) == 1 else 'were'} not named"
+    )
