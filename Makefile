@@ -71,13 +71,14 @@ $(call needs,convert-trace,FROM INTO,make convert-trace FROM=log.csv TIME=time R
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
+$(call needs,compare,A B,make compare A=before B=after WORSE_THAN=3%)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures compare quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -139,6 +140,9 @@ report: setup ## write the report of CAMPAIGN: one page with all tables, figures
 
 figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+
+compare: setup ## compare campaign B with campaign A; fails with 2 where B is more than WORSE_THAN (5%) slower
+	@$(EYELEVEL) compare$(call options,A B WORSE_THAN INTO)
 
 quiet-times: setup ## tell what shorter waits for further requests would have changed in CAMPAIGN
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
@@ -203,6 +207,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
+##   A, B, WORSE_THAN the campaigns that make compare compares, and how much slower B may be (5%)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)

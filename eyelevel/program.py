@@ -23,6 +23,7 @@ COMMANDS = {
     "review": "look at the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
+    "compare": "compare two campaigns, before and after something has changed",
     "quiet-times": "tell what shorter waits for further requests would have changed in campaigns",
     "networks": "tell what the networks are, and draw their rates and delays over time",
     "convert-trace": "make a conditions file of traces and logs that others publish, or a delivery trace",
