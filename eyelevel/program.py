@@ -13,6 +13,7 @@ COMMANDS = {
     "record": "load pages from the web and keep them as sites",
     "import": "make a site of a recording in another format",
     "export": "hand on a site in a format that other tools read",
+    "edit": "make a variant of a site: drop, replace or delay responses, add header fields",
     "demo": "generate the demo sites",
     "close": "find out what sites ask for that was not recorded, and fetch it if possible",
     "site-info": "tell what the recorded sites are",
