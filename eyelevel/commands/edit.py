@@ -34,8 +34,8 @@ def edit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--as", "variant_name", required=True, help="The variant's name, behind the @.")
 @edit_options
 def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
-    """Make the variant SITE@NAME of SITE, by edits of the responses whose URLs match a PATTERN, in which * stands for any
-    text and ? for any letter. Edits of one kind are made in their order, kinds in that of this list.
+    """Make the variant SITE@NAME of SITE, by edits of the responses whose URLs match a PATTERN, in which * stands for
+    any text and ? for any letter. Edits of one kind are made in their order, kinds in that of this list.
 
     Example: eyelevel edit shop --as no-fonts --drop '*.woff2'
     """
