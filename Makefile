@@ -74,13 +74,14 @@ $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,waterfall,CAMPAIGN,make waterfall CAMPAIGN=try PROTO=tcp,quic)
 $(call needs,user-study,CAMPAIGN,make user-study CAMPAIGN=try)
+$(call needs,compare,A B,make compare A=before B=after WORSE_THAN=3%)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -148,6 +149,9 @@ waterfall: setup ## show the requests over time of two PROTO of CAMPAIGN, for a 
 
 user-study: setup ## write CAMPAIGN's films as a study for people, as STUDY (a TOML file) says; eyelevel user-study serve takes votes
 	@$(EYELEVEL) user-study write$(call options,STUDY)$(call argument,CAMPAIGN)
+
+compare: setup ## compare campaign B with campaign A; fails with 2 where B is more than WORSE_THAN (5%) slower
+	@$(EYELEVEL) compare$(call options,A B WORSE_THAN INTO)
 
 quiet-times: setup ## tell what shorter waits for further requests would have changed in CAMPAIGN
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
@@ -224,6 +228,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   METRIC           of make waterfall: the median run is the nearest to the median of this (SI and PLT together)
 ##   THRESHOLD        of make waterfall: from how many ms on a start or a duration counts as different
 ##   STUDY            of make user-study: what is asked, of whom, in which words (analysis/user_study/study.toml)
+##   A, B, WORSE_THAN the campaigns that make compare compares, and how much slower B may be (5%)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)

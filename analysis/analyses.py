@@ -29,6 +29,7 @@ from analysis.samples import OVER_SITES, Samples, samples_of
 from analysis.sensitivity import sensitivity
 from analysis.sites import recorded_sites, site_table
 from analysis.stopping import looks_of, stopping_table
+from analysis.variants import variants
 from analysis.web_metrics import web_metrics
 from base.errors import EyelevelError
 
@@ -65,6 +66,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "program_gains": lambda findings: program_gains(findings.campaign, findings.samples, findings.declared),
     "program_differences": lambda findings: program_differences(findings.campaign, findings.samples, findings.declared),
+    "variants": lambda findings: variants(findings.samples, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),

@@ -76,6 +76,10 @@ class MeanRatio:
         """p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""
         return self._tail(margin - np.abs(self.centre))
 
+    def slower_p(self, margin: Array | float) -> Array:
+        """p value, one-sided, of a mean log ratio of `margin` or less: whether it is shown to be slower by more."""
+        return self._tail(self.centre - margin)
+
     def _tail(self, distance: Array) -> Array:
         """Probability of an estimate that is off by `distance` or more in one direction.
 
@@ -194,6 +198,16 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
     fewest = np.where(is_present, blocks, blocks.max(axis=-1, keepdims=True, initial=0)).min(axis=-1, initial=2**31)
     total = blocks.sum(axis=-1)
     return MeanRatio(np.asarray(centre), np.asarray(error), freedom, np.where(agree, total, fewest))
+
+
+def independent_difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
+    """`second` - `first`, which are independent; the degrees of freedom are Satterthwaite's."""
+    variances = first.error**2, second.error**2
+    total = variances[0] + variances[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = total**2 / (variances[0] ** 2 / first.freedom + variances[1] ** 2 / second.freedom)
+    signs = np.minimum(first.signs, second.signs)
+    return MeanRatio(second.centre - first.centre, np.sqrt(total), np.where(total > 0, freedom, np.inf), signs)
 
 
 def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:

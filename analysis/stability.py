@@ -15,7 +15,7 @@ from scipy import stats
 from analysis.attempts import RUN, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
-from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in, network_and_browser
 from analysis.samples import Array, Samples, counts, t_test_p
 from analysis.text import label, listing, pair_label, percent, percent_interval
@@ -57,7 +57,7 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
             # A site of one block has no halves.
             is_first, has_halves = 2 * place <= size[..., None], size[..., None] > 1
             first, second = (np.where(half & has_halves, cells, np.nan) for half in (is_first, ~is_first))
-            change = _difference(mean_over_sites(first), mean_over_sites(second))
+            change = independent_difference(mean_over_sites(first), mean_over_sites(second))
             low, high = change.interval(confidence)
             own_p = t_test_p(first, second, equal_var=False)
             for n, network in enumerate(samples.networks):
@@ -77,16 +77,6 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
     is_large = (table["change"].abs() > LARGE_CHANGE) & (table["p_corrected"] < ALARM_P)
     table["warning"] = np.where(is_large, "changes", "")
     return table[HALVES_COLUMNS]
-
-
-def _difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
-    """`second` - `first`, which are independent; the degrees of freedom are Satterthwaite's."""
-    variances = first.error**2, second.error**2
-    total = variances[0] + variances[1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = total**2 / (variances[0] ** 2 / first.freedom + variances[1] ** 2 / second.freedom)
-    signs = np.minimum(first.signs, second.signs)
-    return MeanRatio(second.centre - first.centre, np.sqrt(total), np.where(total > 0, freedom, np.inf), signs)
 
 
 def block_means(campaign: CampaignTable) -> pd.DataFrame:

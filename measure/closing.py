@@ -45,7 +45,7 @@ from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES
 from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
-from record.site import Exchange, Recording, Site, write_site
+from record.site import Exchange, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -185,18 +185,9 @@ def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str
         replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in came
     ]
     if new:
-        exchanges = (*(site.recorded(e) for e in site.exchanges), *new)
-        _require_one_site(site.name, exchanges)
-        recording = Recording(
-            url=site.url,
-            exchanges=exchanges,
-            recorder=site.recorder,
-            user_agent=site.user_agent,
-            viewport=site.viewport,
-            skipped=site.skipped,
-            connections=site.recorded_connections(),
-            live=read_live(site),
-        )
+        recording = site.recording()
+        recording = replace(recording, exchanges=(*recording.exchanges, *new), live=read_live(site))
+        _require_one_site(site.name, recording.exchanges)
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))
 

@@ -6,13 +6,21 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.places import SITES
 
+# Between the name of a site and that of a variant of it (`record.edit`).
+VARIANT = "@"
+
+
+def original_of(name: str) -> str:
+    """The name of the site that the site `name` is a variant of; its own when it is none."""
+    return name.partition(VARIANT)[0]
+
 
 def require_site_name(name: str, where: str = "") -> str:
     """`name`, if a site can have it: a path could lead out of `sites/`, and a leading dot would hide the folder.
 
     Raises EyelevelError; its text begins with `where`, the place that `name` was read from.
     """
-    if not re.fullmatch(r"\w[\w.-]{0,99}", name):
+    if not re.fullmatch(rf"\w[\w.-]{{0,99}}({VARIANT}[\w.-]{{1,40}})?", name):
         prefix = f"{where}: " if where else ""
         raise EyelevelError(f"{prefix}{name!r} is no name for a site; use letters, digits, dots and hyphens")
     return name

@@ -173,6 +173,18 @@ class Site:
         """Its connections as a recording has them, by recorded IPs."""
         return tuple(replace(one, server=self.recorded_ips[one.server]) for one in self.connections)
 
+    def recording(self) -> Recording:
+        """It as a recording, without live loads. Raises EyelevelError."""
+        return Recording(
+            url=self.url,
+            exchanges=tuple(self.recorded(exchange) for exchange in self.exchanges),
+            recorder=self.recorder,
+            user_agent=self.user_agent,
+            viewport=self.viewport,
+            skipped=self.skipped,
+            connections=self.recorded_connections(),
+        )
+
 
 def write_site(recording: Recording, folder: Path) -> Site:
     """Store `recording` as the site `folder`; an older one stays whole until the new one is complete.

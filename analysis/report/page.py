@@ -31,7 +31,9 @@ from measure.table import CampaignDocument
 
 HERE = Path(__file__).parent
 # Tables of a campaign that are open on the page; those of studies are, up to so many rows.
-OPEN_TABLES = frozenset(("confirmatory", "success", "mean_gains", "claims", "table1_protocols", "table2_networks"))
+OPEN_TABLES = frozenset(
+    ("campaign_changes", "confirmatory", "success", "mean_gains", "claims", "table1_protocols", "table2_networks")
+)
 OPEN_ROWS = 40
 # Tables of more columns are printed on pages of their own, across.
 BROAD_COLUMNS = 12
@@ -70,9 +72,9 @@ def campaign_page(
 ) -> str:
     """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, and `figures` is the
     folder of the PNG files."""
-    template = _environment(figures, contents.sections).get_template("page.html.j2")
+    template = environment(figures, contents.sections).get_template("page.html.j2")
     return template.render(
-        **_common(findings.campaign.document, contents),
+        **page_basics(findings.campaign.document, contents),
         findings=findings,
         scope=sentences.scope(findings),
         question=question(findings),
@@ -96,15 +98,17 @@ def campaign_page(
 
 def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
     """The page of a study's campaign, or of one without films, as HTML; its results are in the sections of studies."""
-    template = _environment(figures, contents.sections).get_template("study.html.j2")
-    return template.render(**_common(campaign.document, contents), name=campaign.name, filmed=campaign.document.filmed)
+    template = environment(figures, contents.sections).get_template("study.html.j2")
+    basics = page_basics(campaign.document, contents)
+    return template.render(**basics, name=campaign.name, filmed=campaign.document.filmed)
 
 
-def _environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environment:
+    """What the templates of this folder are rendered in; `figures` is the folder of the PNG files."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
+    templates.filters |= {
         "picture": lambda figure: _data_url("image/png", (figures / f"{figure.name}.png").read_bytes()),
         "film": partial(_data_url, "video/webm"),
         "label": label,
@@ -115,11 +119,11 @@ def _environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environme
         "inline": inline,
     }
     of_studies = [table.name for section in sections for table in section.tables if len(table.texts) <= OPEN_ROWS]
-    environment.tests["open"] = lambda table: table.name in OPEN_TABLES.union(of_studies)
-    return environment
+    templates.tests["open"] = lambda table: table.name in OPEN_TABLES.union(of_studies)
+    return templates
 
 
-def _common(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
+def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
     """What the pages of campaigns and of studies both show."""
     return {
         "figures": {**contents.figures, **{section.name: section.figures for section in contents.sections}},

@@ -57,6 +57,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     return {
         "measured": settings,
         "sites": [sites(findings)] if len(findings["sites"]) else [],
+        "variants": tables("variants") if len(findings["variants"]) else [],
         "paper": tables("mean_gains", "table3_one_server") if is_compared else [],
         "by_site": [gains_by_site(findings, pair) for pair in findings.hypotheses.comparisons],
         "beside": [beside_paper(findings)],

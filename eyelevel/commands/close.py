@@ -18,6 +18,7 @@ from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
+from record.edit import is_variant
 from record.recorder.addresses import AddressPolicy
 from record.site import Site
 from tuning import networks, protocols
@@ -71,7 +72,9 @@ def main(
             if recorded and not names and not ours:
                 continue
             try:
-                completeness = close(site, closing, fetch=ours if fetch is None else fetch)
+                # What a variant lacks was dropped.
+                wanted = ours and not is_variant(site) if fetch is None else fetch
+                completeness = close(site, closing, fetch=wanted)
                 click.echo(summary(site.name, completeness))
                 for text in warnings(Site.load(site.folder), completeness):
                     click.echo(f"eyelevel: WARNING: {text}", err=True)

@@ -11,6 +11,7 @@ from eyelevel.options import alpn_option, certificates_option, server_rtts_optio
 from measure.run.aliases import choose_protocol
 from measure.run.server_rtts import RECORDED, parse_server_rtts
 from record.collection import choose_site
+from record.edit import require_think_time
 from record.site import Site
 from replay.sandbox import run
 from replay.spec import ReplaySpec
@@ -53,6 +54,7 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
     site = choose_site(site_name)
+    require_think_time(site, think_time == RECORDED)
     spec = ReplaySpec(
         site=site.folder,
         network=choose_one("network", net, networks.load()),

@@ -37,6 +37,7 @@ from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
 from measure.table import CampaignDocument, Cell, Condition, Row, Run
+from record.edit import require_think_time
 from record.site import Site
 from replay.company_flows import CLIENT_PROGRAMS
 from replay.hop import programs_of as hop_programs
@@ -99,6 +100,10 @@ class Campaign:
     hypotheses: str = ""
     timekeeping: str | None = None
     lanes: Lanes = ONE_LANE
+
+    def __post_init__(self) -> None:
+        for site in self.sites.values():
+            require_think_time(site, self.loading.think_time)
 
     @property
     def browsers(self) -> tuple[str, ...]:

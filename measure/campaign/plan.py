@@ -20,6 +20,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from browsers.registry import DEFAULT
 from measure.table import Condition, Run, first_browser
+from record.names import original_of
 
 PlannedBlock = tuple[Run, ...]
 
@@ -54,7 +55,9 @@ def plan(
     blocks = []
     for number, site, network in product(range(1, runs + 1), sites, networks):
         draw = Random(f"{seed}/{number}/{site}/{network}")
-        place = draw.random()
+        # A variant of a site is measured beside it, before or after by chance.
+        first = Random(f"{seed}/{number}/{original_of(site)}/{network}").random()
+        place = first, draw.random()
         conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
         each = list(product(browsers, conditions))
         order = draw.sample(each, len(each))

@@ -99,3 +99,11 @@ def test_blocks_without_companions_are_in_the_order_that_they_always_had() -> No
     assert [block for block in with_companions if block[0].network == "y"] == [
         b for b in without if b[0].network == "y"
     ]
+
+
+def test_variants_are_measured_beside_their_original_in_random_order() -> None:
+    blocks = [block[0].site for block in plan(["shop", "news", "shop@a", "wiki", "blog"], ["lte"], ["tcp"], 20, 1)]
+    rounds = [blocks[start : start + 5] for start in range(0, 100, 5)]
+    places = [(one.index("shop"), one.index("shop@a")) for one in rounds]
+    assert all(abs(original - variant) == 1 for original, variant in places)
+    assert len({original < variant for original, variant in places}) == 2

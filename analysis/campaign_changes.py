@@ -1,0 +1,258 @@
+"""Two campaigns compared, A with B: what loads took before and after a browser, a kernel or a server changed.
+
+Their runs lie in different blocks, so nothing is paired: the machine's moment does not cancel, and a change from A to B
+holds whatever changed between them. Two things bound that. The canary of the processor says how much slower or faster
+the machine was, with an interval; a change of the times within that interval may be the machine's alone. And the
+ratio of two protocols within blocks is free of what slows both alike, so the change of that ratio is shown, too.
+
+Changes are shares: 0.1 is 10 % more time in B than in A, so negative means that B is faster.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.contrasts import false_discovery_rate
+from analysis.corrections import holm
+from analysis.gain import mean
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import verdicts
+from analysis.ratios import MeanRatio, block_ratios, independent_difference, margins, mean_over_sites, site_margins
+from analysis.runs import CANARY_PREFIX, CampaignTable
+from analysis.samples import Array, Samples, counts, samples_of
+from base.errors import EyelevelError
+
+# The canary that bounds what the machine did. The other one, of pages, changes with the browser, too.
+PROCESSOR_CANARY = "canary_cpu_ms"
+STATISTICS = ["change", "low", "high", "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
+WORSE = ["worse_p_corrected", "worse", "beyond_canary"]
+OVER_SITES = ["network", "protocol", "metric", "sites", *STATISTICS, *WORSE]
+SITES = ["network", "site", "protocol", "metric", "runs_a", "runs_b", "mean_a", "mean_b", *STATISTICS, *WORSE]
+CONTRASTS = ["reference", "compared", "network", "metric", "sites", "change", "low", "high", "p", "p_corrected"]
+CANARIES = ["canary", "times_a", "times_b", "mean_a", "mean_b", "change", "low", "high"]
+NOT_KNOWN = "-"
+
+
+@dataclass(frozen=True)
+class CampaignChange:
+    """What B is against A. `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this module.
+    `differences`: what, a, b of all that differs in the campaigns' documents beside when they were made. `allowance`:
+    by how much the canary lets B be slower, as a share, and None without one; `unmatched`: what only one of them has.
+    """
+
+    a: CampaignTable
+    b: CampaignTable
+    hypotheses: Hypotheses
+    worse_than: float
+    allowance: float | None
+    over_sites: pd.DataFrame
+    sites: pd.DataFrame
+    contrasts: pd.DataFrame
+    canaries: pd.DataFrame
+    differences: pd.DataFrame
+    unmatched: tuple[str, ...]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether B is shown to be slower than A by more than the threshold, over all sites or at one."""
+        return bool(self.over_sites["worse"].any() or self.sites["worse"].any())
+
+
+def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_than: float) -> CampaignChange:
+    """Campaign `b` against `a`, with the thresholds and the family's metrics of `hypotheses`.
+
+    B is worse where it is shown to be slower than A by more than `worse_than` (a share) and what the canary allows.
+    Raises EyelevelError when nothing of the two can be compared.
+    """
+    known = (samples_of(a), samples_of(b))
+    wanted = [name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics]
+    first, second = _in_common(*known, wanted)
+    canaries = _canaries(a, b, hypotheses.confidence)
+    bounds = _canary_bounds(canaries)
+    slower = float(np.log1p(worse_than)) + (bounds[1] if bounds else 0.0)
+    thresholds = _Thresholds(hypotheses.confidence, slower, bounds)
+    return CampaignChange(
+        a,
+        b,
+        hypotheses,
+        worse_than,
+        float(np.expm1(bounds[1])) if bounds else None,
+        *_changes(first, second, hypotheses, a.rtt_ms, thresholds),
+        _contrasts(first, second, hypotheses),
+        canaries,
+        differences(a, b),
+        tuple(_unmatched(*known)),
+    )
+
+
+def _in_common(a: Samples, b: Samples, metrics: Sequence[str]) -> tuple[Samples, Samples]:
+    """Both samples with the networks, sites and protocols of both, in the order of `a`, and `metrics`."""
+    names = {
+        axis: tuple(name for name in getattr(a, axis) if name in getattr(b, axis))
+        for axis in ("networks", "sites", "protocols")
+    } | {"metrics": tuple(metrics)}
+    if absent := [axis for axis, common in names.items() if not common]:
+        raise EyelevelError(f"the campaigns cannot be compared: they have no {absent[0]} in common, of runs that count")
+
+    def part(samples: Samples) -> Samples:
+        places = [[getattr(samples, axis).index(name) for name in common] for axis, common in names.items()]
+        blocks = range(samples.values.shape[-1])
+        rounds = tuple(samples.rounds[place] for place in places[0])
+        return replace(samples, values=samples.values[np.ix_(*places, blocks)], rounds=rounds, **names)
+
+    both = part(a), part(b)
+    if not (counts(both[0].values) * counts(both[1].values)).any():
+        raise EyelevelError("the campaigns cannot be compared: no site has runs that count of both")
+    return both
+
+
+def _unmatched(a: Samples, b: Samples) -> Iterator[str]:
+    for name, one, other in (("A", a, b), ("B", b, a)):
+        for axis in ("networks", "sites", "protocols"):
+            if only := [value for value in getattr(one, axis) if value not in getattr(other, axis)]:
+                yield f"{axis} of {name} alone, which are not compared: {', '.join(only)}"
+
+
+def _logs(values: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(values)
+    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
+
+
+def _both(a: Array, b: Array) -> tuple[Array, Array]:
+    """The same without what has a value in one of them alone (the last axis is that of blocks)."""
+    has_both = ((counts(a) > 0) & (counts(b) > 0))[..., None]
+    return np.where(has_both, a, np.nan), np.where(has_both, b, np.nan)
+
+
+def _over_sites_axis(values: Array) -> Array:
+    """networks x sites x metrics x blocks → networks x metrics x sites x blocks."""
+    return np.moveaxis(values, 1, 2)
+
+
+@dataclass(frozen=True)
+class _Thresholds:
+    """What changes are held against, as log ratios: how much slower B may be, and how far the canary lets times move,
+    None without one."""
+
+    confidence: float
+    slower: float
+    canary: tuple[float, float] | None
+
+    def statistics(self, change: MeanRatio, margin: Array) -> dict[str, NDArray[Any]]:
+        """Columns of the changes' tables."""
+        low, high = change.interval(self.confidence)
+        # Where nothing bounds the machine, whether a change is beyond that is not known.
+        beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
+        return {
+            "change": np.expm1(change.centre),
+            "low": np.expm1(low),
+            "high": np.expm1(high),
+            "p": change.difference_p(),
+            "equivalence_p": change.equivalence_p(margin),
+            "margin": np.expm1(margin),
+            "worse_p": change.slower_p(self.slower),
+            "beyond_canary": beyond,
+        }
+
+
+def _changes(
+    a: Samples, b: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], thresholds: _Thresholds
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables over all sites and of each."""
+    over_sites, sites = [], []
+    for protocol in a.protocols:
+        pair = Pair(protocol, protocol)
+        logs = _both(_logs(a.of(protocol)), _logs(b.of(protocol)))
+        change = independent_difference(*(mean_over_sites(_over_sites_axis(part)) for part in logs))
+        columns = thresholds.statistics(change, margins(a, pair, hypotheses, rtt_ms))
+        columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1)}
+        over_sites.append(replace(a, sites=("",)).frame({"protocol": protocol, **columns}))
+        change = independent_difference(*(mean_over_sites(part[..., None, :]) for part in logs))
+        columns = thresholds.statistics(change, site_margins(a, pair, hypotheses, rtt_ms))
+        columns |= {"runs_a": counts(logs[0]), "runs_b": counts(logs[1])}
+        columns |= {"mean_a": mean(a.of(protocol)), "mean_b": mean(b.of(protocol))}
+        sites.append(a.frame({"protocol": protocol, **columns}))
+    over_table, site_table = pd.concat(over_sites), pd.concat(sites)
+    return (
+        _judged(over_table[over_table["sites"] > 0], holm, hypotheses.significant_p)[OVER_SITES],
+        _judged(site_table[site_table["runs_a"] > 0], false_discovery_rate, hypotheses.significant_p)[SITES],
+    )
+
+
+def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_p: float) -> pd.DataFrame:
+    """`table` with corrected p values, the verdict, and whether each row is worse."""
+    table = table.reset_index(drop=True)
+    for name in ("p", "equivalence_p", "worse_p"):
+        table[f"{name}_corrected"] = correct(table[name].to_numpy(dtype=float))
+    return table.assign(
+        verdict=verdicts(table["change"], table, significant_p), worse=table["worse_p_corrected"] < significant_p
+    )
+
+
+def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """How the ratio of two protocols within blocks has changed from A to B."""
+    rows = []
+    for pair in (pair for pair in hypotheses.comparisons if pair.is_of(a.protocols)):
+        one, other = (_over_sites_axis(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
+        change = independent_difference(mean_over_sites(one), mean_over_sites(other))
+        low, high = change.interval(hypotheses.confidence)
+        for n, network in enumerate(a.networks):
+            for m, metric in enumerate(a.metrics):
+                if sites := int((counts(one[n, m]) > 0).sum()):
+                    ends = (change.centre[n, m], low[n, m], high[n, m])
+                    numbers = [float(np.expm1(value)) for value in ends]
+                    rows.append([*pair, network, metric, sites, *numbers, float(change.difference_p()[n, m])])
+    table = pd.DataFrame(rows, columns=CONTRASTS[:-1])
+    return table.assign(p_corrected=holm(table["p"].to_numpy(dtype=float)))
+
+
+def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataFrame:
+    """How much slower each canary of the machine was in B. One that several blocks share counts once."""
+    rows = []
+    for name in (name for name in a.runs if name.startswith(CANARY_PREFIX) and name in b.runs):
+        times = [runs[name].dropna().unique() for runs in (a.runs, b.runs)]
+        if all(len(values) for values in times):
+            change = independent_difference(*(mean_over_sites(_logs(values)[None]) for values in times))
+            ends = (change.centre, *change.interval(confidence))
+            sizes = [len(values) for values in times]
+            rows.append([name, *sizes, *(values.mean() for values in times), *(float(np.expm1(end)) for end in ends)])
+    return pd.DataFrame(rows, columns=CANARIES)
+
+
+def _canary_bounds(canaries: pd.DataFrame) -> tuple[float, float] | None:
+    """How far the processor's canary lets the times move, as log ratios, at most: its interval, and 0 within; None when
+    it does not tell."""
+    rows = canaries[(canaries["canary"] == PROCESSOR_CANARY) & canaries["low"].notna()]
+    if rows.empty:
+        return None
+    row = rows.iloc[0]
+    return min(0.0, float(np.log1p(row["low"]))), max(0.0, float(np.log1p(row["high"])))
+
+
+def differences(a: CampaignTable, b: CampaignTable) -> pd.DataFrame:
+    """All in which the campaigns' documents differ: settings with the recordings' digests, versions, machine, lanes and
+    declared hypotheses. Columns: what, a, b."""
+    one, other = (_facts(campaign) for campaign in (a, b))
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    rows = [(name, one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)) for name in names]
+    return pd.DataFrame(rows, columns=["what", "a", "b"])
+
+
+def _facts(campaign: CampaignTable) -> dict[str, str]:
+    document = campaign.document
+    parts = {name: getattr(document, name) for name in ("versions", "machine", "settings", "lanes")}
+    parts["hypotheses"] = document.hypotheses.get("sha256", NOT_KNOWN)
+    return dict(_flat("", parts))
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _flat(f"{prefix} {name}".strip(), part)
+    else:
+        yield prefix, str(value)

@@ -1,0 +1,68 @@
+"""`eyelevel compare`: two campaigns, before and after something has changed."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from analysis import hypotheses, runs
+from analysis.campaign_changes import compare
+from analysis.report.changes import INDEX, JSON, sentences, tables, write
+from base.errors import EyelevelError
+from eyelevel.options import PATH, campaign_folder
+
+# The exit status where B is worse; 0 where that is not shown, 1 after an error.
+WORSE_STATUS = 2
+COLUMNS = ("over all sites", "change", "verdict of B", "")
+
+
+def share_of(text: str) -> float:
+    """The share that `text` (5%) means. Raises EyelevelError."""
+    try:
+        value = float(text.removesuffix("%")) / 100 if text.endswith("%") else float("nan")
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value < 10:
+        raise EyelevelError(f"--worse-than takes a percentage of at least 0 and less than 1000, as 5%, not {text!r}")
+    return value
+
+
+@click.command()
+@click.option("--a", "first", required=True, metavar="CAMPAIGN", help="What B is compared with.")
+@click.option("--b", "second", required=True, metavar="CAMPAIGN", help="What is compared.")
+@click.option("--worse-than", default="5%", show_default=True, help="How much slower B may be than A.")
+@click.option("--into", type=PATH, help="The folder for page, JSON and tables; B's folder compare/A unless given.")
+def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
+    """Compare campaign B with campaign A (folders in results/, or any paths): what changed between them made loads
+    faster, slower, or neither.
+
+    Exit status: 0, B is not shown to be worse; 1, they cannot be compared; 2, B is shown to be slower than A by more
+    than --worse-than and what the machine's canary allows.
+
+    Example: eyelevel compare --a before --b after --worse-than 3%
+    """
+    threshold = share_of(worse_than)
+    folders = campaign_folder(first), campaign_folder(second)
+    if folders[0].resolve() == folders[1].resolve():
+        raise EyelevelError(f"{first} and {second} are the same campaign; name two")
+    a, b = (runs.load(folder) for folder in folders)
+    if study := next((one for one in (a, b) if one.document.study_name), None):
+        raise EyelevelError(f"{study.name} is a campaign of a study; only campaigns of sites are compared")
+    question = hypotheses.of_campaign(folders[0], a.document)
+    change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
+    folder = write(change, into or folders[1] / "compare" / a.name)
+    console = Console(highlight=False)
+    table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in COLUMNS:
+        table.add_column(name)
+    for row in tables(change)["over"][0].texts.to_dict("records"):
+        what = f"{row['protocol']} behind {row['network']}, {row['metric']}"
+        table.add_row(what, f"{row['change']} ({row['interval']})", row["verdict of B"], row["worse"])
+    console.print(table)
+    for line in sentences(change):
+        console.print(line, markup=False, soft_wrap=True)
+    console.print(f"{folder / INDEX}, {JSON}: {len(change.differences)} further differences", soft_wrap=True)
+    sys.exit(WORSE_STATUS if change.is_worse else 0)

@@ -1,0 +1,52 @@
+"""`eyelevel edit`: make a variant of a site."""
+
+from collections.abc import Callable
+
+import click
+
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
+from measure.completeness import digest
+from record.collection import choose_site
+from record.edit import EDITS, KINDS, Edit, variant
+from record.names import VARIANT, original_of, site_folder
+from record.site import write_site
+from record.summary import summary
+
+HELP = {
+    "drop": "Leave out the responses of these URLs: PATTERN.",
+    "replace": "Answer by a file, in the recorded encoding: 'PATTERN -> FILE'.",
+    "delay": "How long servers take to answer (ms), with THINK_TIME=recorded: 'PATTERN -> MS'.",
+    "header": "A further header field: 'PATTERN -> Name: value'.",
+    "hint": "A further Link field: 'PATTERN -> </a.css>; rel=preload; as=style'.",
+}
+
+
+def edit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with an option for each kind of edit."""
+    for kind in reversed(KINDS):
+        command = click.option(f"--{kind}", multiple=True, metavar="TEXT", help=HELP[kind])(command)
+    return command
+
+
+@click.command()
+@click.argument("name", metavar="SITE")
+@click.option("--as", "variant_name", required=True, help="The variant's name, behind the @.")
+@edit_options
+def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
+    """Make the variant SITE@NAME of SITE, by edits of the responses whose URLs match a PATTERN, in which * stands for
+    any text and ? for any letter. Edits of one kind are made in their order, kinds in that of this list.
+
+    Example: eyelevel edit shop --as no-fonts --drop '*.woff2'
+    """
+    if VARIANT in name:
+        raise EyelevelError(f"{name} is a variant itself; edit {original_of(name)} by all edits")
+    edits = [Edit.parse(kind, text) for kind in KINDS for text in texts[kind]]
+    folder = site_folder(f"{name}{VARIANT}{variant_name}")
+    if folder.exists():
+        raise EyelevelError(f"{folder} exists; choose another name, or remove it")
+    site = choose_site(name)
+    result = write_site(variant(site, digest(site), edits), folder)
+    give_to_caller(folder)
+    click.echo(summary(result))
+    click.echo(f"  made of {name}: {result.recorder[EDITS]}")
