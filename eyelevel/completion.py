@@ -16,7 +16,7 @@ from base.places import RESULTS
 from browsers.registry import all_browsers
 from measure.table import DOCUMENT
 from record.collection import available_names
-from tuning import networks, protocols
+from tuning import devices, networks, protocols
 from tuning.settings import Catalogue
 
 ALL = "all"
@@ -38,6 +38,7 @@ NAMES: dict[str, Callable[[click.Context], Iterable[str]]] = {
     "--sites": lambda context: [*available_names(), ALL],
     "--site": lambda context: available_names(),
     "--browser": lambda context: all_browsers(),
+    "--device": lambda context: _with_groups(devices.load()),
     "--campaign": _campaigns,
     "campaign": _campaigns,
     "campaigns": _campaigns,
