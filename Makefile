@@ -1,15 +1,15 @@
 # Eyelevel's front door. Every target is a thin line over a command that can be run by hand: `make -n TARGET` shows it.
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
-CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER SHELLS LANES DASK CAMPAIGN \
+CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER DEVICE SHELLS LANES DASK CAMPAIGN \
 	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
-STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
+STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DEVICE LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS AGAINST MIXES SECONDS VIDEOS PLAYER
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY SERVERS BROWSERS HOPS REPEATABLE ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -72,13 +72,14 @@ $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
 $(call needs,compare,A B,make compare A=before B=after WORSE_THAN=3%)
+$(call needs,user-study,CAMPAIGN,make user-study CAMPAIGN=try)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures compare quiet-times networks convert-trace probe-network validate interop lanes cluster-keys clean $(STUDIES)
+.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures compare user-study quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -144,6 +145,9 @@ figures: setup ## draw the figures of CAMPAIGN alone
 compare: setup ## compare campaign B with campaign A; fails with 2 where B is more than WORSE_THAN (5%) slower
 	@$(EYELEVEL) compare$(call options,A B WORSE_THAN INTO)
 
+user-study: setup ## write CAMPAIGN's films as a study for people, as STUDY (a TOML file) says; eyelevel user-study serve takes votes
+	@$(EYELEVEL) user-study write$(call options,STUDY)$(call argument,CAMPAIGN)
+
 quiet-times: setup ## tell what shorter waits for further requests would have changed in CAMPAIGN
 	@$(EYELEVEL) quiet-times$(call argument,CAMPAIGN)
 
@@ -162,6 +166,9 @@ validate: setup ## measure each NET and PROTO, and compare with its settings
 interop: setup ## test every SERVER with every BROWSER, and write the table INTO a file if given
 	@$(EYELEVEL) interop$(call options,$(INTEROP_VARIABLES))
 
+devices: setup ## what the devices are; with SITTINGS=3, whether this machine can keep their paces
+	@$(EYELEVEL) devices$(call all_options,SITTINGS)
+
 lanes: setup ## measure how many runs this machine can make at once, undisturbed
 	@$(EYELEVEL) lanes$(call options,BROWSER)
 
@@ -179,7 +186,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ## Variables, of which NET, PROTO and SITES of a campaign may be lists (a,b) or all:
 ##   NET              dsl, lte, da2gc, mss; also those of tuning/further (make networks) and TUNING
 ##   PROTO            tcp, tcp+, tcp+bbr, quic, quic+bbr; also those of tuning/further and TUNING
-##   TUNING           a folder with a networks.toml or a protocols.toml of yours
+##   TUNING           a folder with a networks.toml, protocols.toml or devices.toml of yours
 ##   REPEATABLE       no: without the script that makes pages ask for the same on every load
 ##   ALLOW_PRIVATE    yes: make record and make close reach addresses that are not public, too
 ##   TO, SERVE        of make probe-network: the other machine; there, the address at which it is the other end
@@ -189,6 +196,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HYPOTHESES       what is asked, as a file (analysis/hypotheses.toml); a campaign keeps it before its first run
 ##   FILMS, QUALITY   all, sample or none; lossless or small: which films are kept once their metrics are
 ##   BROWSER          the browser: chromium (unless given) or firefox; of make campaign, a list: each loads all
+##   DEVICE           desktop (unless given), or of make devices; of make campaign and make grid, a list
 ##   SHELLS           what emulates networks: ours, or mahimahi, upstream's shells; of make setup: install these
 ##   SERVER_RTTS      how far beyond the network each server is: off, recorded, recorded-12ms, or a file
 ##   THINK_TIME       how long servers take to answer: off, or recorded
@@ -196,7 +204,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   ALPN             what servers speak over TCP: off, HTTP/2; or recorded, HTTP/1.1 where only that was
 ##   LANES            how many runs are made at once, each on cores of its own (1), or auto: as many as do not disturb
 ##   DASK             the scheduler of a cluster to measure on (tls://head:8786)
-##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, controlled, uncontrolled, lossy-bulk
+##   PRESET           of make grid: longlook, longlook-0rtt, longlook-hop, mobile, controlled, …
 ##   COUNTS, SIZES    of make grid: other numbers and sizes of objects (1,10 and 100B,10KB)
 ##   SPREAD           of make grid: over how many servers the objects of a page are spread (1,4)
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
@@ -208,6 +216,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   A, B, WORSE_THAN the campaigns that make compare compares, and how much slower B may be (5%)
+##   STUDY            of make user-study: what is asked, of whom, in which words (analysis/user_study/study.toml)
 ##   CAMPAIGN         the folder in results/ (the time of day)
 ##   SEED             what the order of the runs is drawn from
 ##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)

@@ -30,6 +30,7 @@ from analysis.sensitivity import sensitivity
 from analysis.sites import recorded_sites, site_table
 from analysis.stopping import looks_of, stopping_table
 from analysis.variants import variants
+from analysis.web_metrics import web_metrics
 from base.errors import EyelevelError
 
 Analysis = Callable[[Findings], pd.DataFrame]
@@ -70,6 +71,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),
     "link_use": lambda findings: _in_order(diagnostics.link_use(findings.campaign.runs), findings.samples),
+    "web_metrics": lambda findings: web_metrics(findings.campaign, findings.hypotheses),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.

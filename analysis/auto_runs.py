@@ -19,7 +19,7 @@ from analysis.runs import network_and_browser, network_in
 from analysis.samples import Array, Samples
 from analysis.stopping import looks_until
 from analysis.text import listing, span
-from browsers.registry import all_browsers
+from browsers.registry import is_browser
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.plan import read_plan
@@ -28,6 +28,7 @@ from measure.declaration import HYPOTHESES
 from measure.metrics import time_names
 from measure.run.films import FilmPolicy
 from measure.table import Cell, read_given_up, read_rows, require_document
+from tuning.networks import IN_BROWSER
 
 SEED = 17
 # Of simulated campaigns; fewer of large ones, of which so many contrasts of single sites take ten seconds.
@@ -128,7 +129,8 @@ def simulated_stops(
         if not len(going_on):
             break
     # A network goes on in all browsers until it is decided in each.
-    of_place = np.array([network_and_browser(name, all_browsers())[0] for name in networks])
+    browsers = [browser for name in networks if is_browser(browser := name.rpartition(IN_BROWSER)[2])]
+    of_place = np.array([network_and_browser(name, browsers)[0] for name in networks])
     return np.stack([stops[:, of_place == name].max(axis=1) for name in of_place], axis=1)
 
 

@@ -100,7 +100,7 @@ def spread(runs: pd.DataFrame) -> pd.DataFrame:
 def link_use(runs: pd.DataFrame) -> pd.DataFrame:
     """A row for each network and protocol: how many sites and runs that count tell of it, and the metrics that are no
     times, each as its mean over sites of means over runs. Empty where no run tells of any."""
-    names = [metric.name for metric in METRICS if not metric.is_time and metric.name in runs]
+    names = [metric.name for metric in METRICS if not metric.is_time and not metric.is_of_web and metric.name in runs]
     valid = runs[runs["valid"]].dropna(subset=names, how="all")
     of_sites = valid.groupby(["network", "protocol", "site"], sort=False)
     table = of_sites[names].mean().assign(runs=of_sites.size()).groupby(["network", "protocol"], sort=False)

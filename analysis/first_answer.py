@@ -19,6 +19,7 @@ from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
 from analysis.samples import samples_of
 from analysis.text import NOTHING, label_with_unit
+from browsers.registry import described
 
 
 def report(folder: Path, console: Console) -> None:
@@ -58,12 +59,18 @@ def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table],
     return [one for part in (metrics[:half], metrics[half:]) for one in fitting_tables(console, table_of, part)]
 
 
+def _place(runs: pd.DataFrame) -> str:
+    """The network of `runs`, and in which browser where that is not the campaign's first."""
+    network, browser = network_and_browser(runs["network"].iloc[0], set(runs.get(BROWSER, ())))
+    return f"{network} in {described(browser)}" if browser else network
+
+
 def network_table(
     runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
 ) -> Table:
     """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
     table = Table(
-        title=" in ".join(filter(None, network_and_browser(runs["network"].iloc[0], set(runs.get(BROWSER, ()))))),
+        title=_place(runs),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,

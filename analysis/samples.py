@@ -88,13 +88,15 @@ class Samples:
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
 
 
-def samples_of(campaign: CampaignTable) -> Samples:
-    """The valid runs of `campaign`; sites in alphabetical order. Raises EyelevelError when a run counts twice.
+def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) -> Samples:
+    """The valid runs of `campaign`, by its metrics or by these `columns`; sites in alphabetical order.
+
+    Raises EyelevelError when a run counts twice.
 
     Blocks stand in the order in which they were planned; those of each network and site begin at the first place. Those
     of protocols alone that were added after the first run stand behind all others, and are no rounds.
     """
-    runs, metrics = campaign.valid, campaign.metrics
+    runs, metrics = campaign.valid, campaign.metrics if columns is None else tuple(columns)
     if runs.empty:
         return Samples(np.empty((0, 0, 0, len(metrics), 0)), (), (), (), metrics)
     setting = ["network", "site", "protocol"]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from browsers.registry import all_browsers
+from browsers.registry import described, is_browser
 from measure import metrics
 from tuning.networks import IN_BROWSER
 
@@ -30,14 +30,14 @@ def label(name: str) -> str:
     A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
     """
     network, _, browser = name.rpartition(IN_BROWSER)
-    if network and browser in all_browsers():
-        return f"{label(network)} in {browser.capitalize()}"
+    if network and is_browser(browser):
+        return f"{label(network)} in {described(browser)}"
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 
 
 def unit(metric: str) -> str:
     """What a metric is measured in."""
-    return next(entry.unit for entry in metrics.METRICS if entry.name == metric)
+    return next((entry.unit for entry in metrics.METRICS if entry.name == metric), "")
 
 
 def label_with_title(metric: str) -> str:
@@ -48,7 +48,7 @@ def label_with_title(metric: str) -> str:
 
 def label_with_unit(metric: str) -> str:
     """A metric with its unit: `SI [ms]`."""
-    return f"{label(metric)} [{unit(metric)}]"
+    return f"{label(metric)} [{unit(metric)}]" if unit(metric) else label(metric)
 
 
 def pair_label(compared: str, reference: str) -> str:
@@ -58,7 +58,7 @@ def pair_label(compared: str, reference: str) -> str:
 
 def program(servers: str, browser: str) -> str:
     """The servers and the browser that something was measured with: `nginx and quinn in Firefox`."""
-    return f"{servers} in {browser.capitalize()}"
+    return f"{servers} in {described(browser)}"
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -100,6 +100,21 @@ def p_value(value: float) -> str:
 def number(value: float) -> str:
     """A number with three digits."""
     return f"{value:.3g}" if math.isfinite(value) else NOTHING
+
+
+def grouped(value: float) -> str:
+    """A number with three digits at least, and all those before the point, in groups."""
+    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}") if math.isfinite(value) else NOTHING
+
+
+def signed_grouped(value: float) -> str:
+    """The same with its sign, which 0 has none of."""
+    return f"+{grouped(value)}" if value > 0 and math.isfinite(value) else grouped(value + 0.0)
+
+
+def signed_grouped_interval(low: float, high: float) -> str:
+    """Both ends of an interval of differences."""
+    return f"{signed_grouped(low)} to {signed_grouped(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
 
 
 def whole_number(value: float) -> str:

@@ -16,12 +16,12 @@ from browsers.chromium.program import (
     BINARY,
     COMMON_SWITCHES,
     DISABLED_FEATURES,
-    MOBILE_PIXEL_RATIO,
     WITHOUT_WEBRTC,
     phone,
     trust,
 )
 from browsers.contract import HOME, Browser, Page, Request, StreamRequest, Transfer
+from browsers.window import MOBILE
 from tuning.protocols import HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # For how long Chromium tries to connect over TCP (net/socket/transport_connect_job.cc). Over QUIC it would give up
@@ -55,7 +55,7 @@ class Chromium(Browser):
     return_visit = Path(__file__).with_name("chromium") / "return_visit.mjs"
 
     def settings(self) -> dict[str, Any]:
-        return {"connect_s": CONNECT_S, "mobile_pixel_ratio": MOBILE_PIXEL_RATIO}
+        return {"connect_s": CONNECT_S, "mobile_pixel_ratio": MOBILE.pixel_ratio}
 
     def browsertime_options(
         self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
@@ -131,8 +131,10 @@ BROWSER = Chromium()
 def _mobile_emulation(page: Page) -> dict[str, Any]:
     """Browsertime wants the measures at the top, ChromeDriver takes them from `deviceMetrics`."""
     window = page.window
-    measures = {"width": window.width, "height": window.height, "pixelRatio": MOBILE_PIXEL_RATIO}
-    return {**measures, **phone(window), "userAgent": page.user_agent}
+    measures = {"width": window.width, "height": window.height, "pixelRatio": window.pixel_ratio}
+    # Chromium says itself what it is, unless given.
+    user_agent = {"userAgent": page.user_agent} if page.user_agent else {}
+    return {**measures, **phone(window), **user_agent}
 
 
 def _options(page: Page, results: Path, switches: Collection[str]) -> dict[str, Any]:

@@ -82,12 +82,14 @@ class Transfer:
     `content_bytes` are of responses' content, with its coding. `received_bytes` and `sent_bytes` are of whole IP
     packets: over UDP, what was read and written with the headers of each datagram; over TCP, what was read with those
     of as many full segments as it needs, so that what TCP sends without data, and what came twice, is missing. What was
-    sent over TCP is None, since its acknowledgements are most of it.
+    sent over TCP is None, since its acknowledgements are most of it. `connections` are those, of TCP or
+    QUIC, over which anything came from a server.
     """
 
     content_bytes: int
     received_bytes: int
     sent_bytes: int | None
+    connections: int = 0
 
 
 class Browser(ABC):

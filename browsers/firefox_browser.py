@@ -137,7 +137,7 @@ class Firefox(Browser):
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
         if page.window.mobile:
-            return "the site was recorded as a phone's, and Firefox is none: it has no touch and no narrow window"
+            return "the page is a phone's, and Firefox is none: it has no touch and no narrow window"
         hosts = Counter(authority.partition(":")[0] for authority in page.authorities)
         if not protocol.in_kernel and (several := [host for host, ports in hosts.items() if ports > 1]):
             return f"Firefox can be given one port of QUIC for a host, and {several[0]} has several"

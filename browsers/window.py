@@ -8,11 +8,14 @@ SCREEN_MARGIN_PIXELS = 16
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the page one can see, in CSS pixels, and whether the page believes to be on a phone."""
+    """The part of the page one can see, in CSS pixels, whether the page believes to be on a phone, how many pixels of
+    the phone each of these believes to have in a row, and which model the phone is."""
 
     width: int
     height: int
     mobile: bool
+    pixel_ratio: float = 1.0
+    model: str = ""
 
     @property
     def screen(self) -> str:

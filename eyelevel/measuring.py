@@ -22,7 +22,7 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
-from browsers.registry import DEFAULT, all_browsers, browser_named
+from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
@@ -44,6 +44,7 @@ from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
+from tuning.devices import DESKTOP
 from tuning.networks import Network
 
 # The longest name of a folder (NAME_MAX of limits.h).
@@ -68,8 +69,10 @@ def measuring_options(
     if several_browsers:
         names = ", ".join(all_browsers())
         browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT}), or all: {names}.")
+    choices = f"{DESKTOP}, or of tuning/devices.toml"
     return [
         browser,
+        click.Option(["--device"], help=f"{'Devices' if several_browsers else 'The device'} ({DESKTOP}): {choices}."),
         click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
         click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
         click.Option(
@@ -184,7 +187,7 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 def require_browser(campaign: Campaign) -> None:
     """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
     for browser, protocol, site in product(campaign.browsers, campaign.protocols.values(), campaign.sites.values()):
-        if fault := refusal(browser_named(browser), protocol, site):
+        if fault := refusal(browser_named(browser), protocol, site, device_of(browser)):
             raise EyelevelError(fault)
 
 

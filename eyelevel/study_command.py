@@ -38,7 +38,9 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     name, results = arguments.pop("name"), arguments.pop("results")
     default = arguments.get("preset") or study.command
     folder = results / campaign_name(default if name is None else name)
-    common = {option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser")}
+    common = {
+        option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser", "device")
+    }
     request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
     measurement = study.campaign(request)
     console = Console(highlight=False)

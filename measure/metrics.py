@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from measure.run.evidence import Evidence
+
+
+# A task is long from here on (W3C Long Tasks).
+LONG_TASK_MS = 50
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,9 @@ class Metric:
     `title` what that stands for.
 
     `read` takes it from a run's evidence, None when it is not there. `from_film`: whether only filmed runs have it.
-    `is_time`: whether it is a time, of which less is better: reports compare protocols by times alone.
+    `is_time`: whether it is a time, of which less is better: reports compare protocols by times alone. `is_of_web`:
+    whether it is one that web developers use and the paper does not: reports have these in a table of their own, and
+    neither the paper's figures nor the declared hypotheses have them.
     """
 
     name: str
@@ -29,6 +35,7 @@ class Metric:
     from_film: bool = False
     title: str = ""
     is_time: bool = True
+    is_of_web: bool = False
 
 
 def _visual(name: str) -> Callable[[Evidence], float | None]:
@@ -68,6 +75,67 @@ def _mbps(evidence: Evidence, size_bytes: int) -> float | None:
     return 8 * size_bytes / evidence.plt / 1e3 if evidence.plt else None
 
 
+def _timing(group: str, name: str) -> Callable[[Evidence], float | None]:
+    """Reads a time that Browsertime has of the page, in ms; 0 says that there was none."""
+    return lambda evidence: _number(evidence, "timings", group, name) or None
+
+
+def largest_contentful_paint(evidence: Evidence) -> float | None:
+    """When the largest picture or text block was painted: `startTime` of the last largest-contentful-paint entry until
+    the load was over (W3C Largest Contentful Paint). No load has input, which would end the entries.
+
+    Browsertime's own number is the later of the entry's times, which for a picture may be that of its loading.
+    """
+    return _timing("largestContentfulPaint", "startTime")(evidence)
+
+
+def total_blocking_time(evidence: Evidence) -> float | None:
+    """For how long long tasks kept the page's main thread from answering, in ms: what each took beyond 50 ms, from the
+    first contentful paint to the load event (PLT) or the largest contentful paint, whichever was later.
+
+    W3C Long Tasks; cut and counted as Lighthouse does, whose end is Time to Interactive. None where the browser tells
+    of no long tasks (Firefox), or no paint.
+    """
+    tasks = _page_value(evidence, "pageinfo", "longTask")
+    began_ms = _timing("paintTiming", "first-contentful-paint")(evidence)
+    if tasks is None or began_ms is None or evidence.plt is None:
+        return None
+    ended_ms = max(evidence.plt, largest_contentful_paint(evidence) or 0)
+    spans_ms = (
+        min(task["startTime"] + task["duration"], ended_ms) - max(task["startTime"], began_ms) for task in tasks
+    )
+    return float(sum(max(0.0, span_ms - LONG_TASK_MS) for span_ms in spans_ms))
+
+
+def cumulative_layout_shift(evidence: Evidence) -> float | None:
+    """How much of the page moved unasked, without a unit: the largest session window (W3C Layout Instability)."""
+    return _number(evidence, "pageinfo", "cumulativeLayoutShift")
+
+
+def _transferred(name: str) -> Callable[[Evidence], float | None]:
+    return lambda evidence: None if evidence.transfer is None else getattr(evidence.transfer, name)
+
+
+def _web(name: str, unit: str, label: str, read: Callable[[Evidence], float | None], title: str = "") -> Metric:
+    return Metric(name, unit, label, read, title=title, is_time=unit == "ms", is_of_web=True)
+
+
+def _number(evidence: Evidence, *keys: str) -> float | None:
+    value = _page_value(evidence, *keys)
+    return None if value is None else float(value)
+
+
+def _page_value(evidence: Evidence, *keys: str) -> Any:
+    """What the scripts of Browsertime have under `keys`; None where the browser does not give it."""
+    for scripts in evidence.page.get("browserScripts", ()):
+        value: Any = scripts
+        for key in keys:
+            value = (value or {}).get(key)
+        if value is not None:
+            return value
+    return None
+
+
 METRICS: list[Metric] = [
     Metric("fvc", "ms", "FVC", _visual("fvc"), from_film=True, title="first visual change"),
     Metric("lvc", "ms", "LVC", _visual("lvc"), from_film=True, title="last visual change"),
@@ -77,7 +145,17 @@ METRICS: list[Metric] = [
     Metric("goodput_mbps", "Mbit/s", "goodput", goodput_mbps, is_time=False),
     Metric("down_utilisation", "", "downlink used", down_utilisation, is_time=False),
     Metric("up_utilisation", "", "uplink used", up_utilisation, is_time=False),
+    _web("ttfb", "ms", "TTFB", _timing("navigationTiming", "responseStart"), "first byte"),
+    _web("dcl", "ms", "DCL", _timing("navigationTiming", "domContentLoadedEventStart"), "DOM content loaded"),
+    _web("fcp", "ms", "FCP", _timing("paintTiming", "first-contentful-paint"), "first contentful paint"),
+    _web("lcp", "ms", "LCP", largest_contentful_paint, "largest contentful paint"),
+    _web("tbt", "ms", "TBT", total_blocking_time, "total blocking time"),
+    _web("cls", "", "CLS", cumulative_layout_shift, "cumulative layout shift"),
+    _web("connections", "", "connections", _transferred("connections")),
+    _web("content_bytes", "bytes", "content", _transferred("content_bytes")),
 ]
+# Besides those of METRICS, what tables of numbers of the web have: a column of every run's row.
+REQUESTS = "requests"
 
 
 def metric_names() -> tuple[str, ...]:
@@ -86,8 +164,13 @@ def metric_names() -> tuple[str, ...]:
 
 
 def time_names() -> tuple[str, ...]:
-    """The names of those that are times."""
-    return tuple(metric.name for metric in METRICS if metric.is_time)
+    """The names of the times that protocols are compared by."""
+    return tuple(metric.name for metric in METRICS if metric.is_time and not metric.is_of_web)
+
+
+def web_names() -> tuple[str, ...]:
+    """The names of the numbers that web developers use."""
+    return (*(metric.name for metric in METRICS if metric.is_of_web), REQUESTS)
 
 
 def read_metrics(evidence: Evidence) -> dict[str, float | None]:

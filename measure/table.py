@@ -66,8 +66,10 @@ class Row:
     for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
     the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
     browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
-    rate of all background flows together during the load (Mbit/s), where there were any; and which share of the
-    requests and of the bytes of their responses went over HTTP/3, where servers spoke that beside another version.
+    rate of all background flows together during the load (Mbit/s), where there were any; which share of the
+    requests and of the bytes of their responses went over HTTP/3, where servers spoke that beside another version; and
+    where the browser ran at the pace of a device, the share of a processor that each of its processes had, and the
+    index that is reached with it (`measure.host.pace`).
 
     `further`: the cells of columns that this version does not know.
     """
@@ -107,6 +109,8 @@ class Row:
     company_mbps: float | None = None
     h3_request_share: float | None = None
     h3_byte_share: float | None = None
+    device_share: float | None = None
+    device_index: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -14,7 +14,7 @@ import click
 from analysis.report.section import Section
 from base.errors import EyelevelError
 from base.structure import structured
-from browsers.registry import DEFAULT
+from browsers.registry import DEFAULT, on_devices
 from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
@@ -22,6 +22,7 @@ from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_sites
 from tuning import networks, protocols
+from tuning.devices import DESKTOP
 from tuning.networks import Network
 from tuning.settings import choose
 
@@ -43,13 +44,24 @@ class Request:
     runs: int | None = None
     seed: int | None = None
     browser: str | None = None
+    device: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     document: CampaignDocument | None = None
 
     @property
     def browser_name(self) -> str:
         """The browser of the command line, or of the campaign in `folder`, or the usual one."""
-        return self.browser or (self.document.browser if self.document else "") or DEFAULT
+        name, *others = self.browser_names()
+        if others:
+            raise EyelevelError(f"this study measures one device, not {self.device}; 'make grid' takes several")
+        return name
+
+    def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
+        """The browser of the command line on each of its devices, or those of the campaign in `folder`, or the usual
+        one on the `usual_devices`. Raises EyelevelError."""
+        if self.browser is None and self.device is None and self.document and self.document.browsers:
+            return list(self.document.browsers)
+        return on_devices([self.browser or DEFAULT], self.device or usual_devices)
 
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the campaign that was begun, or `default`."""

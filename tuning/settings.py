@@ -25,6 +25,7 @@ Table = dict[str, Any]
 FOLDER = Path(__file__).parent
 FURTHER_FOLDER = FOLDER / "further"
 USER_FOLDER = "EYELEVEL_TUNING"
+USER_FILES = ("networks.toml", "protocols.toml", "devices.toml")
 # The name of all of the paper's settings.
 ALL = "all"
 # The key that names another table to build on.
@@ -160,8 +161,8 @@ def user_folder() -> Path | None:
     if not (named := os.environ.get(USER_FOLDER)):
         return None
     folder = Path(named)
-    if not any((folder / name).exists() for name in ("networks.toml", "protocols.toml")):
-        raise EyelevelError(f"{folder} has neither a networks.toml nor a protocols.toml")
+    if not any((folder / name).exists() for name in USER_FILES):
+        raise EyelevelError(f"{folder} has none of {', '.join(USER_FILES)}")
     return folder
 
 

@@ -11,6 +11,7 @@ from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_s
 from analysis.outcomes import NOT_DECIDED
 from analysis.programs import DEPENDS, INDEPENDENT
 from analysis.text import label
+from browsers.registry import described
 
 # What the program changes, beside what it is compared with.
 MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}
@@ -24,7 +25,7 @@ def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]
     keys = ["measured_reference", "measured_compared", "browser"]
     rows = gains.drop_duplicates(keys)
     names = [
-        f"{row.servers}\n{row.browser.capitalize()}: {label(row.measured_compared)} / {label(row.measured_reference)}"
+        f"{row.servers}\n{described(row.browser)}: {label(row.measured_compared)} / {label(row.measured_reference)}"
         for row in rows.itertuples()
     ]
     places = {key: place for place, key in enumerate(rows[keys].itertuples(index=False, name=None))}

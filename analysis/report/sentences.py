@@ -27,6 +27,7 @@ from analysis.runs import CampaignTable, network_and_browser, rows_of
 from analysis.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
+from browsers.registry import described
 from measure.campaign.progress import in_words
 from measure.metrics import time_names
 from measure.table import read_given_up
@@ -51,7 +52,7 @@ def scope(findings: Findings) -> str:
     )
     planned = len(campaign.document.sites)
     sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
-    names = [name.capitalize() for name in campaign.browsers]
+    names = [described(name) for name in campaign.browsers]
     browsers = f" in {listing(names)} ({names[0]} where no browser is named)" if len(names) > 1 else ""
     return (
         f"{sites} behind {listing(networks)} over {listing(protocols)}{browsers}: "

@@ -51,6 +51,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
     def tables(*names: str) -> list[ReportTable]:
         return [report_table(name, findings[FORMS[name]["analysis"]], **declared_values(findings)) for name in names]
 
+    web = ["web_metrics"] if len(findings["web_metrics"]) else []
     link_use = ["link_use"] if len(findings["link_use"]) else []
 
     return {
@@ -64,7 +65,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "losses": tables("success"),
         "balance": tables("pair_balance"),
         "claims": tables("claims", "claim_numbers", "metric_agreement"),
-        "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites"), verdict_counts(findings)]
+        "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites", *web), verdict_counts(findings)]
         if is_compared
         else [],
         "programs": program_tables(findings) if len(findings["program_differences"]) else [],

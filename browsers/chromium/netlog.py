@@ -154,6 +154,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
     # Of each request, its content as it was transferred and as it was decoded, which alone is logged without a coding.
     coded, decoded = Counter[int](), Counter[int]()
     datagrams, segmented = Counter[str](), Counter[int]()
+    connections: set[int] = set()
     is_over_tcp = False
     for kind, source, parameters, at_s, _ in _events(log):
         if kind in CONNECTED and "address" in parameters:
@@ -167,6 +168,8 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
             (coded if kind == CODED_CONTENT else decoded)[source] += size
         # What is on this machine's loopback device is no server.
         elif not addresses.get(source, "127.").startswith("127."):
+            if kind in (DATAGRAM_READ, STREAM_READ):
+                connections.add(source)
             if kind in (DATAGRAM_READ, DATAGRAM_WRITTEN):
                 datagrams[kind] += size + IP_AND_UDP_BYTES
             elif kind in (STREAM_READ, STREAM_WRITTEN):
@@ -177,6 +180,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
         sum(coded.get(source, decoded[source]) for source in decoded.keys() & sent_over_network),
         datagrams[DATAGRAM_READ] + segmented.total() + segments * IP_AND_TCP_BYTES,
         None if is_over_tcp else datagrams[DATAGRAM_WRITTEN],
+        len(connections),
     )
 
 

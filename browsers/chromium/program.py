@@ -19,8 +19,6 @@ BINARY = Path("/usr/lib/chromium/chromium")
 NOWHERE_HOST = "browser.invalid"
 NOWHERE = f"https://{NOWHERE_HOST}"
 
-MOBILE_PIXEL_RATIO = 1.0
-
 # Chromium 156 does not have these any more; earlier ones may be installed.
 FORMER_FEATURES = (
     "OptimizationGuideModelDownloading",
@@ -57,10 +55,10 @@ WITHOUT_WEBRTC = "webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 def phone(window: Window) -> dict[str, Any]:
     """What makes a page believe that `window` is a phone's: ChromeDriver's `mobileEmulation`."""
-    measures = {"width": window.width, "height": window.height, "pixelRatio": MOBILE_PIXEL_RATIO}
+    measures = {"width": window.width, "height": window.height, "pixelRatio": window.pixel_ratio}
     return {
         "deviceMetrics": {**measures, "mobile": True, "touch": True},
-        "clientHints": {"platform": "Android", "mobile": True},
+        "clientHints": {"platform": "Android", "mobile": True, **({"model": window.model} if window.model else {})},
     }
 
 

@@ -13,7 +13,7 @@ from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT, all_browsers
+from browsers.registry import DEFAULT, all_browsers, on_devices
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -42,6 +42,7 @@ from measure.table import CampaignDocument
 from record.collection import choose_sites
 from replay.shells.registry import all_shells
 from tuning import networks, protocols
+from tuning.devices import DESKTOP
 from tuning.settings import choose
 
 RUNS = 31  # as in the paper
@@ -105,7 +106,7 @@ def main(**options: Any) -> None:
     declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
-    first_browser, *further_browsers = chosen_browsers(options["browser"], document)
+    first_browser, *further_browsers = chosen_browsers(options["browser"], options["device"], document)
     campaign = Campaign(
         folder=folder,
         sites={site.name: site for site in choose_sites(names("sites", "sites"))},
@@ -143,12 +144,14 @@ def main(**options: Any) -> None:
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
 
 
-def chosen_browsers(wanted: str | None, document: CampaignDocument) -> list[str]:
-    """The names of the browsers that are `wanted`, those that the campaign of `document` was begun with first and in
-    its order; unless given, those of the campaign, or the usual one. Raises EyelevelError."""
-    if wanted is None:
+def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: CampaignDocument) -> list[str]:
+    """The names of the browsers that are `wanted`, each on the `wanted_devices`, those that the campaign of `document`
+    was begun with first and in its order; unless given, those of the campaign, or the usual one on this machine. Raises
+    EyelevelError."""
+    if wanted is None and wanted_devices is None:
         return list(document.browsers) or [DEFAULT]
-    names = choose("browser", wanted, {name: name for name in all_browsers()})
+    programs = choose("browser", wanted or DEFAULT, {name: name for name in all_browsers()})
+    names = on_devices(programs, wanted_devices or DESKTOP)
     return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
 

@@ -6,6 +6,7 @@ import click
 
 from analysis import hypotheses
 from analysis.report.write import write_figures, write_report
+from analysis.user_study.section import section as user_study
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.table import require_document
 from studies import STUDIES
@@ -30,4 +31,4 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool)
     write = write_figures if figures_only else write_report
     folder = campaign_folder(campaign)
     question = hypotheses.of_campaign(folder, require_document(folder), file)
-    click.echo(write(folder, [study.section for study in STUDIES], question, site))
+    click.echo(write(folder, [*(study.section for study in STUDIES), user_study], question, site))

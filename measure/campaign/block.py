@@ -30,6 +30,7 @@ from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
 from measure.host.idle_priority import IdlePriority, idle_priority
+from measure.host.pace import forget_paces
 from measure.host.timekeeping import has_real_time_priority
 from measure.run.films import ALL_FILMS, FilmPolicy
 from measure.run.load import Moments
@@ -104,6 +105,7 @@ def measure_block(
             preparer.settle(unmade_runs[0])
         now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
+        forget_paces()
         analyse = partial(analyse_apart, method) if layout else method.analyse
         with Analyses(analyse, layout) as analyses:
             for run in open_runs:

@@ -13,7 +13,7 @@ from base.clock import now_iso
 from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import browser_named
+from browsers.registry import browser_named, device_of
 from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
@@ -153,7 +153,11 @@ class Campaign:
         )
 
     def _browser_settings(self, browser: str) -> dict[str, Any]:
-        return configuration.settings(browser_named(browser), self.loading.quiet_ms or QUIET_MS)
+        device = device_of(browser)
+        return {
+            **configuration.settings(browser_named(browser), self.loading.quiet_ms or QUIET_MS),
+            **({"device": asdict(device)} if device else {}),
+        }
 
     def _further_browsers(self) -> dict[str, dict[str, Any]]:
         return {name: self._browser_settings(name) for name in self.further_browsers}

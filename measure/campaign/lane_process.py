@@ -86,8 +86,9 @@ def serve(setting: LaneSetting, connection: Connection) -> None:
 
 
 def _stop(number: int, _: object) -> None:
-    # Once: what cleans up then must not be broken off, too.
-    signal.signal(number, signal.SIG_IGN)
+    # Once: what cleans up then must not be broken off, too. It is a handler that does nothing, and not SIG_IGN: Python
+    # complains of a second signal that came before it was ignored.
+    signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from base.clock import now_iso
 from base.files import read_json, sync, write_json
+from browsers.registry import device_of
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
@@ -21,7 +22,7 @@ from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
-from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence, share_of
+from measure.run.evidence import ATTEMPT, DEVICE_PACE, Evidence, analyse_film, read_evidence, share_of
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
@@ -173,6 +174,7 @@ class Method:
         if evidence.company:
             write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
         canary = document["canary"] or {}
+        pace = read_json(folder / DEVICE_PACE) if (folder / DEVICE_PACE).exists() else {}
         return Row(
             site=run.site,
             network=run.network,
@@ -198,6 +200,8 @@ class Method:
             next_prepared_ms=evidence.next_prepared_ms,
             h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
             h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
+            device_share=pace.get("share"),
+            device_index=pace.get("index"),
             **evidence.processor,
         )
 
@@ -224,7 +228,7 @@ def is_made(folder: Path) -> bool:
 
 def claim(setting: Setting) -> Claim:
     """What a run of `setting` is said to be."""
-    browser_window = window(setting.site)
+    browser_window = window(setting.site, device_of(setting.loading.browser))
     return Claim(
         setting.protocol.http_version,
         frozenset(setting.site.servers),

@@ -5,6 +5,7 @@ control groups (cgroups, version 1 or 2) let the processes run for that share of
 rest. Exits with the command's status. What the command leaves running is killed.
 """
 
+import math
 import os
 import select
 import signal
@@ -41,12 +42,15 @@ class Hierarchy:
     present: Path
     version: int
 
-    def limit(self, group: Path, quota_us: int) -> None:
-        """Let the processes of `group` run for `quota_us` of every period. Raises EyelevelError, OSError."""
+    def limit(self, group: Path, share: float | None) -> None:
+        """Let the processes of `group` run for `share` of one processor's time, or for all of it. Raises EyelevelError,
+        OSError."""
+        period_us = PERIOD_US if share is None else max(PERIOD_US, math.ceil(LEAST_QUOTA_US / share))
+        quota_us = None if share is None else round(share * period_us)
         if self.version == 1:
-            values = {"cpu.cfs_period_us": str(PERIOD_US), "cpu.cfs_quota_us": str(quota_us)}
+            values = {"cpu.cfs_period_us": str(period_us), "cpu.cfs_quota_us": str(quota_us or -1)}
         else:
-            values = {"cpu.max": f"{quota_us} {PERIOD_US}"}
+            values = {"cpu.max": f"{quota_us or 'max'} {period_us}"}
         for name, value in values.items():
             (group / name).write_text(value)
             if (actual := (group / name).read_text().strip()) != value:
@@ -90,7 +94,7 @@ def limited(share: float) -> Iterator[None]:
             raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
         try:
             try:
-                place.limit(group, round(share * PERIOD_US))
+                place.limit(group, share)
                 (group / "cgroup.procs").write_text("0")
             except OSError as error:
                 raise EyelevelError(f"{CANNOT}: {error}") from None
@@ -136,7 +140,8 @@ def remove_abandoned(parent: Path, prefix: str = PREFIX) -> None:
     """Remove the groups with such names of callers that were killed, wherever in the hierarchy of the group `parent`;
     those of others are locked."""
     above = [folder for folder in parent.parents if (folder / "cgroup.procs").exists()]
-    for group in (above or [parent])[-1].glob(f"**/{prefix}*/"):
+    # Those within others first.
+    for group in sorted((above or [parent])[-1].glob(f"**/{prefix}*/"), reverse=True):
         with suppress(OSError, Locked), locked(group):
             group.rmdir()
 

@@ -4,23 +4,29 @@ from browsers.contract import Browser, Page
 from browsers.window import Window, recorded_window
 from record.site import Site
 from servers.registry import server_of
+from tuning.devices import Device
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
 
-def window(site: Site) -> Window:
-    """The window `site` was recorded in, as far as its index has it."""
+def window(site: Site, device: Device | None = None) -> Window:
+    """The window of `device`, or the one that `site` was recorded in, as far as its index has it."""
+    if device:
+        return Window(device.width, device.height, mobile=True, pixel_ratio=device.pixel_ratio, model=device.model)
     return recorded_window(site.user_agent, site.viewport)
 
 
-def page_of(site: Site) -> Page:
-    """The page of `site`, as a browser loads it."""
+def page_of(site: Site, device: Device | None = None) -> Page:
+    """The page of `site`, as a browser loads it on `device`, or as it was recorded."""
     authorities = tuple(authority for of_server in site.servers.values() for authority in of_server)
-    return Page(site.url, tuple(site.addresses), authorities, window(site), site.user_agent)
+    # On a device the browser says itself what it is.
+    user_agent = None if device else site.user_agent
+    return Page(site.url, tuple(site.addresses), authorities, window(site, device), user_agent)
 
 
-def refusal(browser: Browser, protocol: Protocol, site: Site) -> str | None:
-    """Why `browser` cannot load `site` over `protocol`, in one line; None if it can."""
+def refusal(browser: Browser, protocol: Protocol, site: Site, device: Device | None = None) -> str | None:
+    """Why `browser`, on `device` if that is not this machine, cannot load `site` over `protocol`, in one line; None if
+    it can."""
     if fault := browser.refusal(protocol):
         return f"{browser.name} cannot load over {protocol.name}: {fault}"
     if not browser.sends_connection_options:
@@ -29,7 +35,7 @@ def refusal(browser: Browser, protocol: Protocol, site: Site) -> str | None:
         if wanted:
             what = f"{server.name} does as {protocol.name} says only if a browser sends {', '.join(wanted)}"
             return f"{browser.name} cannot load over {protocol.name}: it sends no connection options, and {what}"
-    if fault := browser.page_refusal(page_of(site), protocol):
+    if fault := browser.page_refusal(page_of(site, device), protocol):
         return f"{browser.name} cannot load {site.name} over {protocol.name}: {fault}"
     return None
 

@@ -27,6 +27,8 @@ from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
 REPLAY_LOG = "replay.log"
+# At which pace the browser's processes ran, where that is a device's (`measure.host.pace`).
+DEVICE_PACE = "device.json"
 REPLAY_EVIDENCE = "replay.json"
 ATTEMPT = "attempt.json"
 VISUAL = "visual.json"

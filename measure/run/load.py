@@ -7,20 +7,22 @@ From `Load` on there are namespaces, servers, emulated network, X server, and a 
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import first_readable, pinned
-from browsers.registry import browser_named
+from browsers.registry import browser_named, device_of
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
+from measure.host.pace import paced
 from measure.run.browser import load_limit_s
 from measure.run.company import COMPANY_SAMPLES
-from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
+from measure.run.evidence import DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter
@@ -165,13 +167,24 @@ class Load:
             servers=servers_of(self._setting.protocol),
             cores=self._layout.analysis if self._layout else (),
         ):
-            self._prompter.say_begin()
-            if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
-                moments.quiet()
-            self._prompter.await_sign(replay.ended, OVER)
+            with self._device_pace(replay):
+                self._prompter.say_begin()
+                if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
+                    moments.quiet()
+                self._prompter.await_sign(replay.ended, OVER)
             moments.over()
             replay.await_end()
         return replay.outcome()
+
+    def _device_pace(self, replay: Replay) -> AbstractContextManager[None]:
+        """Holds the browser at the pace of its device; nothing where that is this machine."""
+        name = self._setting.loading.browser
+        if not (device := device_of(name)):
+            return nullcontext()
+        # Until then its processes start.
+        self.await_ready()
+        cores = self._layout.browser if self._layout else ()
+        return paced(replay.pid, browser_named(name), device, cores, partial(write_json, self.folder / DEVICE_PACE))
 
     def _spec(self, instruments: Instruments) -> ReplaySpec:
         setting, layout = self._setting, self._layout

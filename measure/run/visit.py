@@ -33,7 +33,7 @@ from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
-from browsers.registry import DEFAULT, browser_named
+from browsers.registry import DEFAULT, browser_named, device_of
 from measure.run.browser import page_of, refusal
 from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
@@ -88,13 +88,14 @@ def visit(spec: VisitSpec) -> int:
     Raises EyelevelError when it could not be tried.
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
+    device = device_of(spec.browser)
     folder.mkdir(exist_ok=True)  # and none above it, which a campaign may have lost meanwhile
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
-    if fault := refusal(browser, spec.protocol, site):
+    if fault := refusal(browser, spec.protocol, site, device):
         raise EyelevelError(fault)
-    page = page_of(site)
+    page = page_of(site, device)
     # What a page has made of it may not be removable; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"

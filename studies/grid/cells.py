@@ -4,7 +4,7 @@ A cell is a contrast of one site: the test and the verdict are those of the repo
 `analysis.outcomes`), with rounds as blocks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from operator import attrgetter
@@ -19,9 +19,10 @@ from analysis.hypotheses import Hypotheses, Pair
 from analysis.networks import further
 from analysis.outcomes import verdicts
 from analysis.ratios import block_ratios, mean_over_sites, site_margins
-from analysis.runs import CampaignTable, gates
+from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Array, counts, samples_of
 from analysis.text import plural, size_label
+from browsers.registry import described
 from measure.gates import OVER_TIME
 from record.grid import Page, page_named
 
@@ -61,14 +62,20 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     table.loc[table["late"] > 0, [*TIMES, *TESTS]] = np.nan
     table.loc[table["late"] > 0, COUNTS] = 0
     table = table.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, int))
+    browsers = campaign.document.browsers
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
-    states = [_state(row, left_out.get((row["site"], row["network"]))) for _, row in table.iterrows()]
+    states = [_state(row, left_out.get((row["site"], _network(row, browsers)))) for _, row in table.iterrows()]
     table["state"], table["remark"] = zip(*states, strict=True) if states else ((), ())
     for column in ("p", "equivalence_p"):
         table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
     decided = verdicts(table["gain"], table, hypotheses.significant_p)
     table["verdict"] = decided.where(table["state"] == MEASURED, "")
     return table[COLUMNS]
+
+
+def _network(row: "pd.Series[str]", browsers: Collection[str]) -> str:
+    # What is left out is so in all browsers.
+    return network_and_browser(row["network"], browsers)[0]
 
 
 def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -177,6 +184,14 @@ IN_WORDS = (
     *("up_delay_ms", "up_queue", "down_queue", "up_loss", "down_loss", "burst_packets", "gilbert_elliott"),
     *("on_off", "up_on_off", "down_on_off", "up_conditions", "down_conditions", "hop"),
 )
+
+
+def row_label(campaign: CampaignTable, name: str) -> str:
+    """The network `name` of `campaign` in a few words, and in which browser, if there are several."""
+    text = network_label(campaign.document.networks[name])
+    browsers = campaign.document.browsers
+    browser = network_and_browser(name, browsers)[1] or campaign.document.browser
+    return f"{text}, {described(browser)}" if len(browsers) > 1 else text
 
 
 def network_label(network: Mapping[str, Any]) -> str:

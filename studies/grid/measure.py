@@ -122,6 +122,7 @@ def left_out(
     limit_s: float,
     budget_s: float | None,
     folder: Path,
+    browsers: Sequence[str] = (DEFAULT,),
 ) -> list[LeftOut]:
     """The cells that cannot end in time or, as far as physics and what has been measured in `folder` tell, do not fit
     into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
@@ -137,7 +138,8 @@ def left_out(
     sites = {name: collection.load_site(name) for name in dict.fromkeys(name for name, _ in cells)}
     expected_s = {}
     for site, network in cells:
-        planned = [Run(site, network, one.name, number + 1) for one in over for number in range(runs)]
+        conditions = product(browsers, over, range(1, runs + 1))
+        planned = [Run(site, network, one.name, number, browser) for browser, one, number in conditions]
         open_runs = [run for run in planned if run not in done]
         model = RunModel({site: sites[site]}, known, ALL_FILMS, filmed=False)
         seconds = forecast(open_runs, rows, folder, model).seconds
@@ -176,7 +178,7 @@ def measurement(request: Request) -> Measurement:
         request.setting("seed", SEED) if request.seed is None else request.seed,
         request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
         budget_s,
-        request.browser_name,
+        request.browser_names(grid.devices),
     )
     measured = set(product(campaign.sites, campaign.networks)) - campaign.without
     rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
@@ -243,10 +245,10 @@ def grid_campaign(
     seed: int,
     limit_s: float,
     budget_s: float | None = None,
-    browser: str = DEFAULT,
+    browsers: Sequence[str] = (DEFAULT,),
 ) -> Campaign:
     """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
-    out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder)
+    out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder, browsers)
     without = frozenset((one.site, one.network) for one in out)
     document = read_document(folder)
     earlier = document.sites if document else {}
@@ -260,7 +262,8 @@ def grid_campaign(
         protocols={protocol.name: protocol for protocol in over},
         runs=runs,
         seed=seed,
-        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s, browser=browser),
+        loading=Loading(repeatable=False, filmed=False, quiet_ms=STATIC_QUIET_MS, limit_s=limit_s, browser=browsers[0]),
+        further_browsers=tuple(browsers[1:]),
         without=without,
         study={
             "name": STUDY,

@@ -32,7 +32,7 @@ from base.errors import EyelevelError
 from measure.table import read_document
 from record.grid import Page
 from studies.grid import heatmap, wait_download
-from studies.grid.cells import BUDGET, MEASURED, TIME, cells, network_label, pages_of, panels
+from studies.grid.cells import BUDGET, MEASURED, TIME, cells, pages_of, panels, row_label
 from studies.grid.measure import STUDY
 from studies.grid.presets import PRESETS, read_preset
 from studies.grid.slides import CONTROLLED, SIMILAR, SIMILAR_WITHIN, UNCHANGED, UNCONTROLLED, beside, read_old
@@ -86,7 +86,7 @@ def section(folder: Path) -> Section | None:
 
 def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportFigure]:
     """A heat map for each protocol that is compared with the first."""
-    rows = [network_label(network) for network in campaign.document.networks.values()]
+    rows = [row_label(campaign, name) for name in campaign.networks]
     figures = []
     for compared in campaign.protocols[1:]:
         of_pair = cell_table[cell_table["compared"] == compared].set_index(["site", "network"])
@@ -133,7 +133,7 @@ def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     if times.empty:
         return []
     present = set(times["network"])
-    labels = [(name, network_label(fast[name]).replace(", ", ",\n", 1)) for name in fast if name in present]
+    labels = [(name, row_label(campaign, name).replace(", ", ",\n", 1)) for name in fast if name in present]
     caption = (
         f"One image of {size_label(BARS_PAGE.size_bytes)} at {BARS_MBPS} Mbit/s: mean time from its request to the "
         f"first byte (wait) and on to the last (download), with the {level(confidence)} intervals of the wait and "
@@ -145,11 +145,10 @@ def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
 
 def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
     """Every cell in numbers."""
-    networks = campaign.document.networks
     texts = text_table(
         cell_table,
         {
-            **PAGE, "servers": "servers", "network": ("network", lambda name: network_label(networks[name])),
+            **PAGE, "servers": "servers", "network": ("network", partial(row_label, campaign)),
             "compared": ("protocol", label), _times("compared"): ("its PLT [ms]", _time),
             "reference": ("against", label), _times("reference"): ("PLT [ms]", _time),
             "gain": ("gain", percent),
@@ -276,7 +275,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
     mbps = [f"{cell['bits'] / cell[f'mean_{whose}'] / 1000:.0f} Mbit/s" for whose in ("reference", "compared")]
     page, network = (
         f"{cell['count']} objects of {size_label(cell['size_bytes'])}",
-        network_label(networks[cell["network"]]),
+        row_label(campaign, cell["network"]),
     )
     return [
         "Without a rate limit the processor is the limit, and not the same for both: browser and server handle QUIC's "

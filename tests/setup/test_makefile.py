@@ -60,6 +60,8 @@ def test_a_variable_reaches_its_program_as_it_was_given(tmp_path: Path, text: st
     assert environment["FROM"] == text
     words, _ = called(tmp_path, "campaign", f"NET={text}", "SITES=a,b", f"CAMPAIGN={text}")
     assert words == ["-m", "eyelevel", "campaign", "--net", text, "--sites", "a,b", "--campaign", text]
+    words, _ = called(tmp_path, "user-study", f"STUDY={text}", f"CAMPAIGN={text}")
+    assert words == ["-m", "eyelevel", "user-study", "write", "--study", text, text]
     words, _ = called(tmp_path, "grid", f"SITE={text}", f"DEPTH={text}")
     assert words == ["-m", "eyelevel", "grid", "--site", text, "--depth", text]
 

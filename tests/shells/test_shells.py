@@ -250,7 +250,8 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
         for address in ("203.0.113.2", "2001:db8::2"):
             result = run("mm-delay 1 mm-loss uplink 0", ["ping", "-n", "-c", "1", address])
             assert "1 received" in result.stdout, result.stdout + result.stderr
-            assert result.stderr == ""
+            # A busy machine may wake a shell late, which it says.
+            assert not [line for line in result.stderr.splitlines() if "too busy for exact times" not in line]
     finally:
         # Before the namespace of its peer ends, which deletes it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,33 @@ class Browser(Session):
         """Make the page `width` pixels wide."""
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
+    def darken(self) -> None:
+        """Let pages look as they do for people who prefer the dark."""
+        features = [{"name": "prefers-color-scheme", "value": "dark"}]
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+
+    def screenshot(self) -> bytes:
+        """What of the page is in the window, as PNG."""
+        return base64.b64decode(self._ask("GET", "/screenshot", {}))
+
+    def press(self, *keys: str) -> None:
+        """Press and release `keys` one after the other, on whatever has the focus."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
+
+    def look_elsewhere(self, seconds: float = 0.1) -> None:
+        """Go to another tab for so long, and come back."""
+        here = self._ask("GET", "/window", {})
+        there = self._ask("POST", "/window/new", {"type": "tab"})["handle"]
+        self._ask("POST", "/window", {"handle": there})
+        time.sleep(seconds)
+        self._ask("POST", "/window", {"handle": here})
+
+    def download_into(self, folder: Path) -> None:
+        """Let pages write files that they offer into `folder`."""
+        parameters = {"behavior": "allow", "downloadPath": str(folder)}
+        self._ask("POST", "/goog/cdp/execute", {"cmd": "Page.setDownloadBehavior", "params": parameters})
 
     def print_page(self) -> bytes:
         """The page on paper, as PDF."""

@@ -317,7 +317,7 @@ def test_settings_of_ones_own_join_the_others_and_may_not_take_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(USER_FOLDER, str(tmp_path))
-    with pytest.raises(EyelevelError, match=r"neither a networks\.toml nor a protocols\.toml"):
+    with pytest.raises(EyelevelError, match=r"none of networks\.toml, protocols\.toml, devices\.toml"):
         networks.load()
     (tmp_path / "networks.toml").write_text(f"[home]\n{NETWORK}")
     assert networks.load()["home"].queue_ms == 100

@@ -9,6 +9,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.structure import structured
 from record.grid import Page, read_size
+from tuning.devices import DESKTOP
 
 FOLDER = Path(__file__).parent
 PRESETS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
@@ -38,8 +39,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Preset:
-    """A grid: its pages, its networks and protocols by name, how many rounds, how long (s) a load may take, and its
-    title in a report."""
+    """A grid: its pages, its networks, protocols and devices by name, how many rounds, how long a load may take (s),
+    and its title."""
 
     series: tuple[Series, ...]
     networks: tuple[str, ...]
@@ -47,6 +48,7 @@ class Preset:
     runs: int
     limit_s: float
     title: str
+    devices: tuple[str, ...] = (DESKTOP,)
 
     def pages(self) -> list[Page]:
         """All pages, each once. Raises EyelevelError when a size is none."""

@@ -198,7 +198,17 @@ def test_rejected_attempts_are_counted_by_browser() -> None:
 def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:
     new, old = CampaignDocument({}), CampaignDocument({"browser": {"name": "chromium"}})
     both = CampaignDocument({"browser": {"name": "toy"}, "further_browsers": {"chromium": {}}})
-    assert chosen_browsers(None, new) == chosen_browsers(None, old) == ["chromium"]
-    assert chosen_browsers(None, both) == chosen_browsers("chromium,toy", both) == ["toy", "chromium"]
+    assert chosen_browsers(None, None, new) == chosen_browsers(None, None, old) == ["chromium"]
+    assert chosen_browsers(None, None, both) == chosen_browsers("chromium,toy", None, both) == ["toy", "chromium"]
     with pytest.raises(EyelevelError, match="unknown browser 'opera'"):
-        chosen_browsers("opera", new)
+        chosen_browsers("opera", None, new)
+
+
+def test_devices_are_crossed_with_browsers() -> None:
+    new = CampaignDocument({})
+    assert chosen_browsers(None, "desktop,phone-mid", new) == ["chromium", "chromium-on-phone-mid"]
+    begun = CampaignDocument({"browser": {"name": "chromium-on-phone-mid"}})
+    assert chosen_browsers(None, None, begun) == ["chromium-on-phone-mid"]
+    assert chosen_browsers(None, "desktop,phone-mid", begun) == ["chromium-on-phone-mid", "chromium"]
+    with pytest.raises(EyelevelError, match="unknown device 'fridge'; choose among desktop, phone-high, phone-mid"):
+        chosen_browsers(None, "fridge", new)

@@ -147,7 +147,7 @@ def test_in_version_2_groups_are_made_below_the_root(tmp_path: Path) -> None:
     place = hierarchy(second, "0::/user.slice/session-1.scope\n")
     assert (place.version, place.parent, place.present) == (2, tmp_path, tmp_path / "user.slice/session-1.scope")
     (tmp_path / "group").mkdir()
-    place.limit(tmp_path / "group", 5000)
+    place.limit(tmp_path / "group", 0.5)
     assert (tmp_path / "group/cpu.max").read_text() == "5000 10000"
     (tmp_path / "cgroup.controllers").write_text("io\n")
     with pytest.raises(EyelevelError, match="for processor time"):

@@ -9,7 +9,7 @@ import pytest
 
 from browsers.chromium.netlog import read_transfer
 from browsers.contract import Transfer
-from measure.metrics import read_metrics, time_names
+from measure.metrics import read_metrics, time_names, web_names
 from measure.run.evidence import Evidence, RequestCounts
 from tuning.networks import DOWN, UP, Network, OnOff
 
@@ -50,7 +50,7 @@ def test_datagrams_count_with_their_headers_but_for_those_of_the_name_server(tmp
     for source in (1, 2):
         events += [event(1100, source, "UDP_BYTES_SENT", byte_count=1250)]
         events += [event(at_ms, source, "UDP_BYTES_RECEIVED", byte_count=1200) for at_ms in (999, 1200, 1300)]
-    assert transfer(tmp_path, *events) == Transfer(0, 2 * 1228, 1278)
+    assert transfer(tmp_path, *events) == Transfer(0, 2 * 1228, 1278, 1)
 
 
 def test_segments_are_as_few_as_can_carry_what_each_connection_read_and_acknowledgements_are_unknown(
@@ -60,7 +60,7 @@ def test_segments_are_as_few_as_can_carry_what_each_connection_read_and_acknowle
     events += [event(1100, source, "SOCKET_BYTES_SENT", byte_count=500) for source in (1, 2)]
     events += [event(1200, 1, "SOCKET_BYTES_RECEIVED", byte_count=size) for size in (1448, 1440, 9)]
     events += [event(1200, 2, "SOCKET_BYTES_RECEIVED", byte_count=1)]
-    assert transfer(tmp_path, *events) == Transfer(0, 2897 + 3 * 52 + 1 + 52, None)
+    assert transfer(tmp_path, *events) == Transfer(0, 2897 + 3 * 52 + 1 + 52, None, 2)
 
 
 def evidence(**values: Any) -> Evidence:
@@ -71,7 +71,7 @@ def evidence(**values: Any) -> Evidence:
 def test_goodput_and_utilisation_are_of_the_time_until_the_load_event() -> None:
     metrics = read_metrics(evidence(transfer=Transfer(100_000, 125_000, 6_250), up_mbps=1.0, down_mbps=4.0))
     # 0.8 Mbit in half a second; 1 Mbit of 2, and 0.05 of 0.5.
-    assert {name: metrics[name] for name in metrics.keys() - set(time_names())} == pytest.approx(
+    assert {name: metrics[name] for name in metrics.keys() - {*time_names(), *web_names()}} == pytest.approx(
         {"goodput_mbps": 1.6, "down_utilisation": 0.5, "up_utilisation": 0.1}
     )
 
@@ -92,3 +92,22 @@ def test_a_rate_that_varies_is_no_constant_one() -> None:
     assert [network.constant_rate_of(direction) for direction in (UP, DOWN)] == [None, 4]
     off_at_times = Network("n", min_rtt_ms=10, up_mbps=1, down_mbps=4, down_on_off=OnOff(1, 1))
     assert [off_at_times.constant_rate_of(direction) for direction in (UP, DOWN)] == [1, None]
+
+
+def page(**pageinfo: Any) -> dict[str, Any]:
+    timings = {"paintTiming": {"first-contentful-paint": 100}, "largestContentfulPaint": {"startTime": 300}}
+    return {"browserScripts": [{"timings": timings, "pageinfo": pageinfo}]}
+
+
+def test_blocking_time_is_what_long_tasks_take_beyond_50_ms_from_the_first_paint_to_the_later_end() -> None:
+    tasks = [{"startTime": at_ms, "duration": 80} for at_ms in (10, 60, 150, 290, 400)]
+    # Of the second, 40 ms are after the paint. The load event is at 200 ms, LCP at 300.
+    assert read_metrics(evidence(plt=200.0, page=page(longTask=tasks)))["tbt"] == 30
+    assert read_metrics(evidence(plt=500.0, page=page(longTask=tasks)))["tbt"] == 90
+    assert read_metrics(evidence(page=page(longTask=[])))["tbt"] == 0
+
+
+def test_what_a_browser_does_not_give_is_empty_and_no_zero() -> None:
+    metrics = read_metrics(evidence(page={"browserScripts": [{"timings": {}, "pageinfo": {}}]}))
+    assert [metrics.get(name) for name in web_names()] == [None] * len(web_names())
+    assert read_metrics(evidence(page=page(cumulativeLayoutShift=0)))["cls"] == 0

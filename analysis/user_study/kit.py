@@ -1,0 +1,141 @@
+"""Writing a kit: a folder with the pages that participants see, and, beside it, the key and a place for votes.
+
+key.json    what each clip shows: not for participants
+site/       what any web server can serve: pages, and the clips under names that say nothing
+votes/      where votes are: those that `eyelevel user-study serve` takes, and those that participants sent
+"""
+
+import math
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from analysis.films import zero_s
+from analysis.hypotheses import Pair
+from analysis.runs import CampaignTable
+from analysis.user_study.clips import KEY, MEASURED, PRACTICE, Clip, Key, make_key
+from analysis.user_study.settings import HIGHEST, LOWEST, PAIRS, RATINGS, StudySettings
+from base.errors import EyelevelError
+from base.files import replacing_folder, write_json
+from base.ownership import give_to_caller
+from base.places import tool
+from base.processes import last_line_of
+from base.structure import unstructured
+from measure.run.films import is_film
+
+HERE = Path(__file__).parent
+FOLDER, SITE, VOTES, CLIPS = "user-study", "site", "votes", "clips"
+# Behind a page: white in a browser, grey around one of another shape.
+FRAME_COLOUR = "0x808080"
+
+
+def write_kit(
+    campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySettings, watch: Callable[[int, int], None]
+) -> Path:
+    """Write the kit of `campaign` into its folder, in place of an older one; returns where. `watch` is told after each
+    clip how many of how many are done.
+
+    Raises EyelevelError, also when votes on the older one are there: what they are about would be lost.
+    """
+    into = campaign.folder / FOLDER
+    if any((into / VOTES).glob("*.csv")):
+        raise EyelevelError(f"{into / VOTES} has votes on the clips there; move {into} away to write another study")
+    key = make_key(campaign, pairs, settings)
+    with replacing_folder(into, KEY) as new:
+        (new / VOTES).mkdir()
+        site = new / SITE
+        (site / CLIPS).mkdir(parents=True)
+        for number, clip in enumerate(key.clips, start=1):
+            write_clip(clip, campaign.folder, settings, site / CLIPS / f"{clip.name}.mp4")
+            watch(number, len(key.clips))
+        write_json(site / "study.json", public_document(key, settings))
+        (site / "index.html").write_text(page(settings))
+        for name in ("study.css", "study.js"):
+            (site / name).write_bytes((HERE / name).read_bytes())
+        write_json(new / KEY, unstructured(key))
+    give_to_caller(into)
+    return into
+
+
+def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) -> None:
+    """Write the film of `clip` as `into`: all sides in one picture, each from its navigation on, so that they cannot
+    drift apart. Raises EyelevelError."""
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y"]
+    size = f"{settings.width}:{settings.height}"
+    scale = f"scale={size}:force_original_aspect_ratio=decrease:flags=area"
+    frame = f"{scale},pad={size}:-1:-1:color={FRAME_COLOUR},setsar=1,fps={settings.frames_per_s}"
+    filters = []
+    for place, side in enumerate(clip.sides):
+        film = campaign / side.film
+        if not is_film(film, campaign):
+            raise EyelevelError(f"{film} is no film of the campaign")
+        command += ["-ss", f"{zero_s(film):.4f}", "-i", film]
+        # The first frame stands for the delay, the last until the other side is done.
+        stand = f"tpad=start_duration={side.delay_s:g}:start_mode=clone:stop_mode=clone:stop=-1"
+        filters.append(f"[{place}:v]{frame},{stand}[side{place}]")
+    inputs = "".join(f"[side{place}]" for place in range(len(clip.sides)))
+    filters.append(f"{inputs}hstack[clip]" if len(clip.sides) > 1 else f"{inputs}null[clip]")
+    frames = math.ceil(clip.length_s * settings.frames_per_s)
+    # H.264 with colours at half the size plays in every browser of today.
+    codec = ["-c:v", "libx264", "-preset", "fast", "-crf", "20", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
+    # Nothing of where and when the film was made.
+    clean = ["-an", "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:v", "+bitexact"]
+    command += ["-filter_complex", ";".join(filters), "-map", "[clip]", "-frames:v", str(frames), *codec, *clean, into]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        films = " and ".join(side.film for side in clip.sides)
+        raise EyelevelError(f"no clip can be made of {films}: {last_line_of(done.stderr)}")
+
+
+def public_document(key: Key, settings: StudySettings) -> dict[str, Any]:
+    """What the page's script must know, and nothing of what clips show: which it draws from, by groups that it is to
+    draw from evenly (the networks, which have numbers), which it always shows, and which it practises with."""
+    networks = list(dict.fromkeys(clip.network for clip in key.clips))
+    per_participant = {
+        PAIRS: settings.pairs_per_participant,
+        RATINGS: settings.ratings_per_participant,
+    }
+    parts = []
+    for part in key.parts:
+        clips = [clip for clip in key.clips if clip.part == part]
+        drawn = [[clip.name, networks.index(clip.network)] for clip in clips if clip.kind == MEASURED]
+        contexts = {clip.name: settings.contexts[clip.network] for clip in clips if clip.network in settings.contexts}
+        parts.append(
+            {
+                "name": part,
+                "count": min(per_participant[part], len(drawn)),
+                "clips": sorted(drawn),
+                "always": sorted(clip.name for clip in clips if clip.kind not in (MEASURED, PRACTICE)),
+                "practice": [clip.name for clip in clips if clip.kind == PRACTICE],
+                "contexts": contexts if part == RATINGS else {},
+            }
+        )
+    return {
+        "study": key.study,
+        "parts": parts,
+        "width": settings.width,
+        "height": settings.height,
+        "words": unstructured(settings.words),
+    }
+
+
+def page(settings: StudySettings) -> str:
+    """The page that participants see, as HTML; its script needs `study.json` and the clips beside it."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["paragraphs"] = paragraphs
+    template = environment.get_template("page.html.j2")
+    return template.render(settings=settings, words=settings.words, lowest=LOWEST, highest=HIGHEST)
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, which blank lines separate."""
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

@@ -1,0 +1,164 @@
+"""A small server for a kit: its pages, and a place for votes.
+
+It answers with the kit's own files, which it lists when it begins, and appends votes to one file: no path comes from a
+client. Whoever reaches its port can send votes, so these are checked, and their number has a limit.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socket import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+from analysis.user_study.clips import Key, read_key
+from analysis.user_study.kit import SITE, VOTES
+from analysis.user_study.votes import FILE, MOST_BYTES, append_vote, parse_vote, read_votes
+from base.errors import EyelevelError
+
+LOCAL = "127.0.0.1"
+MOST_VOTE_BYTES = 4096
+MOST_CONNECTIONS = 64
+# For what is announced and does not come, and for a client that takes nothing (s).
+PATIENCE_S = 30
+# Whoever takes a film more slowly than this is cut off.
+SLOWEST_BYTES_PER_S = 20_000
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".mp4": "video/mp4",
+}
+HEADERS = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("x-frame-options", "DENY"),
+    # By which the page knows that votes can be sent here.
+    ("eyelevel-votes", "yes"),
+)
+
+
+class Collector:
+    """The files of the kit in `folder`, by the paths of their URLs, and its votes. Raises EyelevelError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.key: Key = read_key(folder)
+        self.file = folder / VOTES / FILE
+        site = folder / SITE
+        self.files: Mapping[str, Path] = {
+            f"/{file.relative_to(site)}": file
+            for file in sorted(site.rglob("*"))
+            if file.is_file() and not file.is_symlink() and file.suffix in TYPES
+        }
+        if "/index.html" not in self.files:
+            raise EyelevelError(f"{site} has no index.html; 'make user-study CAMPAIGN=…' writes it")
+        self._clips = self.key.by_name()
+        self.file.parent.mkdir(exist_ok=True)
+        table = read_votes(self.file.parent, self.key).table
+        self._known = set(zip(table["participant"], table["trial"], strict=True))
+        self._lock = threading.Lock()
+
+    def add(self, document: Any) -> bool:
+        """Keep the vote that `document` is, once; returns whether there is room. Raises EyelevelError, OSError."""
+        vote = parse_vote(document, self._clips, self.key.study)
+        with self._lock:
+            if vote.identity in self._known:
+                return True
+            if self.file.exists() and self.file.stat().st_size > MOST_BYTES - MOST_VOTE_BYTES:
+                return False
+            append_vote(self.file, vote)
+            self._known.add(vote.identity)
+        return True
+
+
+class StudyServer(ThreadingHTTPServer):
+    """A server of the kit of `collector`, with a limit on connections."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], collector: Collector) -> None:
+        self.collector = collector
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Turn away whoever comes while there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Make room for the next afterwards."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
+        """A client that went away is no error of ours."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers requests for the pages, and takes votes."""
+
+    server: StudyServer
+    timeout = PATIENCE_S
+    # Says nothing of programs and versions.
+    server_version, sys_version = "eyelevel", ""
+
+    def do_GET(self) -> None:
+        """A file of the kit."""
+        path = urlsplit(self.path).path
+        file = self.server.collector.files.get("/index.html" if path == "/" else path)
+        if file is None:
+            self._answer(404)
+        else:
+            self._answer(200, file.read_bytes(), TYPES[file.suffix])
+
+    def do_POST(self) -> None:
+        """A vote."""
+        if self.path != "/votes":
+            self._answer(404)
+            return
+        # A page of somebody else's can send only forms, whose types are others.
+        if self.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            self._answer(415)
+            return
+        length = self.headers.get("content-length", "")
+        if not re.fullmatch(r"[0-9]{1,9}", length, re.ASCII):
+            self._answer(411)
+            return
+        if int(length) > MOST_VOTE_BYTES:
+            self._answer(413)
+            return
+        body = self.rfile.read(int(length))
+        try:
+            has_room = self.server.collector.add(json.loads(body))
+        except (EyelevelError, ValueError, RecursionError) as error:
+            self._answer(400, f"{error}\n".encode(), "text/plain; charset=utf-8")
+        except OSError as error:
+            self.log_error("a vote was not kept: %s", error)
+            self._answer(507)
+        else:
+            self._answer(204 if has_room else 507)
+
+    def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain; charset=utf-8") -> None:
+        self.send_response(status)
+        for name, value in HEADERS:
+            self.send_header(name, value)
+        self.send_header("cache-control", "max-age=3600" if kind == "video/mp4" else "no-cache")
+        if status != 204:
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.connection.settimeout(PATIENCE_S + len(body) / SLOWEST_BYTES_PER_S)
+        self.wfile.write(body)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Who takes part is nobody's business."""

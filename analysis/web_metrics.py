@@ -1,0 +1,57 @@
+"""The numbers that web developers use, compared between protocols.
+
+They are no times that a declared hypothesis has, and some may be 0 (blocking time, layout shift), so they are compared
+by their differences within blocks, not by ratios.
+"""
+
+import numpy as np
+import pandas as pd
+
+from analysis.gain import mean
+from analysis.hypotheses import Hypotheses
+from analysis.ratios import mean_over_sites
+from analysis.runs import CampaignTable
+from analysis.samples import OVER_SITES, counts, samples_of
+from measure.metrics import REQUESTS, web_names
+
+COLUMNS = [*OVER_SITES, "sites", "blocks", "mean_reference", "mean_compared", "difference", "low", "high"]
+
+
+def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each pair, network and number of `measure.metrics.web_names` that both protocols have in some block.
+
+    Columns: reference, compared, network, metric; sites, blocks; mean_reference and mean_compared (over sites, of means
+    over these blocks); difference (compared - reference within blocks, the mean over sites of `analysis.ratios`), with
+    the ends of its interval, NaN with too few blocks. In the metric's unit. Without rows where no run has any of them.
+    """
+    runs = campaign.valid
+    names = [name for name in web_names() if name in runs and runs[name].notna().any()]
+    # Every campaign has the column of requests, those of older versions, too, which have none of the others.
+    if runs.empty or not set(names) - {REQUESTS}:
+        return pd.DataFrame(columns=COLUMNS)
+    samples = samples_of(campaign, names)
+    tables = []
+    for pair in (pair for pair in hypotheses.comparisons if pair.is_of(samples.protocols)):
+        reference, compared = samples.of_pair(pair)
+        differences = np.swapaxes(compared - reference, 1, 2)
+        is_paired = np.isfinite(compared - reference)
+        means = [np.swapaxes(mean(np.where(is_paired, values, np.nan)), 1, 2) for values in (reference, compared)]
+        change, blocks = mean_over_sites(differences), counts(differences)
+        has_interval = change.has_interval(hypotheses.confidence)
+        low, high = (np.where(has_interval, end, np.nan) for end in change.interval(hypotheses.confidence))
+        columns = {
+            "sites": (blocks > 0).sum(axis=-1),
+            "blocks": blocks.sum(axis=-1),
+            "mean_reference": mean(means[0]),
+            "mean_compared": mean(means[1]),
+            "difference": change.centre,
+            "low": low,
+            "high": high,
+        }
+        index = pd.MultiIndex.from_product([samples.networks, samples.metrics], names=["network", "metric"])
+        flat = {name: np.ravel(values) for name, values in columns.items()}
+        tables.append(pd.DataFrame(flat, index=index).reset_index().assign(**pair._asdict()))
+    if not tables:
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.concat(tables, ignore_index=True)
+    return table.loc[table["blocks"] > 0, COLUMNS].reset_index(drop=True)

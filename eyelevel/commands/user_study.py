@@ -1,0 +1,85 @@
+"""`eyelevel user-study`: show a campaign's films to people, and take their votes."""
+
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from analysis import hypotheses
+from analysis.runs import load
+from analysis.user_study import settings
+from analysis.user_study.clips import KEY, MEASURED, read_key
+from analysis.user_study.kit import FOLDER, SITE, VOTES, write_kit
+from analysis.user_study.server import LOCAL, Collector, StudyServer
+from base.errors import EyelevelError
+from base.ownership import give_to_caller
+from eyelevel.options import PATH, campaign_argument, campaign_folder
+
+PORT = 8021
+
+
+@click.group()
+def main() -> None:
+    """Show people the films of a campaign, take their votes, and report them beside its metrics.
+
+    Example: eyelevel user-study write try
+    """
+
+
+@main.command()
+@campaign_argument
+@click.option(
+    "--study",
+    "file",
+    type=PATH,
+    help="What is asked, of whom, in which words: a copy of analysis/user_study/study.toml with what you changed.",
+)
+def write(campaign: str, file: Path | None) -> None:
+    """Write the user study of CAMPAIGN (a folder in results/, or any path of one) into its folder user-study/.
+
+    Example: eyelevel user-study write try --study my-study.toml
+    """
+    folder, wanted = campaign_folder(campaign), settings.load(file)
+    table = load(folder)
+    declared = hypotheses.of_campaign(folder, table.document).restricted_to(table.protocols, table.metrics)
+
+    def watch(done: int, of: int) -> None:
+        click.echo(f"\rclip {done} of {of}", nl=done == of, err=True)
+
+    into = write_kit(table, declared.family, wanted, watch if sys.stderr.isatty() else lambda done, of: None)
+    clips = read_key(into).clips
+    for part in wanted.parts:
+        of_part = [clip for clip in clips if clip.part == part]
+        click.echo(
+            f"{part}: {sum(clip.kind == MEASURED for clip in of_part)} clips, {len(of_part)} with controls and practice"
+        )
+    if not wanted.experimenter:
+        click.echo("no experimenter is named, so the first page says that this is a trial; --study names one")
+    click.echo(f"{into / SITE} is what participants see; votes belong into {into / VOTES}")
+
+
+@main.command()
+@click.argument("folder", type=PATH)
+@click.option("--host", default=LOCAL, show_default=True, help="Where to listen: at this machine alone unless given.")
+@click.option("--port", default=PORT, show_default=True, help="The port; 0 for a free one.")
+def serve(folder: Path, host: str, port: int) -> None:
+    """Serve the user study in FOLDER (that of a kit, or of its campaign), and keep the votes that come in.
+
+    Example: eyelevel user-study serve results/try
+    """
+    kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / FOLDER
+    collector = Collector(kit)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
+    try:
+        server = StudyServer((host, port), collector)
+    except (OSError, OverflowError) as error:
+        raise EyelevelError(f"cannot listen at {host}, port {port}: {error}") from None
+    try:
+        with suppress(KeyboardInterrupt), server:
+            address = f"http://{host}:{server.server_address[1]}/"
+            click.echo(f"{address} is the study; votes go to {collector.file}; Ctrl-C ends it")
+            server.serve_forever()
+    finally:
+        give_to_caller(collector.file.parent)

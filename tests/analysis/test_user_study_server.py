@@ -1,0 +1,147 @@
+"""The server of a user study: it shows the kit and nothing else, and takes votes and nothing else."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.serving import served
+
+from analysis.user_study import server as study_server
+from analysis.user_study.clips import Clip, Key, Side
+from analysis.user_study.server import LOCAL, Collector, StudyServer
+from analysis.user_study.settings import load
+from analysis.user_study.votes import read_votes
+from base.errors import EyelevelError
+from base.files import write_json
+from base.structure import unstructured
+
+SIDE = Side("tcp", 1, "runs/film.mp4", 0, {"si": 1.0}, 1.0)
+KEY = Key("5" * 12, "c", ("ratings",), load().rules, (Clip("clip", "ratings", "measured", "s", "lte", (SIDE,), 2.0),))
+VOTE: dict[str, Any] = {
+    **{"study": KEY.study, "participant": "a" * 32, "group": "", "part": "ratings", "trial": 1, "trials": 2},
+    **{"clip": "clip", "swapped": False, "answer": "40", "plays": 1, "answer_ms": 4000, "away_ms": 0, "still_ms": 9},
+    **{"session_ms": 5000, "layout": "single", "width": 390, "height": 800, "answered_at": "2026-11-23T22:00:00.000Z"},
+}
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    """A kit, and what is beside it."""
+    kit = tmp_path / "user-study"
+    (kit / "site" / "clips").mkdir(parents=True)
+    (kit / "votes").mkdir()
+    write_json(kit / "key.json", unstructured(KEY))
+    (kit / "site" / "index.html").write_text("<p>pages")
+    (kit / "site" / "clips" / "clip.mp4").write_bytes(b"film")
+    (kit / "site" / "clips" / "link.mp4").symlink_to(kit / "key.json")
+    return kit
+
+
+@pytest.fixture
+def port(kit: Path) -> Iterator[int]:
+    with served(server := StudyServer((LOCAL, 0), Collector(kit))):
+        yield server.server_address[1]
+
+
+def ask(port: int, method: str, path: str, body: Any = None, headers: dict[str, str] = JSON) -> tuple[int, bytes]:
+    """The status and the content that the server answers with."""
+    connection = HTTPConnection(LOCAL, port, timeout=20)
+    content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    connection.request(method, path, content, headers)
+    response = connection.getresponse()
+    answer = response.status, response.read()
+    connection.close()
+    return answer
+
+
+def test_it_serves_the_kit_and_nothing_else(port: int) -> None:
+    assert ask(port, "GET", "/") == (200, b"<p>pages")
+    assert ask(port, "GET", "/?part=pairs") == (200, b"<p>pages")
+    assert ask(port, "GET", "/clips/clip.mp4") == (200, b"film")
+    for path in (
+        "/key.json",
+        "/../key.json",
+        "/votes/votes.csv",
+        "/%2e%2e/key.json",
+        "/clips/",
+        "/clips/link.mp4",
+        "//etc/passwd",
+    ):
+        assert ask(port, "GET", path)[0] == 404
+
+
+def test_a_vote_is_kept_once(port: int, kit: Path) -> None:
+    assert ask(port, "POST", "/votes", VOTE) == (204, b"")
+    # Its answer was lost, so it comes again.
+    assert ask(port, "POST", "/votes", VOTE | {"answer": "70"}) == (204, b"")
+    assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 204
+    votes = read_votes(kit / "votes", KEY).table
+    assert list(votes["answer"]) == ["40", "40"]
+    # Nor after another start of the server.
+    collector = Collector(kit)
+    collector.add(VOTE)
+    assert len((kit / "votes" / "votes.csv").read_text().splitlines()) == 3
+
+
+def test_votes_that_come_together_have_lines_of_their_own(port: int, kit: Path) -> None:
+    people = [VOTE | {"participant": f"{person:032x}"} for person in range(24)]
+    threads = [threading.Thread(target=ask, args=(port, "POST", "/votes", vote)) for vote in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    read = read_votes(kit / "votes", KEY)
+    assert (read.table["participant"].nunique(), read.broken) == (24, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "status"),
+    [
+        ("/votes", VOTE | {"clip": "../key"}, JSON, 400),
+        ("/votes", VOTE | {"answer": "71"}, JSON, 400),
+        ("/votes", [VOTE], JSON, 400),
+        ("/votes", b"{", JSON, 400),
+        ("/votes", b"[" * 4000, JSON, 400),
+        ("/votes", b"\xff", JSON, 400),
+        ("/votes", b" " * 4097, JSON, 413),
+        ("/votes", VOTE, {"content-type": "text/plain"}, 415),
+        ("/votes", VOTE, JSON | {"content-length": "-1"}, 411),
+        ("/votes/../votes", VOTE, JSON, 404),
+        ("/key.json", VOTE, JSON, 404),
+    ],
+)
+def test_what_is_no_vote_leaves_nothing(
+    port: int, kit: Path, path: str, body: Any, headers: dict[str, str], status: int
+) -> None:
+    assert ask(port, "POST", path, body, headers)[0] == status
+    assert list((kit / "votes").iterdir()) == []
+
+
+def test_a_full_file_takes_no_more(port: int, kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_server, "MOST_BYTES", 4096 + 100)
+    assert ask(port, "POST", "/votes", VOTE)[0] == 204
+    assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 507
+    assert len((kit / "votes" / "votes.csv").read_text().splitlines()) == 2
+
+
+def test_silent_clients_keep_nobody_out_for_good(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_server, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(study_server.Handler, "timeout", 0.3)
+    with served(server := StudyServer((LOCAL, 0), Collector(kit))):
+        silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(2)]
+        # The server closes them when they have said nothing for so long.
+        assert [client.recv(1) for client in silent] == [b"", b""]
+        for client in silent:
+            client.close()
+        assert ask(server.server_address[1], "GET", "/")[0] == 200
+
+
+def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match=r"is no user study: key\.json is missing"):
+        Collector(tmp_path)

@@ -1,0 +1,257 @@
+"""Votes of a user study: what is one, who counts, and what they say."""
+
+import itertools
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.user_study import results, settings
+from analysis.user_study.clips import Clip, Key, Side
+from analysis.user_study.section import section
+from analysis.user_study.votes import COLUMNS, Vote, append_vote, line, parse_vote, read_votes
+from base.errors import EyelevelError
+from base.files import write_json
+from base.structure import unstructured
+
+RULES = settings.load().rules
+
+
+def side(protocol: str, si: float = 1000.0, delay_s: float = 0.0, film: str = "") -> Side:
+    return Side(protocol, 1, film or f"runs/{protocol}/film.mp4", delay_s, {"si": si, "plt": 2 * si}, si)
+
+
+KEY = Key(
+    "5" * 12,
+    "c",
+    ("ratings", "pairs"),
+    RULES,
+    (
+        Clip("pair1", "pairs", "measured", "s1", "lte", (side("tcp+", 2000), side("quic", 1000)), 3),
+        Clip("pair2", "pairs", "measured", "s2", "lte", (side("tcp+", 1500), side("quic", 1400)), 3),
+        Clip("late", "pairs", "delayed", "s1", "lte", (side("tcp+"), side("tcp+", delay_s=3)), 6),
+        Clip("twins", "pairs", "identical", "s1", "lte", (side("tcp+"), side("tcp+")), 3),
+        Clip("tcp", "ratings", "measured", "s1", "lte", (side("tcp+", 2000),), 3),
+        Clip("quic", "ratings", "measured", "s1", "lte", (side("quic", 1000),), 3),
+        Clip("plain", "ratings", "plain", "s1", "lte", (side("tcp+"),), 3),
+        Clip("slow", "ratings", "delayed", "s1", "lte", (side("tcp+", delay_s=10),), 13),
+    ),
+)
+VOTE = Vote(
+    study=KEY.study,
+    participant="a" * 32,
+    group="lab",
+    part="pairs",
+    trial=1,
+    trials=8,
+    clip="pair1",
+    swapped=False,
+    answer="right",
+    plays=1,
+    answer_ms=4000,
+    away_ms=0,
+    still_ms=20,
+    session_ms=60_000,
+    layout="beside",
+    width=1400,
+    height=900,
+    answered_at="2026-11-23T22:00:00.000Z",
+)
+# Of somebody who sees all differences.
+GOOD = {
+    "pair1": "right",
+    "pair2": "right",
+    "late": "left",
+    "twins": "same",
+    "tcp": "40",
+    "quic": "55",
+    "plain": "60",
+    "slow": "20",
+}
+
+
+def session(person: int, changes: dict[str, str] | None = None, **of_all: Any) -> list[Vote]:
+    """The votes of a participant."""
+    answers = GOOD | (changes or {})
+    parts = {clip.name: clip.part for clip in KEY.clips}
+    return [
+        replace(VOTE, participant=f"{person:032x}", trial=trial, clip=clip, part=parts[clip], answer=answer, **of_all)
+        for trial, (clip, answer) in enumerate(answers.items(), start=1)
+    ]
+
+
+def table(*sessions: list[Vote]) -> pd.DataFrame:
+    return pd.DataFrame([vars(vote) for votes in sessions for vote in votes])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clip": "../../etc/passwd"},
+        {"clip": "tcp"},
+        {"answer": "quic"},
+        {"answer": "40"},
+        {"participant": "me"},
+        {"group": "a,b"},
+        {"trial": 9},
+        {"plays": 0},
+        {"away_ms": -1},
+        {"answer_ms": 10**12},
+        {"answered_at": "=1+1"},
+        {"study": "6" * 12},
+        {"swapped": "no"},
+        {"width": 3.5},
+        {"more": 1},
+    ],
+)
+def test_what_is_no_vote_is_refused(change: dict[str, Any]) -> None:
+    clips = KEY.by_name()
+    assert parse_vote(vars(VOTE), clips, KEY.study) == VOTE
+    with pytest.raises(EyelevelError, match="the vote"):
+        parse_vote(vars(VOTE) | change, clips, KEY.study)
+
+
+def test_a_torn_line_costs_no_other_vote(tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    first, second, third = session(1)[:3]
+    append_vote(file, first)
+    append_vote(file, second)
+    file.write_text(file.read_text()[:-30])
+    append_vote(file, third)
+    # A participant's own file has one of them again, and another study's votes.
+    other = ",".join(map(str, vars(replace(first, study="7" * 12)).values())).replace("False", "false")
+    again = line(COLUMNS) + file.read_text().splitlines()[1] + "\n" + other + "\n"
+    (tmp_path / "own.csv").write_text(again)
+    read = read_votes(tmp_path, KEY)
+    assert list(read.table["trial"]) == [1, 3]
+    assert (read.broken, read.of_others, read.repeated) == (1, 1, 1)
+
+
+def test_a_file_that_holds_no_votes_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "grades.csv").write_text("name,grade\nme,1\n")
+    with pytest.raises(EyelevelError, match=r"grades\.csv is no file of votes"):
+        read_votes(tmp_path, KEY)
+
+
+@pytest.mark.parametrize(
+    ("votes", "reason"),
+    [
+        (session(1), ""),
+        (session(1)[:-1], "not finished"),
+        (session(1, {"late": "right"}), "control failed"),
+        (session(1, {"late": "same"}), "control failed"),
+        (session(1, {"slow": "60"}), "control failed"),
+        (session(1, {"twins": "left"}), ""),
+        (session(1, away_ms=10_001), "away from the page"),
+        (session(1, session_ms=25 * 60_000 + 1), "took too long"),
+    ],
+)
+def test_who_counts(votes: list[Vote], reason: str) -> None:
+    assert list(results.counted(table(votes), KEY).participants["reason"]) == [reason]
+
+
+def test_a_film_that_stood_still_costs_a_vote_and_no_participant() -> None:
+    who = results.counted(table([replace(vote, still_ms=1001 * (vote.trial == 2)) for vote in session(1)]), KEY)
+    assert (len(who.votes), who.still) == (len(GOOD) - 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "swapped", "says"),
+    [
+        ("left", False, "reference"),
+        ("right", False, "compared"),
+        ("left", True, "compared"),
+        ("right", True, "reference"),
+        ("same", True, "same"),
+    ],
+)
+def test_a_side_is_that_of_the_film_that_was_there(answer: str, swapped: bool, says: str) -> None:
+    assert results.answer_of({"answer": answer, "swapped": swapped}) == says
+
+
+def test_shares_and_their_intervals() -> None:
+    # 7 of 10 say that QUIC is faster, 1 that TCP+ is.
+    answers = ["right"] * 7 + ["left"] + ["same"] * 2
+    sessions = [session(person, {"pair1": answer, "pair2": "same"}) for person, answer in enumerate(answers)]
+    pairs = results.pair_votes(results.counted(table(*sessions), KEY).votes, KEY)
+    (row,) = results.shares(pairs[pairs["clip"] == "pair1"]).to_dict("records")
+    assert (row["votes"], row["participants"], row["notice_share"], row["compared_share"]) == (10, 10, 0.8, 0.7)
+    # Wilson's interval of 8 of 10 (Brown, Cai and DasGupta 2001, formula 4).
+    z = 1.959964
+    centre, reach = (8 + z * z / 2) / (10 + z * z), z * math.sqrt(10 * 0.8 * 0.2 + z * z / 4) / (10 + z * z)
+    assert (row["notice_low"], row["notice_high"]) == pytest.approx((centre - reach, centre + reach), abs=1e-6)
+    # Of 8, 7 or more, or 1 or fewer, of a fair coin.
+    assert row["preference_p"] == pytest.approx(2 * 9 / 256)
+    # Each said "same" of the other pair: 0.4 of the votes notice, as a mean over ten people of 0.5 and 0.
+    (both,) = results.shares(pairs).to_dict("records")
+    assert both["notice_share"] == 0.4
+    half = 2.262157 * math.sqrt((8 * 0.1**2 + 2 * 0.4**2) / 9 / 10)
+    assert (both["people_low"], both["people_high"]) == pytest.approx((0.4 - half, 0.4 + half), abs=1e-6)
+
+
+def test_opinion_scores_are_over_people() -> None:
+    sessions = [
+        session(person, {"tcp": str(tcp), "quic": str(quic)})
+        for person, (tcp, quic) in enumerate([(20, 50), (30, 70), (40, 60)])
+    ]
+    rated = results.ratings(results.counted(table(*sessions), KEY).votes, KEY)
+    scores = results.opinion_scores(rated).set_index("protocol")
+    assert (scores.at["tcp+", "score"], scores.at["quic", "score"]) == (30, 60)
+    assert scores.at["tcp+", "low"] == pytest.approx(10)  # 30 - 4.303 * 10 / sqrt(3) is below the scale
+    (test,) = results.variance(rated, ["network"]).to_dict("records")
+    # Between: 3 * (15^2 + 15^2) with 1 degree of freedom; within: 400 with 4.
+    assert test["f"] == pytest.approx(13.5)
+    assert 0.02 < test["p"] < 0.022
+
+
+def test_votes_go_with_metrics() -> None:
+    clips = pd.DataFrame(
+        {"network": ["lte"] * 4, "score": [60.0, 50, 40, 10], "si": [1000.0, 2000, 3000, 4000], "plt": [1.0] * 4}
+    )
+    si, plt = results.correlations(clips, "score", ["si", "plt"]).to_dict("records")
+    assert (si["spearman"], round(si["pearson"], 4)) == (-1, -0.9562)
+    assert si["pearson_low"] < -0.9562 < si["pearson_high"] < 1
+    assert math.isnan(plt["pearson"])
+
+
+def test_the_report_says_who_took_part_and_what_they_noticed(tmp_path: Path) -> None:
+    assert section(tmp_path) is None
+    kit = tmp_path / "user-study"
+    (kit / "votes").mkdir(parents=True)
+    write_json(kit / "key.json", unstructured(KEY))
+    assert section(tmp_path) is None
+    people = [
+        session(1),
+        session(2, {"pair2": "same"}),
+        session(3, {"late": "same"}),
+        session(4, {"twins": "left"})[:7],
+    ]
+    for vote in itertools.chain(*people):
+        append_vote(kit / "votes" / "votes.csv", vote)
+    report = section(tmp_path)
+    assert report is not None
+    lead, took_part, controls, *_ = report.paragraphs
+    assert "Behind LTE, 75.0 % (30.1 % to 95.4 %) of 4 votes notice a difference between TCP+ and QUIC" in lead
+    assert "mean opinion scores, of 10 to 70, are TCP+ 40 and QUIC 55" in lead
+    assert took_part == "4 people took part, of whom 2 count (left out: 1 not finished, 1 control failed)."
+    assert controls.startswith("Between identical films, 0.0 % ")
+    for figure in report.figures:
+        figure.write(tmp_path)
+    assert {"user_study_shares", "user_study_scores", "user_study_metrics"} == {
+        path.stem for path in tmp_path.glob("*.png")
+    }
+
+
+def test_votes_that_are_none_are_said(tmp_path: Path) -> None:
+    kit = tmp_path / "user-study"
+    (kit / "votes").mkdir(parents=True)
+    write_json(kit / "key.json", unstructured(KEY))
+    (kit / "votes" / "votes.csv").write_text(line(COLUMNS) + f"{KEY.study},me\nnonsense\n")
+    report = section(tmp_path)
+    assert report is not None
+    assert report.paragraphs[0] == "No vote counts so far."
+    lines = "1 line of the files of votes is no vote. 1 line of the files of votes is on another study."
+    assert report.paragraphs[1] == f"0 people took part, of whom 0 count. {lines}"

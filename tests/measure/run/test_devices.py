@@ -1,0 +1,82 @@
+"""A page on a phone: what it is told, and at which pace the browser runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from base.errors import EyelevelError
+from base.files import read_json
+from measure.host.pace import PREFIX, TOLERANCE
+from measure.host.quota import hierarchy
+from measure.run.evidence import DEVICE_PACE, read_evidence
+from measure.run.load import load
+from measure.run.setting import Loading, Setting
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import devices, networks, protocols
+
+URL = "https://phone.example/"
+# Tells what it sees by what it asks for.
+PAGE = b"""<!doctype html><meta name="viewport" content="width=device-width"><title>a phone</title><p>hello<script>
+const view = { width: innerWidth, ratio: devicePixelRatio, touch: navigator.maxTouchPoints > 0 };
+const { mobile, platform } = navigator.userAgentData;
+navigator.userAgentData.getHighEntropyValues(["model"]).then(({ model }) =>
+  fetch("/view?" + new URLSearchParams({ ...view, mobile, platform, model })));
+</script>"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    response = Response(200, "OK", (("Content-Type", "text/html"),), PAGE)
+    return write_site(
+        Recording(URL, (Exchange("GET", URL, response, "192.0.2.1"),), {"tool": "test"}), tmp_path / "site"
+    )
+
+
+@pytest.fixture
+def place() -> Path:
+    """Where groups are made; skips where they cannot be, as in most containers."""
+    if subprocess.run([sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True).returncode:
+        pytest.skip("need control groups that can be written")
+    return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+@pytest.mark.alone  # else the processor keeps no pace
+def test_a_phone_has_its_window_its_hints_and_its_pace(site: Site, place: Path, tmp_path: Path) -> None:
+    phone = devices.load()["phone-mid"]
+    loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
+    setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)
+    (folder := tmp_path / "load").mkdir()
+    before = {*place.glob(f"{PREFIX}*")}  # somebody else may measure on this machine
+    assert load(setting, folder) is None
+    urls = [urlsplit(request.url) for request in read_evidence(folder, filmed=False).requests]
+    (view,) = [dict(parse_qsl(url.query)) for url in urls if url.path == "/view"]
+    assert view == {
+        "width": str(phone.width),
+        "ratio": f"{phone.pixel_ratio:g}",
+        "touch": "true",
+        "mobile": "true",
+        "platform": "Android",
+        "model": phone.model,
+    }
+    pace = read_json(folder / DEVICE_PACE)
+    assert pace["index"] == pytest.approx(phone.index, rel=TOLERANCE)
+    assert 0 < pace["share"] < 1
+    # The browser itself, its network stack, and pages at least; the kernel has stopped them.
+    assert pace["processes"] >= 3 and pace["stopped"] > 0
+    assert not {*place.glob(f"{PREFIX}*")} - before
+
+
+def test_a_device_that_cannot_be_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices.load.cache_clear()
+    (tmp_path / "devices.toml").write_text('[toaster]\nlike = "phone-mid"\nindex = 3\n')
+    monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
+    with pytest.raises(EyelevelError, match=r"\[toaster\]: index must be from 200 to 5000"):
+        devices.load()
+    devices.load.cache_clear()

@@ -1,0 +1,19 @@
+"""A server of Python's, for a test."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+
+
+@contextmanager
+def served(server: ThreadingHTTPServer) -> Iterator[str]:
+    """The address of `server` while the block runs."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://{server.server_address[0]!s}:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()

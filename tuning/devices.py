@@ -1,0 +1,54 @@
+"""Devices that pages are loaded on, from `devices.toml`."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from tuning.settings import Catalogue, Reader
+
+# This machine as it is, and the window that a site was recorded in.
+DESKTOP = "desktop"
+# Stands between the names of a browser and of the device that it is on.
+ON = "-on-"
+# BenchmarkIndex of Lighthouse; those of the fastest processors are some thousand. Slower devices than the slowest here
+# would get less than a tenth of a fast processor, which the kernel does not give evenly: their index scattered by 15 %.
+LEAST_INDEX, MOST_INDEX = 200, 5000
+MOST_CORES = 16
+
+
+@dataclass(frozen=True)
+class Device:
+    """A phone: the `width` and `height` of its window (CSS pixels), how many of its own pixels each of these has in a
+    row, the `model` that it tells servers, and its processor: a BenchmarkIndex of `index` for each of `cores`."""
+
+    name: str
+    model: str
+    width: int
+    height: int
+    pixel_ratio: float
+    index: float
+    cores: int
+
+
+def checked(device: Device) -> Device:
+    """`device`, if one can be like that. Raises ValueError with what is wrong with it."""
+    if device.name == DESKTOP or ON in device.name:
+        raise ValueError(
+            f"a device cannot be called {device.name!r}: {DESKTOP} is this machine, and {ON!r} joins names"
+        )
+    # As encoders of films want them.
+    for name, pixels in (("width", device.width), ("height", device.height)):
+        if pixels % 2 or not 200 <= pixels <= 4000:
+            raise ValueError(f"{name} must be an even number from 200 to 4000")
+    if not 1 <= device.pixel_ratio <= 5:
+        raise ValueError("pixel_ratio must be from 1 to 5")
+    if not LEAST_INDEX <= device.index <= MOST_INDEX:
+        raise ValueError(f"index must be from {LEAST_INDEX} to {MOST_INDEX}")
+    if not 1 <= device.cores <= MOST_CORES:
+        raise ValueError(f"cores must be from 1 to {MOST_CORES}")
+    return device
+
+
+@cache
+def load() -> Catalogue[Device]:
+    """The devices by name. Raises EyelevelError."""
+    return Reader("devices.toml", Device, checked, units={}).load()
