@@ -49,7 +49,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     """How the campaign in `folder` stands; `enough` says which sites and networks need no more runs. Raises
     EyelevelError when there is none."""
     document = require_document(folder)
-    repeats = document.settings["repeats"]
+    repeats = document.settings.get("repeats", 0)  # simulated ones say none
     rows = read_rows(folder)
     store = FolderStore(folder, rows)
     given_up_sites = read_given_up(folder)

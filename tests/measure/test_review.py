@@ -19,6 +19,7 @@ from factories import ROW, rejected
 from support.axe import accessible
 from support.browser import Browser
 
+from analysis import simulate
 from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.campaign.results import Results, followed, opened
@@ -277,3 +278,9 @@ def test_status_tells_how_a_campaign_stands(tmp_path: Path) -> None:
     assert (state.planned, state.done, len(state.open_runs)) == (1, 1, 0)
     with pytest.raises(EyelevelError, match="is no campaign"):
         status(tmp_path)
+
+
+def test_a_simulated_campaign_has_a_status(tmp_path: Path) -> None:
+    simulate.write(tmp_path / "c", simulate.Truth(sites=1, runs=2))
+    state = status(tmp_path / "c")
+    assert len(state.rows) > 0 and not state.running
