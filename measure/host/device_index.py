@@ -29,9 +29,9 @@ TOLERANCE = 0.05
 # Single trials scatter by 4 % on a quiet machine. The median of a few tells that a pace is kept; where it says that it
 # is not, that of more decides.
 FEW, MANY = 3, 9
-# A search ends this near to the index, by the median of many, so that looks do not begin at the tolerance's edge.
-SEARCH_TOLERANCE = 0.025
-SEARCHES = 4
+# A search is made of so many steps of so many trials. Each says which share is needed, and their median is taken, since
+# all trials of some seconds can be off by 5 % together.
+STEPS, TRIALS_OF_STEP = 3, 5
 # How long a pace that is not kept is waited for, how long from one look to the next, and after how many of these the
 # share is searched anew: the machine may have changed for good.
 PATIENCE_S = 900
@@ -111,9 +111,9 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
         yield index
 
 
-def is_near(device: Device, index: float, tolerance: float = TOLERANCE) -> bool:
-    """Whether `index` is that of `device`, within `tolerance`."""
-    return abs(index / device.index - 1) <= tolerance
+def is_near(device: Device, index: float) -> bool:
+    """Whether `index` is that of `device`, within `TOLERANCE`."""
+    return abs(index / device.index - 1) <= TOLERANCE
 
 
 def searched(device: Device, trial: Trial) -> Pace:
@@ -125,15 +125,16 @@ def searched(device: Device, trial: Trial) -> Pace:
             f"this machine is too slow for {device.name}: its processor has an index of {whole:.0f}, and "
             f"{device.name} has {device.index:g} (tuning/devices.toml)"
         )
-    share, indices = device.index / whole, []
-    for _ in range(SEARCHES):
-        indices.append(index := median(trial(share) for _ in range(MANY)))
-        if is_near(device, index, SEARCH_TOLERANCE):
-            return Pace(device.name, round(share, 5), round(index, 1))
-        share = min(share * device.index / index, 1.0)
+    shares, indices = [device.index / whole], []
+    for _ in range(STEPS):
+        indices.append(index := median(trial(shares[-1]) for _ in range(TRIALS_OF_STEP)))
+        shares.append(min(shares[-1] * device.index / index, 1.0))
+    pace = looked_at(device, round(median(shares[1:]), 5), trial)
+    if is_near(device, pace.index):
+        return pace
     raise NoPace(
         f"{device.name} has an index of {device.index:g}, and the processor reached "
-        f"{', '.join(f'{index:.0f}' for index in indices)} as its share was changed"
+        f"{', '.join(f'{index:.0f}' for index in (*indices, pace.index))} as its share was changed"
     )
 
 

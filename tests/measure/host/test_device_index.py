@@ -10,7 +10,18 @@ import pytest
 
 from base.errors import EyelevelError
 from measure.host import device_index
-from measure.host.device_index import FEW, LOOKS, MANY, SEARCH_TOLERANCE, NoPace, Paces, Trial, looked_at, searched
+from measure.host.device_index import (
+    FEW,
+    LOOKS,
+    MANY,
+    TOLERANCE,
+    TRIALS_OF_STEP,
+    NoPace,
+    Paces,
+    Trial,
+    looked_at,
+    searched,
+)
 from tuning.devices import Device
 
 PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
@@ -51,8 +62,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_the_share_is_changed_until_the_index_is_reached(machine: Machine) -> None:
     pace = searched(PHONE, machine.trial)
-    assert pace.index == pytest.approx(PHONE.index, rel=SEARCH_TOLERANCE)
-    assert pace.share == pytest.approx(PHONE.index / WHOLE_INDEX + 0.03, rel=SEARCH_TOLERANCE)
+    assert pace.index == pytest.approx(PHONE.index, rel=TOLERANCE)
+    assert pace.share == pytest.approx(PHONE.index / WHOLE_INDEX + 0.03, rel=TOLERANCE)
 
 
 def test_a_machine_that_is_slower_than_the_device_is_refused() -> None:
@@ -61,7 +72,7 @@ def test_a_machine_that_is_slower_than_the_device_is_refused() -> None:
 
 
 def test_a_processor_that_keeps_no_pace_is_refused_with_what_was_reached() -> None:
-    indices = (index for _ in count() for index in (*[200.0] * MANY, *[900.0] * MANY))
+    indices = (index for _ in count() for index in (*[200.0] * TRIALS_OF_STEP, *[900.0] * TRIALS_OF_STEP))
     with pytest.raises(NoPace, match="an index of 400, and the processor reached 200, 900, 200, 900"):
         searched(PHONE, lambda share: WHOLE_INDEX if share is None else next(indices))
 
