@@ -1,11 +1,11 @@
 """The hop of a replay: what runs between the two halves of its network, in a network namespace of its own.
 
     servers ══ far half ══ the hop's namespace ══ near half ══ client
-                             HAProxy (split)
+                             HAProxy (split), Caddy (terminate)
 
 Without a program, the kernel hands packets on there. A hop that splits connections gets every packet of TCP that comes
 from the client, whatever address it is for (AnyIP), answers as the server would, and connects to that server from its
-own address. UDP is handed on.
+own address. UDP is handed on. One that terminates them gets UDP, too (`replay.edge`).
 """
 
 import ctypes
@@ -14,8 +14,9 @@ import os
 import socket
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,18 @@ from base.errors import EyelevelError
 from base.network_namespaces import NetworkNamespace
 from base.places import tool
 from base.processes import first_readable, last_line_of, pidfd, run_program, running
+from replay.edge import origin_protocol, running_edge
 from replay.spec import PRIVATE, ReplaySpec
-from replay.world import outward_device
+from replay.world import open_ports, outward_device
+from servers.contract import BUFFERS, Serving
+from servers.registry import server_of
 from tuning import kernel
-from tuning.hops import Hop
+from tuning.hops import SPLIT, TERMINATE, Hop
 from tuning.networks import Network
+from tuning.protocols import Protocol
 
-# The program of a hop that splits connections, with the option by which it prints its version.
-PROGRAMS = {"haproxy": "-v"}
+# The program of a hop of each kind, with the option by which it prints its version.
+PROGRAMS = {SPLIT: {"haproxy": "-v"}, TERMINATE: {"caddy": "version"}}
 FOLDER = PRIVATE / "hop"
 # Of the hop's side of the namespace: what shells call the device that leads to the servers.
 FAR_DEVICE = "ingress"
@@ -42,6 +47,9 @@ SYSCTLS = (
     *("net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_sack", "net.ipv4.tcp_ecn"),
     *("net.ipv4.tcp_fastopen", "net.ipv4.tcp_moderate_rcvbuf"),
 )
+TRANSPORTS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP}
+# Of IP packets, which have no such (RFC 5237).
+NO_TRANSPORT = 255
 START_TIMEOUT_S = 20.0
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
@@ -67,17 +75,28 @@ backend servers
 
 
 def programs_of(network: Network) -> dict[str, str]:
-    """The programs of the hop of `network`, each with the option by which it prints its version."""
-    return PROGRAMS if network.hop and network.hop.splits else {}
+    """The programs of the hop of `network`, and those of the servers behind it that are not the protocol's under test,
+    each with the option by which it prints its version."""
+    if not network.hop:
+        return {}
+    origins = server_of(origin_protocol(network.hop)).programs if network.hop.terminates else {}
+    return {**PROGRAMS.get(network.hop.kind, {}), **origins}
+
+
+def serving_protocol(spec: ReplaySpec) -> Protocol:
+    """By what the servers of `spec` serve: not by the protocol under test where that ends at a hop."""
+    hop = spec.network.hop
+    return origin_protocol(hop) if hop and hop.terminates else spec.protocol
 
 
 @contextmanager
-def hopped(spec: ReplaySpec, connection: socket.socket, ports: list[int], evidence: dict[str, Any]) -> Iterator[None]:
+def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, evidence: dict[str, Any]) -> Iterator[None]:
     """Have the hop of the network of `spec`, if there is one, do its work while the block runs.
 
-    `connection` is the client's, who waits at its other end; servers listen at `ports`. What the hop is, and what it
+    `connection` is the client's, who waits at its other end; `serving` is the servers'. What the hop is, and what it
     did, is put into `evidence`. Raises EyelevelError when it cannot be set up, and when it failed: also when a packet
-    of TCP was seen at the servers that is not the hop's, or it opened no connection though it accepted some.
+    was seen at the servers that is not the hop's, though it should be, or it opened no connection though it accepted
+    some.
     """
     if not (hop := spec.network.hop):
         yield
@@ -88,43 +107,73 @@ def hopped(spec: ReplaySpec, connection: socket.socket, ports: list[int], eviden
     with namespace.entered():
         account["address"] = _address(FAR_DEVICE)
         account["sysctls"] = kernel.read_sysctls(SYSCTLS)
-    if not hop.splits:
+    if not (hop.splits or hop.terminates):
         yield
         return
     FOLDER.mkdir()
-    with _tcp_counter(outward_device(), account["address"]) as beside, _split(namespace, hop, ports, account):
-        before = _opens(namespace)
-        yield
-        after = _opens(namespace)
+    ended = ("tcp", "udp") if hop.terminates else ("tcp",)
+    with _counter(outward_device(), account["address"], ended) as beside, namespace.entered():
+        near = _near_device()
+        _lead_in(near, ended)
+        with _edge(near, hop, spec, serving, account) if hop.terminates else _split(near, hop, serving, account):
+            before = _opens(namespace)
+            yield
+            after = _opens(namespace)
         account |= {name: after[name] - before[name] for name in after}
-        account["tcp_packets_beside"] = _count(beside)
-    if account["tcp_packets_beside"]:
-        raise EyelevelError(f"{account['tcp_packets_beside']} packets of TCP went beside the hop")
-    # Not one by one: who gives up a connection at once may have it closed before the other is opened.
-    if account["accepted"] and not account["opened"]:
+        account["packets_beside"] = _count(beside)
+    if account["packets_beside"]:
+        raise EyelevelError(f"{account['packets_beside']} packets of {' or '.join(ended).upper()} went beside the hop")
+    # Not one by one: who gives up a connection at once may have it closed before the other is opened. What terminates
+    # connections opens its own when it is asked for something.
+    if hop.splits and account["accepted"] and not account["opened"]:
         raise EyelevelError(f"the hop took {account['accepted']} connections, but opened none to the servers")
 
 
+def _lead_in(near: str, transports: Sequence[str]) -> None:
+    """Make all packets of `transports` that come by the device `near` this namespace's own. Raises EyelevelError."""
+    commands = [f"route add local default dev lo table {TABLE}"]
+    commands += [f"rule add iif {near} ipproto {transport} lookup {TABLE}" for transport in transports]
+    run_program([tool("ip"), "-batch", "-"], "packets cannot be led into the hop", "\n".join(commands))
+
+
 @contextmanager
-def _split(namespace: NetworkNamespace, hop: Hop, ports: list[int], account: dict[str, Any]) -> Iterator[None]:
+def _split(near: str, hop: Hop, serving: Serving, account: dict[str, Any]) -> Iterator[None]:
     """HAProxy between the halves, once it listens. Raises EyelevelError."""
-    with namespace.entered():
-        near = _near_device()
-        account["routes"] = {
-            side: kernel.tune_hop_routes(device, hop.congestion_control, hop.initial_window_packets)
-            for side, device in (("near", near), ("far", FAR_DEVICE))
-        }
-        discipline = {device: kernel.set_discipline(device, paced=False) for device in (near, FAR_DEVICE)}
-        account["queueing_discipline"] = discipline
-        rules = [f"route add local default dev lo table {TABLE}", f"rule add iif {near} ipproto tcp lookup {TABLE}"]
-        run_program([tool("ip"), "-batch", "-"], "TCP cannot be led into the hop", "\n".join(rules))
-        configuration = FOLDER / "haproxy.cfg"
-        binds = "\n".join(f"  bind 0.0.0.0:{port} transparent" for port in ports)
-        configuration.write_text(CONFIGURATION.format(binds=binds))
-        program = tool("haproxy")
-        account["program"] = _version(program)
-        with _haproxy(program, configuration):
-            yield
+    account["routes"] = {
+        side: kernel.tune_hop_routes(device, hop.congestion_control, hop.initial_window_packets)
+        for side, device in (("near", near), ("far", FAR_DEVICE))
+    }
+    discipline = {device: kernel.set_discipline(device, paced=False) for device in (near, FAR_DEVICE)}
+    account["queueing_discipline"] = discipline
+    configuration = FOLDER / "haproxy.cfg"
+    ports = sorted({port for _, port in serving.listening()})
+    binds = "\n".join(f"  bind 0.0.0.0:{port} transparent" for port in ports)
+    configuration.write_text(CONFIGURATION.format(binds=binds))
+    program = tool("haproxy")
+    account["program"] = _version(program, "-v")
+    with _haproxy(program, configuration):
+        yield
+
+
+@contextmanager
+def _edge(near: str, hop: Hop, spec: ReplaySpec, serving: Serving, account: dict[str, Any]) -> Iterator[None]:
+    """Caddy between the halves, once it listens, which is to the browser what the server of the protocol under test is
+    without a hop. Raises EyelevelError."""
+    protocol = spec.protocol
+    open_ports()
+    # Of the servers' addresses none is this namespace's, and Caddy listens at each.
+    account["server_sysctls"] = kernel.apply_sysctls({**protocol.server_kernel, "net.ipv4.ip_nonlocal_bind": "1"})
+    far = kernel.tune_hop_routes(FAR_DEVICE, hop.congestion_control, hop.initial_window_packets)
+    account["routes"] = {"far": far}
+    account["queueing_discipline"] = {FAR_DEVICE: kernel.set_discipline(FAR_DEVICE, paced=False)}
+    if protocol.in_kernel:
+        account["routes"]["near"] = kernel.tune_server_routes(near, protocol)
+        account["queueing_discipline"][near] = kernel.set_discipline(near, paced=protocol.pacing)
+        account["largest_buffer_bytes"] = kernel.limit_buffers(near, protocol)
+    account["program"] = _version(tool("caddy"), "version")
+    (FOLDER / BUFFERS).mkdir()
+    with running_edge(replace(serving, protocol=protocol, folder=FOLDER, request_log=None, qlog=None)):
+        yield
 
 
 @contextmanager
@@ -144,8 +193,8 @@ def _haproxy(program: Path, configuration: Path) -> Iterator[None]:
             yield
 
 
-def _version(program: Path) -> str:
-    completed = subprocess.run([program, "-v"], capture_output=True, text=True, check=False)
+def _version(program: Path, option: str) -> str:
+    completed = subprocess.run([program, option], capture_output=True, text=True, check=False)
     if completed.returncode:
         raise EyelevelError(f"{program} does not run: {last_line_of(completed.stderr)}")
     return completed.stdout.splitlines()[0]
@@ -197,17 +246,20 @@ def _opens(namespace: NetworkNamespace) -> Mapping[str, int]:
 
 
 @contextmanager
-def _tcp_counter(device: str, address: str) -> Iterator[socket.socket]:
-    """A socket for which the kernel counts the packets of TCP at `device` that are neither from nor to `address`."""
+def _counter(device: str, address: str, transports: Sequence[str]) -> Iterator[socket.socket]:
+    """A socket for which the kernel counts the packets of `transports` at `device` that are neither from nor to
+    `address`."""
+    tcp, udp = (number if name in transports else NO_TRANSPORT for name, number in TRANSPORTS.items())
     number = struct.unpack("!I", socket.inet_aton(address))[0]
-    # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP, is it not
-    # from the address, and not to it? (Of SOCK_DGRAM, packets begin with their IP header.)
+    # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP or UDP, is
+    # it not from the address, and not to it? (Of SOCK_DGRAM, packets begin with their IP header.)
     program = (
         (0x30, 0, 0, 0),
         (0x54, 0, 0, 0xF0),
-        (0x15, 0, 7, 0x40),
+        (0x15, 0, 8, 0x40),
         (0x30, 0, 0, 9),
-        (0x15, 0, 5, socket.IPPROTO_TCP),
+        (0x15, 1, 0, tcp),
+        (0x15, 0, 5, udp),
         (0x20, 0, 0, 12),
         (0x15, 3, 0, number),
         (0x20, 0, 0, 16),
@@ -223,7 +275,7 @@ def _tcp_counter(device: str, address: str) -> Iterator[socket.socket]:
             counter.bind((device, ETH_P_ALL))
             yield counter
     except OSError as error:
-        raise EyelevelError(f"packets of TCP cannot be counted at {device}: {error.strerror}") from None
+        raise EyelevelError(f"packets cannot be counted at {device}: {error.strerror}") from None
 
 
 def _count(counter: socket.socket) -> int:

@@ -28,7 +28,7 @@ from record.site import Site
 from replay import names, world
 from replay.company import accompanied
 from replay.content import make_content
-from replay.hop import hopped
+from replay.hop import hopped, serving_protocol
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
@@ -81,9 +81,10 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     site = Site.load(spec.site)
     world.make(site)
     names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD)
+    protocol = serving_protocol(spec)
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
-    evidence["server_sysctls"] = kernel.apply_sysctls(spec.protocol.server_kernel)
+    evidence["server_sysctls"] = kernel.apply_sysctls(protocol.server_kernel)
     # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
@@ -92,7 +93,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
     evidence["think_time"] = spec.think_time
     # QUIC carries HTTP/3 alone.
-    http1 = http1_servers(site.connections) if spec.recorded_alpn and spec.protocol.in_kernel else frozenset()
+    http1 = http1_servers(site.connections) if spec.recorded_alpn and protocol.in_kernel else frozenset()
     evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nest.record
     client = [*pinned(spec.emulator_cores), *nest.command]
@@ -106,7 +107,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         serving = Serving(
             site=site,
             content=_content(site, evidence, repeatable=spec.repeatable),
-            protocol=spec.protocol,
+            protocol=protocol,
             folder=logs,
             certify=cache(partial(_certificates, site, evidence, recorded=spec.recorded_certificates)),
             request_log=logs / REQUEST_LOG if spec.request_log else None,
@@ -120,14 +121,13 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
-            if spec.protocol.in_kernel:
-                evidence["server_routes"] = kernel.tune_server_routes(world.outward_device(), spec.protocol)
-                device, paced = world.outward_device(), spec.protocol.pacing
-                evidence["queueing_discipline"] = kernel.set_discipline(device, paced=paced)
-                evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, spec.protocol)
+            if protocol.in_kernel:
+                device = world.outward_device()
+                evidence["server_routes"] = kernel.tune_server_routes(device, protocol)
+                evidence["queueing_discipline"] = kernel.set_discipline(device, paced=protocol.pacing)
+                evidence["largest_buffer_bytes"] = kernel.limit_buffers(device, protocol)
             evidence["setup_s"] = round(time.monotonic() - started, 3)
-            ports = sorted({port for _, port in serving.listening()})
-            with hopped(spec, connection, ports, evidence), accompanied(spec, connection, evidence):
+            with hopped(spec, connection, serving, evidence), accompanied(spec, connection, evidence):
                 evidence["client"] = _exchange_readiness(connection)
                 status = _await_exit(stack, leash)
     # The emulated network writes it at its end, and has not when it was killed.
@@ -137,7 +137,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         raise EyelevelError(f"the near half kept time with {timekeeping}, the far half with {far or 'nothing'}")
     evidence["timekeeping"] = timekeeping
     evidence["unknown_names"] = names.unknown_names(site)
-    if fault := world.full_file_system(lacked_buffers=server_of(spec.protocol).lacked_buffers(logs)):
+    if fault := world.full_file_system(lacked_buffers=server_of(protocol).lacked_buffers(logs)):
         evidence["full"] = fault
     return status
 

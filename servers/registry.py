@@ -11,6 +11,9 @@ from servers.contract import Server
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
+# The server that stands in a hop that terminates connections (`replay.edge`).
+EDGE = "caddy"
+
 
 @cache
 def all_servers() -> Mapping[str, Server]:
@@ -67,5 +70,10 @@ def require_served_behind(network: Network, protocol: Protocol) -> None:
     if network.hop and network.hop.splits and (protocol.fast_open or protocol.mss_bytes is not None):
         setting = "fast_open" if protocol.fast_open else "mss_bytes"
         raise EyelevelError(f"{protocol.name}: {setting} would end at the hop of {network.name}, which splits TCP")
+    if network.hop and network.hop.terminates and (protocol.server != EDGE or protocol.beside):
+        raise EyelevelError(
+            f"{protocol.name}: the hop of {network.name} terminates connections, which {EDGE} does there; choose among "
+            "its protocols (caddy-h2, caddy-h3)"
+        )
     if fault := server_of(protocol).network_refusal(protocol, network):
         raise EyelevelError(f"{protocol.name}: {fault}")

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 # What a hop does. NONE hands every packet on: the same two halves, for comparison. SPLIT ends TCP connections on both
-# sides and does not touch what they carry; QUIC passes.
-NONE, SPLIT = "none", "split"
-KINDS = (NONE, SPLIT)
+# sides and does not touch what they carry; QUIC passes. TERMINATE ends HTTP, over TCP or QUIC, and asks the servers by
+# HTTP/2 over connections of its own, as an edge of a content delivery network does for what it has not.
+NONE, SPLIT, TERMINATE = "none", "split", "terminate"
+KINDS = (NONE, SPLIT, TERMINATE)
 
 CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
 # Linux's.
@@ -18,8 +19,8 @@ class Hop:
     those of the near half, between the browser and the hop.
 
     `min_rtt_ms`, rates, `queue_ms`, `loss` and `jitter_ms` are as a network's (`tuning.networks`). With
-    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions; the rest
-    is the kernel's usual.
+    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions, and one
+    that terminates them, and its servers, to each other; the rest is the kernel's usual.
     """
 
     kind: str
@@ -34,17 +35,24 @@ class Hop:
 
     @property
     def splits(self) -> bool:
-        """Whether TCP connections end at it."""
+        """Whether TCP connections end at it, and what they carry does not."""
         return self.kind == SPLIT
+
+    @property
+    def terminates(self) -> bool:
+        """Whether HTTP ends at it."""
+        return self.kind == TERMINATE
 
     def check(self) -> None:
         """Raises ValueError with what is wrong with what is its own; its half is checked as a network."""
         if self.kind not in KINDS:
-            raise ValueError(f"hop.kind must be {' or '.join(KINDS)}")
+            raise ValueError(f"hop.kind must be one of {', '.join(KINDS)}")
         if self.congestion_control not in CONGESTION_CONTROLS:
             raise ValueError(f"hop.congestion_control must be {', '.join(CONGESTION_CONTROLS)}")
         if self.initial_window_packets < 1:
             raise ValueError("hop.initial_window_packets must be at least 1")
         usual = (self.congestion_control, self.initial_window_packets) == ("cubic", USUAL_WINDOW_PACKETS)
-        if not (self.splits or usual):
-            raise ValueError("hop.congestion_control and hop.initial_window_packets are of a hop that splits")
+        if self.kind == NONE and not usual:
+            raise ValueError(
+                "hop.congestion_control and hop.initial_window_packets are of a hop that splits or terminates"
+            )

@@ -22,6 +22,7 @@ from measure.validate.checks import Check, between, same, unchecked, within
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
+from tuning.hops import NONE
 from tuning.networks import Network
 
 # So many of each; the least is looked at, so that a loss or a busy machine does not matter.
@@ -35,11 +36,13 @@ TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Times:
-    """The least times in ms of an echo (ICMP), of a TCP connection, and of one with its TLS handshake."""
+    """The least times in ms of an echo (ICMP), of a TCP connection, of one with its TLS handshake, and of a response
+    over it."""
 
     echo_ms: float
     connect_ms: float
     secure_ms: float
+    response_ms: float
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class HopMeasurement:
 def measure_hop(network: Network, site: Site) -> HopMeasurement:
     """Watch the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
     host, (address, *_) = next(iter(site.addresses.items()))
-    spec = ReplaySpec(site.folder, network, protocols.load()["tcp"])
+    spec = ReplaySpec(
+        site.folder, network, protocols.load()["caddy-h2" if network.hop and network.hop.terminates else "tcp"]
+    )
     with tempfile.TemporaryFile("w+") as output:
         outcome = run(spec, (sys.executable, "-m", "measure.validate.hop", host, address), stdout=output.fileno())
         output.seek(0)
@@ -73,18 +78,26 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         yield unchecked(name, "hop, least times", "the near half's delay changes")
     else:
         tolerance_ms = max(TOLERANCE_MS, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
-        connect_ms = near_ms if hop.splits else path_ms
+        connect_ms = path_ms if hop.kind == NONE else near_ms
         times = seen.times
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
         # TLS is the servers': its handshake goes all the way. A hop that splits connects to the server only when the
         # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
-        least_ms, most_ms = 2 * path_ms - tolerance_ms, 2 * path_ms + tolerance_ms + HANDSHAKE_MS
+        # One that terminates has its own.
+        least_ms = 2 * (near_ms if hop.terminates else path_ms) - tolerance_ms
+        most_ms = least_ms + 2 * tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
-    if hop.splits:
+        # A hop that terminates has a connection to the server by then, from the client's first request.
+        most_ms = path_ms + tolerance_ms + HANDSHAKE_MS
+        yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
+    if hop.kind != NONE:
         yield same(name, "hop, connections from the client", CONNECTIONS, seen.account["accepted"])
-        yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
-        yield same(name, "hop, TCP packets beside it", 0, seen.account["tcp_packets_beside"])
+        if hop.splits:
+            yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
+        else:
+            yield between(name, "hop, connections to the servers", 1, seen.account["opened"], CONNECTIONS - 1, "")
+        yield same(name, "hop, packets beside it", 0, seen.account["packets_beside"])
 
 
 def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
@@ -104,20 +117,24 @@ def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
 def main(host: str, address: str) -> None:
     """Print the least times, as JSON."""
     context = ssl.create_default_context()
-    connect_ms, secure_ms = [], []
+    connect_ms, secure_ms, response_ms = [], [], []
     for _ in range(CONNECTIONS):
         started_s = time.monotonic()
         with socket.create_connection((address, 443), TIMEOUT_S) as plain:
             connected_s = time.monotonic()
-            with context.wrap_socket(plain, server_hostname=host):
+            with context.wrap_socket(plain, server_hostname=host) as secure:
+                secured_s = time.monotonic()
+                secure.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+                secure.recv(1)
                 connect_ms.append((connected_s - started_s) * 1e3)
-                secure_ms.append((time.monotonic() - started_s) * 1e3)
+                secure_ms.append((secured_s - started_s) * 1e3)
+                response_ms.append((time.monotonic() - secured_s) * 1e3)
     command: list[str | Path] = [tool("ping"), "-n", "-q", "-i", "0.1", "-c", str(ECHOES), address]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     if "min/avg" not in completed.stdout:
         raise EyelevelError(f"no echo came back from {address}")
     echo_ms = float(completed.stdout.rpartition("= ")[2].partition("/")[0])
-    print(to_json(Times(echo_ms, min(connect_ms), min(secure_ms))))
+    print(to_json(Times(echo_ms, min(connect_ms), min(secure_ms), min(response_ms))))
 
 
 if __name__ == "__main__":

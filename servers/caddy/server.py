@@ -7,9 +7,9 @@ of 1200 bytes and is paced. Over TCP its congestion control is the kernel's.
 import json
 import os
 import socket
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from base.processes import Daemon, first_readable, pidfd, running
 from servers import kernel_sockets
 from servers.application import uwsgi
 from servers.application.wsgi import PRAGMA_MARK
-from servers.caddy.pacing import pace_listeners
+from servers.caddy.sockets import pace_listeners
 from servers.contract import Server, Serving
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -56,7 +56,7 @@ class Caddy(Server):
     def serve(self, serving: Serving) -> Iterator[None]:
         with (
             uwsgi.running_application(serving, over_http=True) as application,
-            _caddy(serving, application.socket) as caddy,
+            running_caddy(serving, partial(_application, application.socket)) as caddy,
         ):
             if serving.protocol.in_kernel and serving.protocol.pacing:
                 pace_listeners(caddy.process.pid, serving.listening())
@@ -103,11 +103,15 @@ class Caddy(Server):
         return super().reno_kept_share(protocol) if protocol.in_kernel else QUIC_KEPT_SHARE
 
 
+# What Caddy does with requests at an address and a port: its handler of them, without what goes for all.
+Behind = Callable[[str, int], dict[str, Any]]
+
+
 @contextmanager
-def _caddy(serving: Serving, application: Path) -> Iterator[Daemon]:
-    """Caddy in front of the `application`, once it listens everywhere. Raises EyelevelError."""
+def running_caddy(serving: Serving, behind: Behind, *readable: Path) -> Iterator[Daemon]:
+    """Caddy in front of what is `behind`, once it listens everywhere; it has `readable`, too. Raises EyelevelError."""
     config = serving.folder / "caddy.json"
-    write_atomically(config, json.dumps(configuration(serving, application), indent=1))
+    write_atomically(config, json.dumps(configuration(serving, behind), indent=1))
     # It is a link out of a folder that Caddy has not.
     program: list[str | Path] = [tool("caddy").resolve(), "run", "--config", config]
     home = {"HOME": str(serving.folder), "XDG_DATA_HOME": str(serving.folder), "XDG_CONFIG_HOME": str(serving.folder)}
@@ -115,7 +119,7 @@ def _caddy(serving: Serving, application: Path) -> Iterator[Daemon]:
         pinged = starting.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         program += ["--pingback", "{}:{}".format(*pinged.getsockname())]
         log, environment = serving.folder / LOG, {**os.environ, **home}
-        with running("Caddy", jailed(serving.jail(), program), log, environment=environment) as daemon:
+        with running("Caddy", jailed(serving.jail(*readable), program), log, environment=environment) as daemon:
             ended = starting.enter_context(pidfd(daemon.process))
             if first_readable(pinged.fileno(), ended, timeout_s=START_TIMEOUT_S) != pinged.fileno():
                 raise daemon.failure()
@@ -124,16 +128,13 @@ def _caddy(serving: Serving, application: Path) -> Iterator[Daemon]:
             yield daemon
 
 
-def configuration(serving: Serving, application: Path) -> dict[str, Any]:
-    """Caddy's configuration (caddyserver.com/docs/json), in front of the `application`."""
-    protocol = serving.protocol
-    listening: dict[str, list[str]] = defaultdict(list)
-    for address, port in serving.listening():
-        listening[address].append(f"{address}:{port}")
+def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
+    """Caddy's configuration (caddyserver.com/docs/json), in front of what is `behind`."""
+    listening = serving.listening()
     certificates = [
         {"certificate": str(serving.certificates[address].chain), "key": str(serving.certificates[address].key)}
         | {"tags": [address]}
-        for address in listening
+        for address in dict.fromkeys(address for address, _ in listening)
     ]
     return {
         "admin": {"disabled": True, "config": {"persist": False}},
@@ -150,15 +151,15 @@ def configuration(serving: Serving, application: Path) -> dict[str, Any]:
                 # Of what is still being served at the end, nobody waits for the rest.
                 "grace_period": 1,
                 "servers": {
-                    address: _server(address, endpoints, protocol, application)
-                    for address, endpoints in listening.items()
+                    f"{address}:{port}": _server(address, port, serving.protocol, behind(address, port))
+                    for address, port in listening
                 },
             },
         },
     }
 
 
-def _server(address: str, endpoints: list[str], protocol: Protocol, application: Path) -> dict[str, Any]:
+def _server(address: str, port: int, protocol: Protocol, proxy: dict[str, Any]) -> dict[str, Any]:
     sent = {"handler": "headers", "response": {"delete": ["Server"]}}
     typed = {
         "handler": "headers",
@@ -167,27 +168,10 @@ def _server(address: str, endpoints: list[str], protocol: Protocol, application:
             "set": {"Content-Type": [NO_CONTENT_TYPE]},
         },
     }
-    proxy = {
-        "handler": "reverse_proxy",
-        "upstreams": [{"dial": f"unix/{application}"}],
-        "transport": {
-            "protocol": "http",
-            # Else it asks for gzip itself, and unpacks what the browser did not ask for.
-            "compression": False,
-            # Else a request may meet a connection that the application is just closing.
-            "keep_alive": {"enabled": False},
-        },
-        "headers": {
-            # Go would escape what browsers do not.
-            "request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}},
-            "response": {"replace": {"Pragma": [{"search_regexp": f"^{PRAGMA_MARK}", "replace": ""}]}},
-        },
-        "flush_interval": -1,
-    }
-    handlers = [sent, *([typed] if protocol.in_kernel else []), proxy]
+    handlers = [sent, *([typed] if protocol.in_kernel else []), {**proxy, "flush_interval": -1}]
     group = GROUPS[protocol.tls_group]
     return {
-        "listen": endpoints,
+        "listen": [f"{address}:{port}"],
         "protocols": VERSIONS[protocol.transport],
         "automatic_https": {"disable": True},
         "strict_sni_host": False,
@@ -200,4 +184,24 @@ def _server(address: str, endpoints: list[str], protocol: Protocol, application:
             }
         ],
         "routes": [{"handle": handlers}],
+    }
+
+
+def _application(socket_path: Path, address: str, port: int) -> dict[str, Any]:
+    """The application is behind, at any address and port."""
+    return {
+        "handler": "reverse_proxy",
+        "upstreams": [{"dial": f"unix/{socket_path}"}],
+        "transport": {
+            "protocol": "http",
+            # Else it asks for gzip itself, and unpacks what the browser did not ask for.
+            "compression": False,
+            # Else a request may meet a connection that the application is just closing.
+            "keep_alive": {"enabled": False},
+        },
+        "headers": {
+            # Go would escape what browsers do not.
+            "request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}},
+            "response": {"replace": {"Pragma": [{"search_regexp": f"^{PRAGMA_MARK}", "replace": ""}]}},
+        },
     }

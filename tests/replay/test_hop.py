@@ -14,12 +14,13 @@ from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, hop, run
 from replay.shells.registry import shells_named
 from tuning import networks, protocols
-from tuning.hops import NONE, SPLIT, Hop
+from tuning.hops import NONE, SPLIT, TERMINATE, Hop
 from tuning.networks import Network
 
 FAR = Hop(SPLIT, min_rtt_ms=100, up_mbps=50, down_mbps=50, queue_ms=50)
 CONTROL = Network("hop", 100, up_mbps=10, down_mbps=20, queue_ms=50, hop=replace(FAR, kind=NONE))
 PROXIED = replace(CONTROL, hop=FAR)
+EDGE = replace(CONTROL, hop=replace(FAR, kind=TERMINATE))
 
 
 def failures(checks: Iterable[Check]) -> list[str]:
@@ -41,9 +42,25 @@ def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path, mon
     assert failures(judge_hop(replace(PROXIED, hop=replace(FAR, min_rtt_ms=300)), split)) == [
         "hop, least echo",
         "hop, least time until TLS stands",
+        "hop, least time to a response",
     ]
     halves = replace(PROXIED, min_rtt_ms=40, hop=replace(FAR, min_rtt_ms=160))
     assert failures(judge_hop(halves, split)) == ["hop, least time to connect"]
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_caddy
+@pytest.mark.alone
+def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
+    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    seen = measure_hop(EDGE, site)
+    assert failures(judge_hop(EDGE, seen)) == [], seen
+    wrong = ["hop", "hop, least time to connect", "hop, least time until TLS stands"]
+    assert failures(judge_hop(CONTROL, seen)) == wrong
 
 
 @pytest.mark.needs_namespaces
@@ -70,10 +87,10 @@ def test_a_half_that_fails_is_a_failure_of_its_network() -> None:
 def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
     file = tmp_path / "networks.toml"
     for text, message in (
-        ('{kind = "cache", min_rtt_ms = 1}', "hop.kind must be"),
+        ('{kind = "cache", min_rtt_ms = 1}', "hop.kind must be one of"),
         ('{kind = "split", min_rtt_ms = -1}', "hop: min_rtt_ms must not be negative"),
         ('{kind = "split", min_rtt_ms = 1, down_mbps = 5}', "hop: "),
-        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that splits"),
+        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that splits or terminates"),
         ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control must be"),
     ):
         file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")

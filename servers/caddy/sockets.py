@@ -1,0 +1,78 @@
+"""Options of the sockets at which a program serves that cannot ask for them itself, set from outside.
+
+The kernel hands a process the descriptors of those that it may trace: `pidfd_getfd(2)`. Accepted sockets inherit the
+options of the listening one.
+"""
+
+import ctypes
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from base.errors import EyelevelError
+from servers.nginx.server import SO_MAX_PACING_RATE, UNLIMITED_PACING_BYTES_PER_S
+
+SO_IP_TRANSPARENT = 19  # linux/in.h; Python has no name for it
+SYS_PIDFD_GETFD = 438  # of x86-64; Python has no name for it
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def pace_listeners(jailer: int, endpoints: Iterable[tuple[str, int]]) -> None:
+    """Pace what connections to `endpoints` will send, whose listening sockets a descendant of process `jailer` has.
+
+    Linux gives TCP's own pacing to a socket that has a maximum pacing rate (`servers.nginx.server`). Raises
+    EyelevelError when there is an endpoint without one, or the kernel does not take it.
+    """
+    rate = UNLIMITED_PACING_BYTES_PER_S.to_bytes(8, "little")
+    if lacking := set(endpoints) - _set(jailer, socket.SOCK_STREAM, socket.SOL_SOCKET, SO_MAX_PACING_RATE, rate):
+        raise EyelevelError("TCP cannot be paced at {}:{}".format(*min(lacking)))
+
+
+def make_transparent(jailer: int, endpoints: Iterable[tuple[str, int]], kind: socket.SocketKind) -> None:
+    """Let the sockets of this `kind` at `endpoints`, which a descendant of process `jailer` has, answer from their
+    addresses though these are not this namespace's (ip(7), IP_TRANSPARENT). Raises EyelevelError as above."""
+    if lacking := set(endpoints) - _set(jailer, kind, socket.IPPROTO_IP, SO_IP_TRANSPARENT, (1).to_bytes(4, "little")):
+        raise EyelevelError("what is sent from {}:{} cannot leave".format(*min(lacking)))
+
+
+def _set(jailer: int, kind: socket.SocketKind, level: int, option: int, value: bytes) -> set[tuple[str, int]]:
+    """Give all sockets of this `kind` at which descendants of `jailer` serve this option; returns where they do."""
+    places = set()
+    for process in _descendants(jailer):
+        for one in _serving(process, kind):
+            with one:
+                one.setsockopt(level, option, value)
+                if one.getsockopt(level, option, len(value)) == value:
+                    places.add(one.getsockname())
+    return places
+
+
+def _descendants(process: int) -> Iterator[int]:
+    yield process
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        for child in (thread / "children").read_text().split():
+            yield from _descendants(int(child))
+
+
+def _serving(process: int, kind: socket.SocketKind) -> Iterator[socket.socket]:
+    """The sockets of IPv4 of this `kind` at which `process` serves, as sockets of ours."""
+    descriptor = os.pidfd_open(process)
+    try:
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                if not str(link.readlink()).startswith("socket:"):
+                    continue
+            ours = LIBC.syscall(SYS_PIDFD_GETFD, descriptor, int(link.name), 0)
+            if ours < 0:
+                number = ctypes.get_errno()
+                raise EyelevelError(f"the sockets of the server cannot be had: {os.strerror(number)}")
+            one = socket.socket(fileno=ours)
+            of_kind = one.family == socket.AF_INET and one.type == kind
+            if of_kind and (kind == socket.SOCK_DGRAM or one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)):
+                yield one
+            else:
+                one.close()
+    finally:
+        os.close(descriptor)
