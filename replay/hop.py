@@ -24,7 +24,7 @@ from base.errors import EyelevelError
 from base.network_namespaces import NetworkNamespace
 from base.places import tool
 from base.processes import first_readable, last_line_of, pidfd, run_program, running
-from replay.edge import origin_protocol, running_edge
+from replay.edge import await_connections, origin_protocol, running_edge
 from replay.spec import PRIVATE, ReplaySpec
 from replay.world import open_ports, outward_device
 from servers.contract import BUFFERS, Serving
@@ -172,7 +172,9 @@ def _edge(near: str, hop: Hop, spec: ReplaySpec, serving: Serving, account: dict
         account["largest_buffer_bytes"] = kernel.limit_buffers(near, protocol)
     account["program"] = _version(tool("caddy"), "version")
     (FOLDER / BUFFERS).mkdir()
-    with running_edge(replace(serving, protocol=protocol, folder=FOLDER, request_log=None, qlog=None)):
+    with running_edge(replace(serving, protocol=protocol, folder=FOLDER, request_log=None, qlog=None)) as caddy:
+        account["log_bytes_before"] = await_connections(caddy, serving)
+        account["kept_connections"] = len(serving.listening())
         yield
 
 

@@ -100,7 +100,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
     # It comes up at the same time as the servers; the client goes on when they are there.
     with (
-        _kept_logs(spec, logs),
+        _kept_logs(spec, logs, evidence),
         _control_socket() as control,
         stopped_at_the_end(subprocess.Popen(client, umask=umask)) as stack,
     ):
@@ -110,7 +110,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             protocol=protocol,
             folder=logs,
             certify=cache(partial(_certificates, site, evidence, recorded=spec.recorded_certificates)),
-            request_log=logs / REQUEST_LOG if spec.request_log else None,
+            request_log=logs / REQUEST_LOG if spec.request_log or protocol != spec.protocol else None,
             qlog=logs / QLOG if spec.qlog else None,
             think_time=spec.think_time,
             http1=http1,
@@ -166,14 +166,15 @@ def _served_beside(serving: Serving) -> Iterator[None]:
 
 
 @contextmanager
-def _kept_logs(spec: ReplaySpec, logs: Path) -> Iterator[None]:
-    """Put what the servers have logged while the block ran where the caller wants it."""
+def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterator[None]:
+    """Put what the servers have logged of the client's requests while the block ran where the caller wants it."""
     try:
         yield
     finally:
         for name in (REQUEST_LOG, f"{BESIDE}/{REQUEST_LOG}"):
             if spec.request_log and (requests := file_in(logs, name)):
                 with requests.open("rb") as source, spec.request_log.open("ab") as target:
+                    source.seek(evidence.get("hop", {}).get("log_bytes_before", 0))
                     shutil.copyfileobj(source, target)
         if spec.qlog:
             for entry in sorted((logs / QLOG).glob(f"*{SUFFIX}")):

@@ -88,7 +88,7 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         least_ms = 2 * (near_ms if hop.terminates else path_ms) - tolerance_ms
         most_ms = least_ms + 2 * tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
-        # A hop that terminates has a connection to the server by then, from the client's first request.
+        # A hop that terminates keeps connections to the servers.
         most_ms = path_ms + tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
     if hop.kind != NONE:
@@ -96,7 +96,7 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         if hop.splits:
             yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
         else:
-            yield between(name, "hop, connections to the servers", 1, seen.account["opened"], CONNECTIONS - 1, "")
+            yield same(name, "hop, new connections to the servers", 0, seen.account["opened"])
         yield same(name, "hop, packets beside it", 0, seen.account["packets_beside"])
 
 
