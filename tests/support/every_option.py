@@ -1,6 +1,6 @@
-"""The page of every option, docs/options.md, as the program, make and the settings' files tell it themselves:
+"""The page of every option, docs/options.md, as the program, make and the settings' files tell it themselves.
 
-    PYTHONPATH=tests python -m support.every_option > docs/options.md
+`PYTHONPATH=tests python -m support.every_option > docs/options.md` writes it.
 """
 
 import subprocess
@@ -36,7 +36,8 @@ WIDTH = 96
 
 def _helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
     """The name and the help of `command`, then those of its own commands."""
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
+    settings = {**command.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
