@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
+from measure.host.device_index import is_near
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
 from record.connections import HTTP1
+from tuning.devices import Device
 
 SHOWN_URL_LENGTH = 100
 
@@ -35,7 +37,7 @@ class Claim:
     asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
     were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
     `http1_servers`: which of the servers speak HTTP/1.1 alone. `company`: the background flows beside it, of each its
-    name, direction and congestion control.
+    name, direction and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
     """
 
     http_version: str
@@ -48,6 +50,7 @@ class Claim:
     company: tuple[tuple[str, str, str], ...] = ()
     further_versions: tuple[str, ...] = ()
     knows_alternative: bool = False
+    device: Device | None = None
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,35 @@ def machine_busy(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def other_device(evidence: Evidence, claim: Claim) -> str | None:
+    """The browser did not have the device's pace, or did not tell the page that it was on it."""
+    if not claim.device:
+        return None
+    if not evidence.pace:
+        return f"the browser did not run at the pace of {claim.device.name}"
+    expected = {
+        "width": claim.device.width,
+        "height": claim.device.height,
+        "pixel_ratio": claim.device.pixel_ratio,
+        "touch": True,
+        "platform": "Android",
+    }
+    if (view := evidence.view) != expected:
+        return f"the page saw a device that is {view}, not {expected}"
+    return None
+
+
+def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
+    """The processor kept the device's pace before the block, but not until its end, or nobody looked then."""
+    if not claim.device:
+        return None
+    if (index := evidence.pace.get("index_after")) is None:
+        return f"it was not looked after the block whether the pace of {claim.device.name} was kept"
+    if not is_near(claim.device, index):
+        return f"the index of {claim.device.name} was {index:.0f} after the block, not {claim.device.index:g}"
+    return None
+
+
 def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     """The machine's clock was put while the page loaded, and the browser's times are made with it."""
     if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
@@ -256,6 +288,8 @@ GATES: list[Gate] = [
     COMPANY_MISSING,
     MACHINE_BUSY,
     CLOCK_SHIFTED,
+    Gate("other_device", other_device),
+    Gate("pace_not_kept", pace_not_kept, pardoned=True),
 ]
 
 

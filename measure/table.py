@@ -69,7 +69,7 @@ class Row:
     rate of all background flows together during the load (Mbit/s), where there were any; which share of the
     requests and of the bytes of their responses went over HTTP/3, where servers spoke that beside another version; and
     where the browser ran at the pace of a device, the share of a processor that each of its processes had, and the
-    index that is reached with it (`measure.host.pace`).
+    indices that were reached with it before and after the block (`measure.host.device_index`).
 
     `further`: the cells of columns that this version does not know.
     """
@@ -111,6 +111,7 @@ class Row:
     h3_byte_share: float | None = None
     device_share: float | None = None
     device_index: float | None = None
+    device_index_after: float | None = None
     further: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -36,6 +36,8 @@ FRAMERATE = 30
 FILM_PROGRESS = "film-progress"
 READINESS = "readiness.json"
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
+# Asked at the end: on what the page believes to be.
+VIEW = Path(__file__).with_name("view.js")
 
 
 def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
@@ -93,5 +95,6 @@ def configuration(
         "quietSignTime": QUIET_SIGN_MS,
         "pageCompleteCheckPollTimeout": POLL_MS,
         "timeouts": {"browserStart": 60_000, "pageLoad": limit_ms, "script": limit_ms, "pageCompleteCheck": limit_ms},
+        "script": str(VIEW),
         **({"userAgent": page.user_agent} if page.user_agent else {}),
     }

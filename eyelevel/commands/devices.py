@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from base.errors import EyelevelError
+from measure.host.device_index import MANY, TOLERANCE, Paces, benchmark, is_near, limits
 from measure.host.exclusive import measuring_alone
-from measure.host.pace import REPETITIONS, TOLERANCE, benchmark, limits, pace_of
 from tuning import devices
 from tuning.devices import Device
 from tuning.settings import Catalogue
@@ -20,8 +20,8 @@ from tuning.settings import Catalogue
 def main(sittings: int | None) -> None:
     """Tell what the devices are (tuning/devices.toml, docs/devices.md).
 
-    With --sittings each is calibrated as before a load, and five further trials are made at its pace; it fails
-    when the median of these is not within 5 % of the device's index.
+    With --sittings the share of a processor that each needs is searched as in a new campaign, and nine further trials
+    are made with it; it fails when the median of these is not within 5 % of the device's index.
 
     Example: eyelevel devices --sittings 3
     """
@@ -29,18 +29,16 @@ def main(sittings: int | None) -> None:
     console.print(listing(known))
     if not sittings:
         return
-    with measuring_alone("calibrating devices"), limits() as (place, top), benchmark(place, top, ()) as trial:
-        console.print(f"this machine: index {trial(None):.0f}")
-        missed = []
+    missed = []
+    with measuring_alone("calibrating devices"):
         for sitting in range(1, sittings + 1):
             for device in known.values():
-                pace = pace_of(device, trial)
-                index = median(trial(pace.share) for _ in range(REPETITIONS))
+                share = Paces().pace_of(device, warn=console.print).share
+                with limits() as (place, top), benchmark(place, top) as trial:
+                    index = median(trial(share) for _ in range(MANY))
                 off = index / device.index - 1
-                console.print(
-                    f"sitting {sitting}: {device.name}: share {pace.share:.3f}, index {index:.0f} ({off:+.1%})"
-                )
-                missed += [device.name] if abs(off) > TOLERANCE else []
+                console.print(f"sitting {sitting}: {device.name}: share {share:.3f}, index {index:.0f} ({off:+.1%})")
+                missed += [] if is_near(device, index) else [device.name]
     if missed:
         raise EyelevelError(
             f"paces that were not kept within {TOLERANCE:.0%}: {', '.join(missed)}; is the machine idle?"

@@ -1,6 +1,8 @@
 """One block on one machine: every open run of it, one after another, and again those that do not count.
 
-    canary  →  each run is made, its film analysed  →  each is judged  →  once more for those rejected
+    canary, paces  →  each run is made, its film analysed  →  paces  →  each is judged  →  once more for those rejected
+
+Before and after the runs it is looked whether the paces of their devices are kept (`measure.host.device_index`).
 
 From the moment when nothing of a run is measured any more, its film is analysed. From then on, or from its quiet time
 on at idle priority (`measure.host.idle_priority`), the next one is prepared (`preparer`). That begins when no film is
@@ -22,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
+from browsers.registry import device_of
 from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
@@ -29,9 +32,10 @@ from measure.campaign.preparer import NextRun, Preparer, no_next_run
 from measure.campaign.slot import machine_name
 from measure.campaign.store import FolderStore
 from measure.gates import REPLAY
+from measure.host.device_index import HERE
 from measure.host.idle_priority import IdlePriority, idle_priority
-from measure.host.pace import forget_paces
 from measure.host.timekeeping import has_real_time_priority
+from measure.run.evidence import keep_index_after
 from measure.run.films import ALL_FILMS, FilmPolicy
 from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
@@ -49,6 +53,9 @@ class Observer:
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         """It has been judged."""
+
+    def warns(self, text: str) -> None:
+        """Something of the machine keeps runs from being made, or from counting."""
 
 
 class ReplayFailures:
@@ -105,7 +112,9 @@ def measure_block(
             preparer.settle(unmade_runs[0])
         now = circumstances() if unmade_runs else None
         layout = now.layout if now else None
-        forget_paces()
+        devices = {device for run in unmade_runs if (device := device_of(block.settings[run].loading.browser))}
+        cores = layout.browser if layout else ()
+        HERE.await_kept(devices, cores, observer.warns)
         analyse = partial(analyse_apart, method) if layout else method.analyse
         with Analyses(analyse, layout) as analyses:
             for run in open_runs:
@@ -133,6 +142,10 @@ def measure_block(
                 )
                 analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
             analyses.finish()
+        paces = HERE.look_again(devices, cores)
+        for run in unmade_runs:
+            if device := device_of(block.settings[run].loading.browser):
+                keep_index_after(folders[run], paces[device.name].index)
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.keep_attempt(row)

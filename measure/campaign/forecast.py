@@ -9,6 +9,8 @@ from statistics import mean
 
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import QUIET_MS
+from browsers.registry import device_of
+from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
 from measure.run.films import FilmPolicy
 from measure.table import Cell, Row, Run
 from record.site import Site
@@ -97,7 +99,8 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
     factors: dict[str, list[float]] = defaultdict(list)
     for cell in filter(model.knows, means):
         factors[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
-    total = Forecast(0.0, 0.0)
+    runs = list(runs)
+    total = Forecast(_looks_s(runs), 0.0)
     for run in runs:
         cell = run.site, run.network
         if cell in means:
@@ -106,6 +109,15 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
             guess = model.forecast(cell, run.number)
             total += Forecast(guess.seconds * mean(factors.get(run.network, [1.0])), guess.bytes)
     return total
+
+
+def _looks_s(runs: Iterable[Run]) -> float:
+    """What the looks at the paces of devices take: one after each block, which is one before the next, too."""
+    devices: dict[tuple[str, str, int], set[str]] = defaultdict(set)
+    for run in runs:
+        if device := device_of(run.browser):
+            devices[run.site, run.network, run.number].add(device.name)
+    return sum(LOOK_S + LOOK_OF_DEVICE_S * len(of_block) for of_block in devices.values())
 
 
 def require_space(needed: float, folder: Path) -> None:

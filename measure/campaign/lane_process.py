@@ -44,7 +44,7 @@ class LaneStore(FolderStore):
 
 
 class Sender(Observer):
-    """Tells of attempts as they begin. Of their ends, rows tell."""
+    """Tells of attempts as they begin, and of warnings. Of their ends, rows tell."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -52,6 +52,10 @@ class Sender(Observer):
     def begins(self, run: Run, attempt: int) -> None:
         """Tell it."""
         self._connection.send(Beginning(run, attempt))
+
+    def warns(self, text: str) -> None:
+        """Tell it."""
+        self._connection.send(Notice(text))
 
 
 def require_cores(folder: Path, lane: Lane) -> None:

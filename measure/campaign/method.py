@@ -22,7 +22,7 @@ from measure.metrics import read_metrics
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
-from measure.run.evidence import ATTEMPT, DEVICE_PACE, Evidence, analyse_film, read_evidence, share_of
+from measure.run.evidence import ATTEMPT, Evidence, analyse_film, read_evidence, share_of
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from measure.table import Row, Run
@@ -174,7 +174,6 @@ class Method:
         if evidence.company:
             write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
         canary = document["canary"] or {}
-        pace = read_json(folder / DEVICE_PACE) if (folder / DEVICE_PACE).exists() else {}
         return Row(
             site=run.site,
             network=run.network,
@@ -200,8 +199,9 @@ class Method:
             next_prepared_ms=evidence.next_prepared_ms,
             h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
             h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
-            device_share=pace.get("share"),
-            device_index=pace.get("index"),
+            device_share=evidence.pace.get("share"),
+            device_index=evidence.pace.get("index"),
+            device_index_after=evidence.pace.get("index_after"),
             **evidence.processor,
         )
 
@@ -228,7 +228,8 @@ def is_made(folder: Path) -> bool:
 
 def claim(setting: Setting) -> Claim:
     """What a run of `setting` is said to be."""
-    browser_window = window(setting.site, device_of(setting.loading.browser))
+    device = device_of(setting.loading.browser)
+    browser_window = window(setting.site, device)
     return Claim(
         setting.protocol.http_version,
         frozenset(setting.site.servers),
@@ -240,4 +241,5 @@ def claim(setting: Setting) -> Claim:
         company_claim(flows_of(setting.network)),
         setting.protocol.http_versions[1:],
         setting.protocol.has_known_alternative,
+        device,
     )

@@ -87,8 +87,7 @@ def limited(share: float) -> Iterator[None]:
     remove_abandoned(place.parent)
     with ExitStack() as stack:
         try:
-            if place.version == 2:
-                (place.parent / "cgroup.subtree_control").write_text("+cpu")
+            allow_limits(place, place.parent)
             group = new_group(place.parent, stack)
         except OSError as error:
             raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
@@ -122,6 +121,12 @@ def run(share: float, command: Sequence[str]) -> int:
         with stopped_at_the_end(process):
             status = process.wait()
     return 128 - status if status < 0 else status
+
+
+def allow_limits(place: Hierarchy, group: Path) -> None:
+    """Let groups below `group` have limits. Raises OSError."""
+    if place.version == 2:
+        (group / "cgroup.subtree_control").write_text("+cpu")
 
 
 def new_group(parent: Path, stack: ExitStack, prefix: str = PREFIX) -> Path:

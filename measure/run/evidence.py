@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import write_json
+from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from measure.run.company import CompanyFlow, read_company
@@ -70,12 +70,13 @@ class Evidence:
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
     (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
-    `slowness` is how many times as long as usual the canary took before the run's block. `replay_failure` says why the
-    replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP; None of
-    loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its quiet time;
-    None when it did not. `company` are the background flows. `transfer` is what servers and browser sent each other
-    until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be behind,
-    where these are constant; no file has them.
+    `slowness` is how many times as long as usual the canary took before the run's block. `pace` is at which pace the
+    browser's processes ran, where that is a device's; its `index_after` was reached after the block. `replay_failure`
+    says why the replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of
+    TCP; None of loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its
+    quiet time; None when it did not. `company` are the background flows. `transfer` is what servers and browser sent
+    each other until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be
+    behind, where these are constant; no file has them.
     """
 
     failures: tuple[str, ...]
@@ -92,6 +93,7 @@ class Evidence:
     browsed_s: float = 0.0
     clock_shift_s: float = 0.0
     slowness: float = 1.0
+    pace: Mapping[str, Any] = field(default_factory=dict)
     replay_failure: str | None = None
     tcp_syns: int | None = None
     company: tuple[CompanyFlow, ...] = ()
@@ -102,6 +104,12 @@ class Evidence:
     transfer: Transfer | None = None
     up_mbps: float | None = None
     down_mbps: float | None = None
+
+    @property
+    def view(self) -> Mapping[str, Any] | None:
+        """On what the page believed to be (`browsers/browsertime/view.js`); None when nobody asked it."""
+        views = [scripts.get("custom", {}).get("view") for scripts in self.page.get("browserScripts", ())]
+        return next((view for view in views if view), None)
 
     @property
     def unrecorded(self) -> int:
@@ -164,6 +172,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         browsed_s=_browsed_s(folder / TIMES),
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
         slowness=circumstances.get("slowness", 1.0),
+        pace=_json(folder / DEVICE_PACE, failures) if (folder / DEVICE_PACE).exists() else {},
         replay_failure=circumstances.get("failure"),
         tcp_syns=read_syns(folder),
         company=read_company(folder, _account(folder), _load_s(har, duration_ms)),
@@ -195,6 +204,13 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
         replay_failure=circumstances["failure"],
         company=read_company(folder, _account(folder), load_s),
     )
+
+
+def keep_index_after(folder: Path, index: float) -> None:
+    """Store the index of the device of the load in `folder` after its block, if the load was at its pace. Raises
+    OSError."""
+    if (file := folder / DEVICE_PACE).exists():
+        write_json(file, {**read_json(file), "index_after": index})
 
 
 def read_request_log(path: Path, requests: Iterable[Request] = ()) -> RequestCounts:

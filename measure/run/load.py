@@ -19,7 +19,7 @@ from base.processes import first_readable, pinned
 from browsers.registry import browser_named, device_of
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
-from measure.host.pace import paced
+from measure.host.pace import cores_of, paced
 from measure.run.browser import load_limit_s
 from measure.run.company import COMPANY_SAMPLES
 from measure.run.evidence import DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
@@ -210,6 +210,8 @@ class Load:
 
     def _command(self, instruments: Instruments) -> list[str | Path]:
         site, loading, layout = self._setting.site, self._setting.loading, self._layout
+        device = device_of(loading.browser)
+        cores = layout.browser if layout else ()
         protocol = self._setting.protocol
         visit = VisitSpec(
             site.folder,
@@ -223,7 +225,7 @@ class Load:
             browser=loading.browser,
             awaits_turn=True,
         )
-        return [*instruments.around, *pinned(layout.browser if layout else ()), *visit.command()]
+        return [*instruments.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]
 
 
 def load(

@@ -20,9 +20,11 @@ from measure.run.company import CompanyFlow
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart
 from measure.run.visual_metrics import VisualMetrics
+from tuning.devices import Device
 
 COMPANY = (("cubic", "down", "cubic"),)
 CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, company=COMPANY)
+VIEW = {"width": 360, "height": 640, "pixel_ratio": 3.0, "platform": "Android"}
 FLOW = CompanyFlow("cubic", "down", "cubic", run_bytes=1000)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
@@ -50,6 +52,26 @@ def named(reason: Reason | None) -> str | None:
     """The gate that `reason` names."""
     return reason.gate if reason else None
 
+
+PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
+ON_PHONE = replace(
+    SOUND,
+    pace={"device": "phone", "index": 401, "index_after": 399},
+    page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": True}}}]},
+)
+# Runs that are said to be on a phone.
+FAULTS_ON_PHONE = {
+    "other_device": [
+        replace(ON_PHONE, pace={}),
+        replace(ON_PHONE, page={}),
+        replace(ON_PHONE, page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": False}}}]}),
+    ],
+    "pace_not_kept": [
+        replace(ON_PHONE, pace={"device": "phone", "index": 401}),
+        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 422}),
+        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 379}),
+    ],
+}
 
 FAULTS = {
     "replay": [replace(SOUND, replay_failure="no nginx"), replace(SOUND, replay_failure="no nginx", plt=None)],
@@ -167,8 +189,17 @@ def test_what_servers_speak_beside_counts_where_the_browser_could_find_it(
     assert named(reason_against(evidence, replace(DEPLOYED, knows_alternative=knows))) == gate
 
 
+@pytest.mark.parametrize("gate", FAULTS_ON_PHONE)
+def test_a_run_on_a_device_counts_where_the_page_was_told_of_it_and_its_pace_was_kept(gate: str) -> None:
+    claim = replace(CLAIM, device=PHONE)
+    assert reason_against(ON_PHONE, claim) is None
+    for evidence in FAULTS_ON_PHONE[gate]:
+        assert named(reason_against(evidence, claim)) == gate
+        assert reason_against(evidence, CLAIM) is None
+
+
 def test_every_gate_is_tried_here_and_explained() -> None:
-    assert {gate.name for gate in GATES} == {*FAULTS, "alternative_unknown"}
+    assert {gate.name for gate in GATES} == {*FAULTS, *FAULTS_ON_PHONE, "alternative_unknown"}
     assert all(gate.check.__doc__ for gate in GATES)
 
 
@@ -210,6 +241,6 @@ def test_a_recorded_host_that_does_not_answer_rejects_the_run_whatever_its_port(
 
 def test_only_the_machines_faults_are_pardoned_and_a_late_page_counts_often() -> None:
     assert {gate.name for gate in GATES if gate.pardoned} == {
-        *("replay", "company_missing", "machine_busy", "clock_shifted"),
+        *("replay", "company_missing", "machine_busy", "clock_shifted", "pace_not_kept"),
     }
     assert {gate.name for gate in GATES if gate.attempts > 1} == {"over_time"}

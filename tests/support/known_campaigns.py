@@ -72,7 +72,7 @@ COLUMNS = (
     *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
     *(f"{part}_cpu_ms" for part in WORK),
     *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms", "company_mbps"),
-    *("h3_request_share", "h3_byte_share", "device_share", "device_index"),
+    *("h3_request_share", "h3_byte_share", "device_share", "device_index", "device_index_after"),
 )
 FRAME_MS = 100 / 3
 # Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.
@@ -399,6 +399,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         h3_byte_share="",
         device_share="",
         device_index="",
+        device_index_after="",
     )[[*COLUMNS]]
 
 

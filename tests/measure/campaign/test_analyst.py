@@ -16,7 +16,7 @@ from measure.campaign.block import Block, Observer, ReplayFailures, measure_bloc
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.run.films import ALL_FILMS
-from measure.run.setting import Circumstances
+from measure.run.setting import Circumstances, Loading
 from measure.table import Run
 
 CORE = min(os.sched_getaffinity(0))
@@ -33,7 +33,7 @@ def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Pa
     circumstances = Circumstances(1, "m", layout=Layout(place, place, place, place, place) if has_cores else None)
     run = Run("s", "dsl", "tcp", 1)
     store = FolderStore(tmp_path)
-    block = Block(1, {run: MagicMock()}, AnalysedMethod(), 0, ALL_FILMS)
+    block = Block(1, {run: MagicMock(loading=Loading())}, AnalysedMethod(), 0, ALL_FILMS)
     measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
     process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
     assert (process != os.getpid()) == has_cores

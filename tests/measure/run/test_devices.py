@@ -9,8 +9,8 @@ import pytest
 
 from base.errors import EyelevelError
 from base.files import read_json
-from measure.host import pace
-from measure.host.pace import PREFIX
+from measure.host import device_index
+from measure.host.device_index import PREFIX
 from measure.host.quota import hierarchy
 from measure.run.evidence import DEVICE_PACE, read_evidence
 from measure.run.load import load
@@ -54,7 +54,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
     site: Site, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How well a pace can be kept is the machine's; how it is found is tested with made-up ones (`test_pace`).
-    monkeypatch.setattr(pace, "TOLERANCE", ROUGHLY)
+    monkeypatch.setattr(device_index, "TOLERANCE", ROUGHLY)
     phone = devices.load()["phone-mid"]
     loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)

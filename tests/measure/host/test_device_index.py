@@ -1,0 +1,127 @@
+"""The share of a processor by which a device's index is reached, and looks whether it still is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from base.errors import EyelevelError
+from measure.host import device_index
+from measure.host.device_index import (
+    FEW,
+    LOOKS,
+    MANY,
+    TOLERANCE,
+    TRIALS_OF_STEP,
+    NoPace,
+    Paces,
+    Trial,
+    looked_at,
+    searched,
+)
+from tuning.devices import Device
+
+PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
+WHOLE_INDEX = 3000.0
+
+
+class Machine:
+    """A processor that is `factor` times as fast as at first, of which one moment can be different."""
+
+    def __init__(self) -> None:
+        self.factor, self.trials = 1.0, 0
+        self.seconds = count()
+
+    def trial(self, share: float | None) -> float:
+        self.trials += 1
+        # Stopping a process costs it something: it gets less than its share says.
+        return WHOLE_INDEX * self.factor * (1.0 if share is None else max(share - 0.03, 0.001))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine()
+
+    @contextmanager
+    def limits() -> Iterator[tuple[None, Path]]:
+        yield None, Path()
+
+    @contextmanager
+    def benchmark(place: None, top: Path, cores: Sequence[int]) -> Iterator[Trial]:
+        yield machine.trial
+
+    monkeypatch.setattr(device_index, "limits", limits)
+    monkeypatch.setattr(device_index, "benchmark", benchmark)
+    clock = SimpleNamespace(monotonic=lambda: float(next(machine.seconds)), sleep=lambda _: None)
+    monkeypatch.setattr(device_index, "time", clock)
+    return machine
+
+
+def test_the_share_is_changed_until_the_index_is_reached(machine: Machine) -> None:
+    pace = searched(PHONE, machine.trial)
+    assert pace.index == pytest.approx(PHONE.index, rel=TOLERANCE)
+    assert pace.share == pytest.approx(PHONE.index / WHOLE_INDEX + 0.03, rel=TOLERANCE)
+
+
+def test_a_machine_that_is_slower_than_the_device_is_refused() -> None:
+    with pytest.raises(EyelevelError, match="too slow for phone: its processor has an index of 300, and phone has 400"):
+        searched(PHONE, lambda share: 300.0)
+
+
+def test_a_processor_that_keeps_no_pace_is_refused_with_what_was_reached() -> None:
+    indices = (index for _ in count() for index in (*[200.0] * TRIALS_OF_STEP, *[900.0] * TRIALS_OF_STEP))
+    with pytest.raises(NoPace, match="an index of 400, and the processor reached 200, 900, 200, 900"):
+        searched(PHONE, lambda share: WHOLE_INDEX if share is None else next(indices))
+
+
+def test_a_look_that_says_no_is_decided_by_more_trials() -> None:
+    indices = iter([*[500.0] * FEW, *[402.0] * (MANY - FEW)])
+    assert looked_at(PHONE, 0.2, lambda _: next(indices)).index == 402.0
+
+
+def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
+    paces = Paces()
+    paces.await_kept([PHONE], (), warn=pytest.fail)
+    share = paces.pace_of(PHONE).share
+    machine.trials = 0
+    assert paces.look_again([PHONE], ())["phone"].share == share
+    paces.await_kept([PHONE], (), warn=pytest.fail)
+    assert machine.trials == FEW
+
+
+def test_a_machine_that_has_become_slower_is_waited_for(machine: Machine) -> None:
+    paces, warnings = Paces(), list[str]()
+    paces.await_kept([PHONE], (), warn=pytest.fail)
+    share = paces.pace_of(PHONE).share
+    machine.factor = 0.5
+    assert paces.look_again([PHONE], ())["phone"].index == pytest.approx(PHONE.index / 2, rel=0.03)
+
+    def recover(text: str) -> None:
+        warnings.append(text)
+        machine.factor = 1.0
+
+    paces.await_kept([PHONE], (), recover)
+    assert len(warnings) == 1 and "does not keep the pace of phone: 201, not 400" in warnings[0]
+    assert paces.pace_of(PHONE).share == share
+
+
+def test_a_machine_that_stays_slower_gives_a_greater_share(machine: Machine) -> None:
+    paces, warnings = Paces(), list[str]()
+    paces.await_kept([PHONE], (), warn=pytest.fail)
+    share = paces.pace_of(PHONE).share
+    machine.factor = 0.5
+    paces.look_again([PHONE], ())
+    paces.await_kept([PHONE], (), warnings.append)
+    assert len(warnings) == LOOKS
+    assert paces.pace_of(PHONE).share == pytest.approx(2 * (share - 0.03) + 0.03, rel=0.05)
+
+
+def test_a_machine_that_keeps_no_pace_for_long_ends_the_wait(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_index, "PATIENCE_S", 3)
+    # Whatever its share.
+    monkeypatch.setattr(machine, "trial", lambda share: WHOLE_INDEX if share is None else 900.0)
+    with pytest.raises(EyelevelError, match="not kept the pace of phone within 5% for too long"):
+        Paces().await_kept([PHONE], (), lambda _: None)
