@@ -111,7 +111,7 @@ check: setup ## run the checkers: style, types, layers, words
 
 docs: setup ## make a site of these documents in build/docs; fails where a link leads nowhere
 	@NO_MKDOCS_2_WARNING=1 $(call quote,$(EYELEVEL_CACHE)/bin/mkdocs) build --strict --quiet
-	@echo $(call quote,$(CURDIR)/build/docs/index.html)
+	@echo "build/docs/index.html; with its search: python3 -m http.server --directory build/docs"
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
 	@setup/packages proof

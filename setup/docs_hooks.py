@@ -9,12 +9,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
-PICTURES = ("docs/**/*.png", "docs/**/*.svg", "shells/*.svg", "benchmarks/**/*.png", "benchmarks/**/*.svg")
+FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "setup/docs.css")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
+# What a browser loads as a part of a page, from elsewhere.
+OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 FENCE = re.compile(r" *```")
 MARKER = re.compile(r"([-*]|\d+\.) +(?=\S)")
 # What Markdown's Python library demands for what belongs to an item.
@@ -27,7 +30,7 @@ def on_files(files: Any, config: Any) -> Files:
     folders = ("build", "results", "sites")
     ours = [
         path.relative_to(PROJECT)
-        for pattern in (*DOCUMENTS, *PICTURES)
+        for pattern in (*DOCUMENTS, *FURTHER_FILES)
         for path in PROJECT.glob(pattern)
         if path.relative_to(PROJECT).parts[0] not in folders
     ]
@@ -52,6 +55,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return link[1] if is_source else link[0]
 
     return LINK.sub(named, "\n".join(indented(markdown.split("\n"))))
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """A page as it is written: empty headings of tables are none, and what looks like a dialog has a name.
+
+    Raises PluginError where it would ask others for something when it is read.
+    """
+    if request := OUTSIDE.search(output):
+        raise PluginError(f"{page.file.src_uri} asks others for something: {request[0]}")
+    output = output.replace("<th></th>", "<td></td>")
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
 
 
 def indented(lines: list[str]) -> list[str]:
