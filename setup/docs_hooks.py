@@ -18,6 +18,7 @@ FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "setup/docs.css")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 # What a browser loads as a part of a page, from elsewhere.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)*</tr>\s*</thead>")
 FENCE = re.compile(r" *```")
 MARKER = re.compile(r"([-*]|\d+\.) +(?=\S)")
 # What Markdown's Python library demands for what belongs to an item.
@@ -58,13 +59,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """A page as it is written: empty headings of tables are none, and what looks like a dialog has a name.
+    """A page as it is written: empty headings of tables are left out, and what looks like a dialog has a name.
 
     Raises PluginError where it would ask others for something when it is read.
     """
     if request := OUTSIDE.search(output):
         raise PluginError(f"{page.file.src_uri} asks others for something: {request[0]}")
-    output = output.replace("<th></th>", "<td></td>")
+    output = EMPTY_HEAD.sub("", output).replace("<th></th>", "<td></td>")
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
     )
