@@ -5,10 +5,12 @@ run by the tests" as its first line. Of sentences, what gives make a value (`mak
 docs/clusters.md's other commands are run by tests/proof/test_clusters.py.
 """
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -123,6 +125,14 @@ def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
     outcome = CliRunner().invoke(program, ["results", str(PROJECT / "docs" / "first-hour" / campaign)])
     printed = "\n".join(line.rstrip() for line in outcome.output.splitlines())
     assert f"```text\n{printed}\n```" in FIRST_HOUR.read_text()
+
+
+def test_the_first_hour_puts_servers_where_its_campaign_had_them() -> None:
+    folder = PROJECT / "docs" / "first-hour"
+    settings = json.loads((folder / "far" / "campaign.json").read_text())["settings"]
+    assert tomllib.loads((folder / "servers.toml").read_text()) == {
+        name: site["extra_rtts_ms"] for name, site in settings["sites"].items()
+    }
 
 
 def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path) -> None:
