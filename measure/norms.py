@@ -49,13 +49,17 @@ class Norm:
 
 
 def request_missed(run: RunAppearance, others: Sequence[RunAppearance]) -> str | None:
-    """More requests than usual had no answer, or fewer recorded exchanges than usual were asked for."""
+    """More requests than usual had no answer."""
     usual_missed = median(other.missed for other in others)
-    usual_exchanges = median(other.exchanges for other in others)
-    allowed = max(MISSED_REQUESTS, MISSED_SHARE * median(other.requests for other in others))
-    if run.missed > usual_missed + allowed:
+    if run.missed > usual_missed + _allowed(others):
         return f"{run.missed} requests had no recorded answer, {usual_missed:g} are usual"
-    if run.exchanges < usual_exchanges - allowed:
+    return None
+
+
+def exchange_unused(run: RunAppearance, others: Sequence[RunAppearance]) -> str | None:
+    """Fewer recorded exchanges than usual were asked for."""
+    usual_exchanges = median(other.exchanges for other in others)
+    if run.exchanges < usual_exchanges - _allowed(others):
         return f"{run.exchanges} recorded exchanges were used, {usual_exchanges:g} are usual"
     return None
 
@@ -76,11 +80,20 @@ def last_frame_unlike(run: RunAppearance, others: Sequence[RunAppearance]) -> st
     return None
 
 
-NORMS: list[Norm] = [Norm("request_missed", request_missed), Norm("last_frame_unlike", last_frame_unlike)]
+def _allowed(others: Sequence[RunAppearance]) -> float:
+    return max(MISSED_REQUESTS, MISSED_SHARE * median(other.requests for other in others))
 
 
-def judge(runs: Sequence[RunAppearance], first: int = 0) -> dict[int, Reason]:
-    """Which of `runs`, from place `first` on, must not count, by their places, and why.
+REQUEST_MISSED = Norm("request_missed", request_missed)
+NORMS: list[Norm] = [
+    REQUEST_MISSED,
+    Norm("exchange_unused", exchange_unused),
+    Norm("last_frame_unlike", last_frame_unlike),
+]
+
+
+def judge(runs: Sequence[RunAppearance], first: int = 0, norms: Sequence[Norm] = NORMS) -> dict[int, Reason]:
+    """Which of `runs`, from place `first` on, must not count by `norms`, by their places, and why.
 
     They are all of a site and network in the order in which they were made, without those that other gates rejected.
     With fewer than `ENOUGH` none is rejected.
@@ -91,7 +104,7 @@ def judge(runs: Sequence[RunAppearance], first: int = 0) -> dict[int, Reason]:
     # Until there were enough, none was judged.
     for place in range(first if first >= ENOUGH else 0, len(runs)):
         others = [other for number, other in enumerate(runs[: max(ENOUGH, place)]) if number != place]
-        reasons = (Reason(norm.name, text) for norm in NORMS if (text := norm.check(runs[place], others)))
+        reasons = (Reason(norm.name, text) for norm in norms if (text := norm.check(runs[place], others)))
         if reason := next(reasons, None):
             rejected[place] = reason
     return rejected

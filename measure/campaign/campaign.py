@@ -30,7 +30,7 @@ from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
-from measure.norms import judge
+from measure.norms import Norm, judge
 from measure.reasons import Reason
 from measure.run.films import ALL_FILMS, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED
@@ -288,7 +288,8 @@ class PlannedWork:
         self._results.remove_unmade()
         give_to_caller(self._campaign.folder)
         apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
-        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances)
+        norms = self._campaign.method.norms()
+        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances, norms)
 
     def forecast(self) -> Forecast:
         """What the open runs will take, in all lanes at once."""
@@ -329,7 +330,8 @@ class PlannedWork:
         results = self._results
         self._rounds.count(block.number, block.settings)
         results.follow_verdicts()
-        display.rejects(apply_norms(results, results.rows_of(block.settings), self._appearances))
+        norms = self._campaign.method.norms()
+        display.rejects(apply_norms(results, results.rows_of(block.settings), self._appearances, norms))
         for cell in dict.fromkeys(run.cell for run in block.settings):
             if entry := self._given_up.look_at(cell):
                 display.gives_up(entry, self._given_up.runs_of(cell))
@@ -397,8 +399,10 @@ def hand_over(block: Block, results: Results) -> None:
         give_to_caller(file)
 
 
-def apply_norms(results: Results, fresh: Sequence[Row], appearances: Appearances) -> list[tuple[Row, Reason]]:
-    """Compare the runs in `fresh` with all of their site, network and browser (`norms`); returns those rejected, and
+def apply_norms(
+    results: Results, fresh: Sequence[Row], appearances: Appearances, norms: Sequence[Norm]
+) -> list[tuple[Row, Reason]]:
+    """Compare the runs in `fresh` with all of their site, network and browser by `norms`; returns those rejected, and
     why."""
     rejected = []
     for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
@@ -409,7 +413,7 @@ def apply_norms(results: Results, fresh: Sequence[Row], appearances: Appearances
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
         unsettled = {row.folder for row in fresh}
         start = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
-        for place, reason in judge([appearances.of(row) for row in sound], start).items():
+        for place, reason in judge([appearances.of(row) for row in sound], start, norms).items():
             if verdicts[sound[place].folder] is None:
                 rejected.append((sound[place], reason))
     # All at once, since the table is written anew for them.

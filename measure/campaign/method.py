@@ -19,6 +19,7 @@ from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
 from measure.metrics import read_metrics
+from measure.norms import NORMS, Norm
 from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
@@ -59,6 +60,10 @@ class Method:
     def gates(self) -> Sequence[Gate]:
         """The gates that a run must pass."""
         return GATES
+
+    def norms(self) -> Sequence[Norm]:
+        """The gates that compare a run with the others of its page."""
+        return NORMS
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
         """The evidence of the run in `folder`."""

@@ -1,6 +1,6 @@
 """Plays of a generated video (`record.video`), one in each load, which lasts as long as the play is looked at."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
+from measure.norms import REQUEST_MISSED, Norm
 from measure.reasons import Reason
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
@@ -40,6 +41,10 @@ class VideoMethod(Method):
     def seconds_of_run(self) -> float | None:
         """See `Method`."""
         return self.seconds
+
+    def norms(self) -> Sequence[Norm]:
+        """See `Method`. How much a play asks for is no norm: it asks for less where a protocol brings less."""
+        return [REQUEST_MISSED]
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""

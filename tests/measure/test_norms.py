@@ -21,7 +21,8 @@ def with_hole(share: float) -> np.ndarray:
 
 
 FAULTS = {
-    "request_missed": [replace(USUAL, missed=20), replace(USUAL, exchanges=60)],
+    "request_missed": [replace(USUAL, missed=20)],
+    "exchange_unused": [replace(USUAL, exchanges=60)],
     "last_frame_unlike": [replace(USUAL, last_frame=with_hole(0.1)), replace(USUAL, last_frame=with_hole(1)[:50])],
 }
 SOUND = [

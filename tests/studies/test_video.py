@@ -14,6 +14,7 @@ from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
 from base.structure import structured, unstructured
 from eyelevel.study_command import study_command
+from measure.norms import ENOUGH, RunAppearance, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from measure.table import header, lines, write_document
@@ -142,6 +143,14 @@ def test_a_play_does_not_count_that(changes: dict[str, Any], reason: str) -> Non
 
 def test_a_page_without_a_report_does_not_count() -> None:
     assert fault(play_of({"browserScripts": [{"timings": {"userTimings": {"marks": []}}}]}), HTTP2) is not None
+
+
+def test_a_protocol_that_brings_less_of_a_video_does_not_lose_its_plays() -> None:
+    """On lossy links TCP plays asked for a quarter fewer segments than QUIC's, and were rejected for it."""
+    usual, slow = (RunAppearance(exchanges, 0, exchanges, None) for exchanges in (53, 39))
+    assert list(judge([*[usual] * ENOUGH, slow])) == [ENOUGH]
+    assert judge([*[usual] * ENOUGH, slow], norms=VideoMethod().norms()) == {}
+    assert judge([*[usual] * ENOUGH, replace(slow, missed=5)], norms=VideoMethod().norms())
 
 
 def test_names_say_what_is_played() -> None:
