@@ -34,6 +34,8 @@ BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 # A command in a sentence, none with a gap for the reader to fill.
 SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*)`")
+# In a block that is indented, not fenced.
+LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
 # What `make -n` prints for a command of the program.
 CALL = re.compile(r"-m eyelevel (.*?)(?:; status=.*)?$", re.MULTILINE)
 
@@ -41,7 +43,9 @@ CALL = re.compile(r"-m eyelevel (.*?)(?:; status=.*)?$", re.MULTILINE)
 def commands(document: Path) -> Iterator[str]:
     """Each command of the blocks of `document` that bear no mark, and of its sentences."""
     text = document.read_text()
-    yield from (" ".join(span.split()) for span in SPAN.findall(FENCE.sub("", text)))
+    outside = FENCE.sub("", text)
+    yield from (" ".join(span.split()) for span in SPAN.findall(outside))
+    yield from (line for line in LINE.findall(outside) if "=" in line and "…" not in line)
     for block in BLOCK.findall(text):
         if not block.lstrip().startswith(MARK):
             lines = block.replace("\\\n", " ").splitlines()
