@@ -126,7 +126,10 @@ def test_every_option_is_as_the_program_says() -> None:
 
 @pytest.mark.parametrize("campaign", ["try", "far"])
 def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
-    outcome = CliRunner().invoke(program, ["results", str(PROJECT / "docs" / "first-hour" / campaign)])
+    # Whatever the terminal is that the tests run in.
+    terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
+    folder = PROJECT / "docs" / "first-hour" / campaign
+    outcome = CliRunner(env=terminal).invoke(program, ["results", str(folder)])
     printed = "\n".join(line.rstrip() for line in outcome.output.splitlines())
     assert f"```text\n{printed}\n```" in FIRST_HOUR.read_text()
 

@@ -53,7 +53,8 @@ def first_comment(text: str) -> str:
 
 def document() -> str:
     """The text of docs/options.md."""
-    targets = subprocess.run(["make", "-s", "help"], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    command = ["make", "--silent", "--no-print-directory", "help"]
+    targets = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     parts = [f"## make\n\n```text\n{targets.rstrip()}\n```\n"]
     parts += [f"## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in _helps(program, "eyelevel")]
     for file, what in SETTINGS.items():
