@@ -60,7 +60,8 @@ asked = $(foreach n,$(call names,$2),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))
 OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
 	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS) $(call asked,hops,HOPS),\
-	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)))
+	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)) \
+	$(if $(filter docs,$(MAKECMDGOALS)),documents/mkdocs))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
@@ -81,7 +82,7 @@ $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-n
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check proof record import close site-info replay campaign status review report figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help setup test quick check docs proof record import close site-info replay campaign status review report figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -107,6 +108,10 @@ quick: ## run the tests that need no namespaces, network or browser, in a minute
 
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check
+
+docs: setup ## make a site of these documents in build/docs; fails where a link leads nowhere
+	@NO_MKDOCS_2_WARNING=1 $(call quote,$(EYELEVEL_CACHE)/bin/mkdocs) build --strict --quiet
+	@echo "build/docs/index.html; with its search: python3 -m http.server --directory build/docs"
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
 	@setup/packages proof

@@ -29,7 +29,7 @@ from tuning import networks, protocols
 
 NETWORKS = ("dsl", "lte", "da2gc", "mss")
 PROTOCOLS = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
-# What a run of each network takes (README, "What it costs"), from the smallest page to the largest (s).
+# What a run of each network takes (docs/install.md, "What it costs"), from the smallest page to the largest (s).
 SECONDS = {"dsl": (6.0, 9.0), "lte": (7.0, 15.0), "da2gc": (13.0, 80.0), "mss": (17.0, 63.0)}
 # How much of a run's time is chance (ln), and how many attempts a gate rejects, so that they are made again.
 SCATTER = 0.05

@@ -16,7 +16,7 @@ STUDY = Study(
     --proto (tcp+ and quic unless given), each site is replayed over those that speak the version of HTTP that most of
     its live requests used. A campaign that exists goes on where it was.
 
-    Example: eyelevel fidelity --sites www.gnu.org --net cable --runs 10
+    Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,
     campaign=campaign,
     section=section.section,

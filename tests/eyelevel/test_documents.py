@@ -1,0 +1,165 @@
+"""What documents say can be done: make and the program take their commands, and print what they show.
+
+A block of commands (```sh) has only lines that begin with make or eyelevel, which are checked here, or a comment "not
+run by the tests" as its first line. Of sentences, what gives make a value (`make report CAMPAIGN=x`) is a command, too.
+docs/clusters.md's other commands are run by tests/proof/test_clusters.py.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from support.every_option import document
+
+from base.places import PROJECT
+from eyelevel.program import program
+from tuning import networks, protocols
+from tuning.settings import Catalogue
+
+README = PROJECT / "README.md"
+PATTERNS = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "studies/*/README.md")
+DOCUMENTS = sorted(path for pattern in PATTERNS for path in PROJECT.glob(pattern))
+OPTIONS = PROJECT / "docs" / "options.md"
+FIRST_HOUR = PROJECT / "docs" / "first-hour.md"
+MARK = "# not run by the tests"
+BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+# A command in a sentence, none with a gap for the reader to fill.
+SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*)`")
+# In a block that is indented, not fenced.
+LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
+# What `make -n` prints for a command of the program.
+CALL = re.compile(r"-m eyelevel (.*?)(?:; status=.*)?$", re.MULTILINE)
+
+
+def commands(document: Path) -> Iterator[str]:
+    """Each command of the blocks of `document` that bear no mark, and of its sentences."""
+    text = document.read_text()
+    outside = FENCE.sub("", text)
+    yield from (" ".join(span.split()) for span in SPAN.findall(outside))
+    yield from (line for line in LINE.findall(outside) if "=" in line and "…" not in line)
+    for block in BLOCK.findall(text):
+        if not block.lstrip().startswith(MARK):
+            lines = block.replace("\\\n", " ").splitlines()
+            yield from (line.strip() for line in lines if line.strip() and not line.strip().startswith("#"))
+
+
+COMMANDS = {document: sorted(set(commands(document))) for document in DOCUMENTS}
+
+
+def calls(command: str) -> list[list[str]]:
+    """The arguments with which `command` calls the program, each time that it does."""
+    words = shlex.split(command, comments=True)
+    if words[0] == "eyelevel":
+        return [words[1:]]
+    assert words[0] == "make", f"{command!r}: mark the block with {MARK!r} and say why, or give a command to be checked"
+    plan = subprocess.run(["make", "-n", *words[1:]], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert plan.returncode == 0, plan.stderr
+    return [shlex.split(arguments) for arguments in CALL.findall(plan.stdout)]
+
+
+def taken(command: click.Command, name: str, arguments: list[str], parent: click.Context | None = None) -> None:
+    """Let the program read `arguments` as it would before it begins; raises click.UsageError."""
+    context = command.make_context(name, list(arguments), parent=parent)
+    if isinstance(command, click.Group) and (rest := [*context._protected_args, *context.args]):
+        below, part, further = command.resolve_command(context, rest)
+        assert part is not None and below is not None
+        taken(part, below, further, context)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [document for document in DOCUMENTS if COMMANDS[document]],
+    ids=lambda document: str(document.relative_to(PROJECT)),
+)
+def test_commands_of_documents_are_such_as_make_and_the_program_take(document: Path) -> None:
+    for command in COMMANDS[document]:
+        for arguments in calls(command):
+            try:
+                taken(program, "eyelevel", arguments)
+            except click.exceptions.Exit:
+                pass  # of --help
+            except click.UsageError as error:
+                # Files and campaigns are the reader's.
+                assert "does not exist" in error.format_message(), f"{command}: {error.format_message()}"
+
+
+@pytest.mark.parametrize(("kind", "known"), [("NET", networks.load), ("PROTO", protocols.load)])
+def test_networks_and_protocols_in_commands_are_there(kind: str, known: Callable[[], Catalogue[object]]) -> None:
+    catalogue = known()
+    names = {*catalogue, *catalogue.groups}
+    unknown = [
+        (document.name, name)
+        for document, given_commands in COMMANDS.items()
+        for command in given_commands
+        if "TUNING=" not in command  # where they are the reader's
+        for given in re.findall(rf"\b{kind}=(\S+)", command)
+        for name in given.split(",")
+        if name not in names and not name.startswith("my-")
+    ]
+    assert unknown == []
+
+
+def test_a_command_that_nothing_takes_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(
+        "```sh\nmake campaign NETS=lte\n```\n\n```sh\n# not run by the tests\nrm x\n```\n"
+    )
+    [wrong] = commands(tmp_path / "page.md")
+    with pytest.raises(click.UsageError, match="--nets"):
+        taken(program, "eyelevel", calls(wrong)[0])
+    with pytest.raises(AssertionError, match="mark the block"):
+        calls("rm x")
+
+
+def test_every_option_is_as_the_program_says() -> None:
+    remedy = "PYTHONPATH=tests python -m support.every_option > docs/options.md"
+    assert document() == OPTIONS.read_text(), f"write it anew: {remedy}"
+
+
+@pytest.mark.parametrize("campaign", ["try", "far"])
+def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
+    # Whatever the terminal is that the tests run in.
+    terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
+    folder = PROJECT / "docs" / "first-hour" / campaign
+    outcome = CliRunner(env=terminal).invoke(program, ["results", str(folder)])
+    printed = "\n".join(line.rstrip() for line in outcome.output.splitlines())
+    assert f"```text\n{printed}\n```" in FIRST_HOUR.read_text()
+
+
+def test_the_first_hour_puts_servers_where_its_campaign_had_them() -> None:
+    folder = PROJECT / "docs" / "first-hour"
+    settings = json.loads((folder / "far" / "campaign.json").read_text())["settings"]
+    assert tomllib.loads((folder / "servers.toml").read_text()) == {
+        name: site["extra_rtts_ms"] for name, site in settings["sites"].items()
+    }
+
+
+def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path) -> None:
+    folder = tmp_path / "far"
+    shutil.copytree(PROJECT / "docs" / "first-hour" / "far", folder, ignore=shutil.ignore_patterns("report"))
+    outcome = CliRunner().invoke(program, ["report", str(folder)])
+    assert outcome.exit_code == 0, outcome.output
+    page = (folder / "report" / "index.html").read_text()
+    assert "faster in 1 of 2 (-16.6" in page
+    assert "-23.7 % to -8.8 %" in page.replace("\N{NO-BREAK SPACE}", " ")
+    for said in ("16.6 % shorter", "faster in 1 of 2"):
+        assert said in FIRST_HOUR.read_text()
+    assert "16.6 % shorter over QUIC (8.8 to 23.7 %" in README.read_text()
+
+
+def test_the_readme_is_short_and_shows_a_result_first() -> None:
+    text = README.read_text()
+    assert len(text.split()) < 700
+    assert text.index("![") < text.index("## ")
+
+
+def test_pictures_of_documents_are_small() -> None:
+    assert {str(path) for path in (PROJECT / "docs" / "pictures").iterdir() if path.stat().st_size >= 100_000} == set()
