@@ -9,7 +9,7 @@ from base.errors import EyelevelError
 
 PROJECT = Path(__file__).resolve().parent.parent
 # Else it is a folder of packages into which pip has installed us: results can be read, and nothing be measured.
-IS_CHECKOUT = (PROJECT / "Makefile").exists()
+IS_CHECKOUT = (PROJECT / "setup" / "setup.sh").exists()
 WORK = PROJECT if IS_CHECKOUT else Path.cwd()
 SITES = WORK / "sites"
 RESULTS = WORK / "results"
