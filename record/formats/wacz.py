@@ -131,7 +131,7 @@ def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc
         else:
             archives.append(warc.Archive(member.filename, partial(_open, package, member)))
     if not archives:
-        why = "; ".join(intake.all_skipped()[:3])
+        why = "; ".join(line[:300] for line in intake.all_skipped()[:3])
         raise EyelevelError(f"{path} holds no web archive that can be read ({why or 'archive/*.warc.gz is missing'})")
     return archives
 
