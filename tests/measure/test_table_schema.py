@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as parquet
 
 from analysis.runs import typed
 from base.places import PROJECT
@@ -32,8 +31,7 @@ def test_the_document_has_the_table_of_the_schema() -> None:
 def test_parquet_has_the_types_of_the_schema_though_cells_are_empty(tmp_path: Path) -> None:
     table = pd.DataFrame({name: [""] for name in columns()}).assign(valid=[True], further=["x"])
     typed(table).to_parquet(tmp_path / "runs.parquet", index=False)
-    written = parquet.read_schema(tmp_path / "runs.parquet")
-    assert {name: str(written.field(name).type).removeprefix("large_") for name in fields()} == {
-        name: PARQUET[field["type"]] for name, field in fields().items()
-    }
-    assert "further" in written.names
+    written = pd.read_parquet(tmp_path / "runs.parquet", dtype_backend="pyarrow").dtypes.astype(str)
+    kinds = {name: kind.removeprefix("large_").removesuffix("[pyarrow]") for name, kind in written.items()}
+    assert kinds.pop("further") == "string"
+    assert kinds == {name: PARQUET[field["type"]] for name, field in fields().items()}
