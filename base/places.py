@@ -8,8 +8,12 @@ from pathlib import Path
 from base.errors import EyelevelError
 
 PROJECT = Path(__file__).resolve().parent.parent
-SITES = PROJECT / "sites"
-RESULTS = PROJECT / "results"
+# Else it is a folder of packages into which pip has installed us: results can be read, and nothing be measured.
+IS_CHECKOUT = (PROJECT / "Makefile").exists()
+WORK = PROJECT if IS_CHECKOUT else Path.cwd()
+SITES = WORK / "sites"
+RESULTS = WORK / "results"
+MEASURING = "measuring needs a checkout of Eyelevel with 'make setup'"
 
 
 def cache_dir() -> Path:
@@ -36,7 +40,8 @@ def tool(name: str) -> Path:
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     path = shutil.which(name, path=f"{cache_dir() / 'bin'}:{system}")
     if path is None:
-        raise EyelevelError(f"the program {name} is not installed; run '{setup_of(name)}'")
+        way = f"run '{setup_of(name)}'" if IS_CHECKOUT else MEASURING
+        raise EyelevelError(f"the program {name} is not installed; {way}")
     return Path(path)
 
 

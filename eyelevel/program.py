@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from base.errors import reports_errors
+from base.errors import EyelevelError, reports_errors
+from base.places import IS_CHECKOUT, MEASURING
 
 # By this variable a shell asks the program for completions (click.shell_completion).
 COMPLETES = "_EYELEVEL_COMPLETE"
@@ -47,6 +48,12 @@ COMMANDS = {
     "completion": "make a shell complete commands, options and names",
 }
 
+# Those that run browsers, servers or shells; studies do, too.
+MEASURING_COMMANDS = {
+    *("record", "close", "replay", "load", "campaign", "probe-network", "validate", "interop", "devices", "lanes"),
+    *("scheduler", "worker"),
+}
+
 
 class Program(click.Group):
     """The group of all commands."""
@@ -56,13 +63,21 @@ class Program(click.Group):
         return [*COMMANDS, *_studies()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of this name, or None."""
+        """The command of this name, or None. Raises EyelevelError where it measures and only results can be read."""
+        if name in MEASURING_COMMANDS:
+            _require_checkout(name)
         if name not in COMMANDS:
             if not (study := _studies().get(name)):
                 return None
+            _require_checkout(name)
             return _completing(importlib.import_module("eyelevel.study_command").study_command(study))
         module = name.replace("-", "_") + ("_" if name == "import" else "")
-        command = importlib.import_module(f"eyelevel.commands.{module}").main
+        try:
+            command = importlib.import_module(f"eyelevel.commands.{module}").main
+        except ModuleNotFoundError as error:
+            if IS_CHECKOUT:
+                raise
+            raise EyelevelError(f"'eyelevel {name}' needs the Python package of {error.name}; {MEASURING}") from None
         assert isinstance(command, click.Command)
         command.name, command.short_help = name, COMMANDS[name]
         return _completing(command)
@@ -73,6 +88,11 @@ class Program(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Studies"):
             formatter.write_dl([(name, study.title) for name, study in _studies().items()])
+
+
+def _require_checkout(name: str) -> None:
+    if not IS_CHECKOUT:
+        raise EyelevelError(f"'eyelevel {name}' is not there: {MEASURING}")
 
 
 def _completing(command: click.Command) -> click.Command:

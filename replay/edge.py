@@ -21,8 +21,8 @@ from base.errors import EyelevelError
 from base.places import ca_certificate
 from base.processes import Daemon, first_readable, pidfd
 from servers.caddy.server import running_caddy
-from servers.caddy.sockets import make_transparent, pace_listeners
 from servers.contract import Serving
+from servers.sockets import make_transparent, pace_listeners
 from tuning import protocols
 from tuning.hops import Hop
 from tuning.protocols import Protocol

@@ -21,14 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.jail import Jail, jailed
 from base.network_namespaces import NetworkNamespace
 from base.places import tool
-from base.processes import first_readable, last_line_of, pidfd, run_program, running
+from base.processes import Daemon, first_readable, last_line_of, pidfd, run_program, running
 from replay.edge import await_connections, origin_protocol, running_edge
 from replay.spec import PRIVATE, ReplaySpec
 from replay.world import open_ports, outward_device
 from servers.contract import BUFFERS, Serving
 from servers.registry import server_of
+from servers.sockets import make_transparent
 from tuning import kernel
 from tuning.hops import SPLIT, TERMINATE, Hop
 from tuning.networks import Network
@@ -51,6 +53,8 @@ TRANSPORTS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP}
 # Of IP packets, which have no such (RFC 5237).
 NO_TRANSPORT = 255
 START_TIMEOUT_S = 20.0
+# Where a program says that it is ready (sd_notify(3)).
+NOTIFY_SOCKET = "NOTIFY_SOCKET"
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
 # HAProxy copies nothing of what it hands on: the kernel moves it from socket to socket. It gives a connection up only
@@ -147,11 +151,13 @@ def _split(near: str, hop: Hop, serving: Serving, account: dict[str, Any]) -> It
     account["queueing_discipline"] = discipline
     configuration = FOLDER / "haproxy.cfg"
     ports = sorted({port for _, port in serving.listening()})
-    binds = "\n".join(f"  bind 0.0.0.0:{port} transparent" for port in ports)
+    binds = "\n".join(f"  bind 0.0.0.0:{port}" for port in ports)
     configuration.write_text(CONFIGURATION.format(binds=binds))
     program = tool("haproxy")
     account["program"] = _version(program, "-v")
-    with _haproxy(program, configuration):
+    open_ports()
+    with _haproxy(program, configuration) as haproxy:
+        make_transparent(haproxy.process.pid, [("0.0.0.0", port) for port in ports], socket.SOCK_STREAM)
         yield
 
 
@@ -179,12 +185,14 @@ def _edge(near: str, hop: Hop, spec: ReplaySpec, serving: Serving, account: dict
 
 
 @contextmanager
-def _haproxy(program: Path, configuration: Path) -> Iterator[None]:
+def _haproxy(program: Path, configuration: Path) -> Iterator[Daemon]:
     """HAProxy, once it says that it is ready (sd_notify(3)). Raises EyelevelError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as readiness:
         readiness.bind(str(FOLDER / "ready"))
-        environment = {**os.environ, "NOTIFY_SOCKET": str(FOLDER / "ready")}
-        command: list[str | Path] = [program, "-Ws", "-f", configuration]
+        environment = {**os.environ, NOTIFY_SOCKET: str(FOLDER / "ready")}
+        # It is a script beside the program's own folder.
+        jail = Jail((program.resolve().parent,), writable=(FOLDER,), variables=(NOTIFY_SOCKET,))
+        command = jailed(jail, [program.resolve(), "-Ws", "-f", configuration])
         with running("HAProxy", command, FOLDER / "haproxy.log", environment=environment) as daemon:
             with pidfd(daemon.process) as ended:
                 said = b""
@@ -192,7 +200,7 @@ def _haproxy(program: Path, configuration: Path) -> Iterator[None]:
                     if first_readable(readiness.fileno(), ended, timeout_s=START_TIMEOUT_S) != readiness.fileno():
                         raise daemon.failure()
                     said = readiness.recv(1024)
-            yield
+            yield daemon
 
 
 def _version(program: Path, option: str) -> str:

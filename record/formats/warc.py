@@ -174,7 +174,8 @@ def listed_pages(archives: Sequence[Archive]) -> list[str]:
 def _fields(record: Any) -> dict[str, str]:
     """The `application/warc-fields` of a record; none when they cannot be read."""
     try:
-        text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
     except Exception:  # as in _records
         return {}
     fields = (line.partition(":") for line in text.splitlines() if ":" in line)
@@ -350,7 +351,9 @@ def _response(record: Any, method: str) -> Response:
     if record.http_headers is None:
         raise MalformedMessage(f"no HTTP response in the record, or header fields of more than {HEAD_BYTES >> 20} MiB")
     try:
-        body = record.raw_stream.read(BODY_BYTES + 1)
+        # Of broken archives warcio says on standard error what it raises as well.
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            body = record.raw_stream.read(BODY_BYTES + 1)
     except Exception as error:  # as in _records
         raise MalformedMessage(f"its body cannot be read: {error}") from None
     response = _head(record)._replace(body=body)

@@ -20,8 +20,8 @@ from base.processes import Daemon, first_readable, pidfd, running
 from servers import kernel_sockets
 from servers.application import uwsgi
 from servers.application.wsgi import PRAGMA_MARK
-from servers.caddy.sockets import pace_listeners
 from servers.contract import Server, Serving
+from servers.sockets import pace_listeners
 from tuning.networks import Network
 from tuning.protocols import Protocol
 

@@ -1,0 +1,115 @@
+"""pip installs what reads results, with the packages that pyproject.toml names and nothing of what measures."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from base.places import PROJECT
+
+CAMPAIGNS = PROJECT / "docs" / "first-hour"
+PACKAGES = ("analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "studies", "tuning")
+# What only machines that measure have, or make of.
+FOR_MEASURING = re.compile(r"servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
+# Runs `eyelevel` of the folder argv[1], which may import the packages in argv[2] alone, beside the standard library's.
+RUN_ALONE = """
+import sys
+from importlib.metadata import packages_distributions
+folder, allowed, *arguments = sys.argv[1:]
+providers = packages_distributions()
+
+class Refusal:
+    def find_spec(self, name, path=None, target=None):
+        names = {one.lower().replace("_", "-") for one in providers.get(name, [])}
+        if names and not names & set(allowed.split(",")):
+            raise ModuleNotFoundError(f"no {name} here", name=name)
+
+sys.path.insert(0, folder)
+sys.meta_path.insert(0, Refusal())
+sys.argv = ["eyelevel", *arguments]
+from eyelevel.program import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages into which the checkout was installed, as pip would."""
+    source, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("installed")
+    # Of what is in the repository: pip builds in the folder itself.
+    files = subprocess.run(["git", "-C", PROJECT, "ls-files", "-z", *PACKAGES], capture_output=True, check=True).stdout
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (source / name).write_bytes((PROJECT / name).read_bytes())
+    for name in filter(None, files.decode().split("\0")):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((PROJECT / name).read_bytes())
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "--target", folder, source], check=True)
+    return folder
+
+
+def eyelevel(installed: Path, *arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run it with its own dependencies, and theirs, alone."""
+    command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(sorted(closure())), *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+def dependencies() -> list[Requirement]:
+    document = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    return [Requirement(line) for line in document["project"]["dependencies"]]
+
+
+def closure() -> set[str]:
+    """The canonical names of the packages that pip would install."""
+    names, waiting = {"eyelevel"}, [one.name for one in dependencies()]
+    while waiting:
+        if (name := canonicalize_name(waiting.pop())) in names:
+            continue
+        names.add(name)
+        try:
+            needed = map(Requirement, requires(name) or ())
+        except PackageNotFoundError:  # of another system
+            continue
+        waiting += [one.name for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
+    return names
+
+
+def test_what_the_tests_run_with_is_what_pip_may_install() -> None:
+    for one in dependencies():
+        assert one.specifier.contains(version(one.name)), one
+
+
+def test_all_files_of_the_packages_are_installed(installed: Path) -> None:
+    listing = subprocess.run(["git", "-C", PROJECT, "ls-files", *PACKAGES], capture_output=True, text=True, check=True)
+    files = [name for name in listing.stdout.split() if not FOR_MEASURING.search(name)]
+    assert [name for name in files if not (installed / name).exists()] == []
+
+
+def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    for name in ("try", "far"):
+        subprocess.run(["cp", "-r", CAMPAIGNS / name, results / name], check=True)
+    completed = eyelevel(installed, "report", "far", cwd=tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert (results / "far" / "report" / "index.html").exists()
+    for arguments in (["compare", "--a", "try", "--b", "far"], ["results", "try"], ["status", "try"], ["networks"]):
+        completed = eyelevel(installed, *arguments, cwd=tmp_path)
+        assert "Traceback" not in completed.stderr and completed.stdout, (arguments, completed.stderr)
+
+
+@pytest.mark.parametrize("command", ["campaign", "video"])
+def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path, command: str) -> None:
+    completed = eyelevel(installed, command, "--runs", "1", cwd=tmp_path)
+    assert completed.returncode == 1
+    assert completed.stderr.splitlines() == [
+        f"eyelevel: 'eyelevel {command}' is not there: measuring needs a checkout of Eyelevel with 'make setup'"
+    ]
