@@ -1,4 +1,4 @@
-"""Numbers of the web: the table has the difference that is there, an interval around it, and no row without a number."""
+"""Numbers of the web: the table has the difference that is there, its interval, and no row without a number."""
 
 import numpy as np
 import pandas as pd
