@@ -183,8 +183,8 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     wrong, bound = level(question.significant_p), level(question.equivalence_margin)
     texts = [
         "The time is the Speed Index: the mean time at which what is visible of the page appears. Both protocols were "
-        f"tested behind {listing([label(answer.network) for answer in by_network])}, one load after the other in random "
-        f"order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a wrong "
+        f"tested behind {listing([label(answer.network) for answer in by_network])}, one load after the other in "
+        f"random order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a wrong "
         f"“no difference”, which an equivalence test must show: less than {bound} either way. All of this was declared "
         f"before the first load. Intervals in brackets hold with {level(question.confidence)}."
     ]

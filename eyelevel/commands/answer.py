@@ -35,6 +35,7 @@ from measure.run.setting import Loading
 from measure.table import CampaignDocument
 from record.collection import choose_site
 from record.edit import is_variant
+from record.names import require_site_name
 from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
@@ -200,7 +201,7 @@ def site_to_answer(
         progress.skips("record", f"{site.name} is there, {site.url}")
         return site
     (target,) = read_targets([url if "://" in url else f"https://{url}"])
-    into = folder / (name or target.name)
+    into = folder / require_site_name(name or target.name)
     if into.is_dir():
         site = Site.load(into)
         if same_page(site.url) != same_page(target.url):
