@@ -81,10 +81,11 @@ $(call needs,compare,A B,make compare A=before B=after WORSE_THAN=3%)
 $(call needs,quiet-times,CAMPAIGN,make quiet-times CAMPAIGN=try)
 $(call needs,figures,CAMPAIGN,make figures CAMPAIGN=try)
 $(if $(filter probe-network,$(MAKECMDGOALS)),$(if $(TO)$(SERVE),,$(error probe-network needs TO, as in: make probe-network TO=192.0.2.7; or SERVE, on the other machine)))
+$(if $(filter answer,$(MAKECMDGOALS)),$(if $(URL)$(SITE)$(CAMPAIGN),,$(error answer needs URL or SITE, as in: make answer URL=https://www.gnu.org/)))
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check docs proof record import export close site-info replay campaign status review report package figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help answer setup test quick check docs proof record import export close site-info replay campaign status review report package figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -119,6 +120,9 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@setup/packages proof
 	@setup/unpack clusters >/dev/null
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
+
+answer: setup ## say what HTTP/3 would change for the page URL, or a SITE, behind NET, within BUDGET; goes on when run again
+	@$(EYELEVEL) answer$(PRIVATE)$(call options,SITE NET RUNS BUDGET CAMPAIGN)$(call argument,URL)
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
 	@$(EYELEVEL) record$(PRIVATE)$(call options,LIVE NET)$(call argument,SITES); status=$$?; \
@@ -232,7 +236,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
 ##   SECONDS          of make fairness: for how long the flows of a run last; of make video: how long a play lasts
 ##   VIDEOS, PLAYER   of make video: qualities and rules of the player (hd720,dynamic); dash or hls
-##   BUDGET, LIMIT    of make grid: how long all may take (60m); how many seconds a load may
+##   BUDGET, LIMIT    of make grid, make answer: how long all may take (60m); of make grid: how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
@@ -249,6 +253,6 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   HOPS             of make setup: programs of hops to install (haproxy)
 ##   LICENCE          of make package: of the numbers, as a URL (CC BY 4.0)
 ##   AS               of make export: har, mahimahi (a folder) or wacz
-##   URL              of make import: the page to begin with, or which of a HAR, where the recording does not say so
+##   URL              of make answer: the page; of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

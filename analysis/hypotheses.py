@@ -178,8 +178,11 @@ def parse(text: str, path: Path) -> Hypotheses:
         raise EyelevelError(
             f"{path}: there is no metric {', '.join(strange)} to compare by; there are {', '.join(time_names())}"
         )
-    if not 0 < hypotheses.equivalence_round_trips < math.inf:
-        raise EyelevelError(f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be above 0")
+    if not 0 <= hypotheses.equivalence_round_trips < math.inf:
+        raise EyelevelError(
+            f"{path}: equivalence_round_trips is {hypotheses.equivalence_round_trips}, must be 0 (equivalence_margin "
+            "holds everywhere) or above"
+        )
     return hypotheses
 
 

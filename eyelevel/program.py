@@ -15,6 +15,7 @@ COMPLETES = "_EYELEVEL_COMPLETE"
 # In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
 # libraries take seconds.
 COMMANDS = {
+    "answer": "say what HTTP/3 would change for one site: record, close, measure and report it",
     "record": "load pages from the web and keep them as sites",
     "import": "make a site of a recording in another format",
     "export": "hand on a site in a format that other tools read",

@@ -108,7 +108,7 @@ def equivalence_margin(declared: Hypotheses, campaign: CampaignTable) -> str:
     the networks of `campaign` that have no RTT."""
     without = [label(name) for name in campaign.networks if name not in campaign.rtt_ms]
     margin = f"{level(declared.equivalence_margin)} of the reference's time"
-    if without and len(without) == len(campaign.networks):
+    if not declared.equivalence_round_trips or (without and len(without) == len(campaign.networks)):
         return margin
     round_trips = f"{declared.equivalence_round_trips:g} round trips of the network"
     return f"{round_trips}, or {margin} where it has no RTT ({listing(without)})" if without else round_trips
