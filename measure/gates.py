@@ -81,7 +81,9 @@ def over_time(evidence: Evidence, claim: Claim) -> str | None:
     # Before the first page is there, the browser reports the load time of the empty page before it.
     waiting = [request for request in evidence.requests if request.main_frame][-1:]
     unanswered = any(page.status is None and page.error is None for page in waiting)
-    return f"not loaded within {claim.limit_s:g} s" if evidence.plt is None or unanswered else None
+    # The driver's clock starts later than the page's: one that took longer may just have been loaded.
+    late = evidence.plt is None or evidence.plt > 1000 * claim.limit_s
+    return f"not loaded within {claim.limit_s:g} s" if late or unanswered else None
 
 
 def load_failed(evidence: Evidence, claim: Claim) -> str | None:

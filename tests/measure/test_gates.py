@@ -78,6 +78,7 @@ FAULTS = {
     "over_time": [
         replace(SOUND, plt=None, browsed_s=61),
         replace(SOUND, plt=None, browsed_s=61, failures=("it broke",)),
+        replace(SOUND, plt=60_500, browsed_s=61),
         replace(SOUND, plt=10, browsed_s=61, requests=(replace(PAGE, status=None),)),
     ],
     "load_failed": [replace(SOUND, failures=("browsertime.json is missing",))],
