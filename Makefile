@@ -9,7 +9,7 @@ INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE YES TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE YES ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM AS LICENCE URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE YES ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -69,10 +69,12 @@ STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.
 # What a target cannot do without is asked for before anything is done.
 needs = $(if $(filter $1,$(MAKECMDGOALS)),$(foreach v,$2,$(if $(value $v),,$(error $1 needs $v, as in: $3))))
 $(call needs,import,FROM,make import FROM=recordings/www.yelp.com)
+$(call needs,export,SITE AS,make export SITE=demo-news AS=wacz)
 $(call needs,convert-trace,FROM INTO,make convert-trace FROM=log.csv TIME=time RATE=mbps RTT=rtt_ms INTO=down.csv)
 $(call needs,status,CAMPAIGN,make status CAMPAIGN=try)
 $(call needs,review,CAMPAIGN,make review CAMPAIGN=try)
 $(call needs,report,CAMPAIGN,make report CAMPAIGN=try)
+$(call needs,package,CAMPAIGN,make package CAMPAIGN=try)
 $(call needs,waterfall,CAMPAIGN,make waterfall CAMPAIGN=try PROTO=tcp,quic)
 $(call needs,user-study,CAMPAIGN,make user-study CAMPAIGN=try)
 $(call needs,compare,A B,make compare A=before B=after WORSE_THAN=3%)
@@ -83,7 +85,7 @@ $(if $(filter answer,$(MAKECMDGOALS)),$(if $(URL)$(SITE)$(CAMPAIGN),,$(error ans
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help answer setup test quick check docs proof record import close site-info replay campaign status review report figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help answer setup test quick check docs proof record import export close site-info replay campaign status review report package figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -129,6 +131,9 @@ record: setup ## load SITES, a URL or a file that lists some (sites.txt), from t
 import: setup ## make a site of the recording FROM, which begins at URL if given
 	@$(EYELEVEL) import$(call options,URL)$(call argument,FROM)
 
+export: setup ## write SITE in another format, AS har, mahimahi or wacz, to INTO (SITE.har, …)
+	@$(EYELEVEL) export --format $(call quote,$(AS)) $(call quote,$(SITE)) $(call quote,$(or $(value INTO),$(SITE).$(AS)))
+
 close: setup ## find out what SITES, or all not closed yet, ask for that was not recorded; fetch it if possible
 	@$(EYELEVEL) close$(PRIVATE)$(call argument,SITES)
 
@@ -149,6 +154,9 @@ review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
 
 report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
 	@$(EYELEVEL) report$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+
+package: setup ## write CAMPAIGN as a folder that can be cited (RO-Crate), INTO one if given, without films and logs
+	@$(EYELEVEL) package$(call options,INTO LICENCE)$(call argument,CAMPAIGN)
 
 figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
@@ -243,6 +251,8 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   SERVERS          of make setup: further servers to install; of make grid: to measure, too (caddy,quinn)
 ##   BROWSERS         of make setup: further browsers to install
 ##   HOPS             of make setup: programs of hops to install (haproxy)
+##   LICENCE          of make package: of the numbers, as a URL (CC BY 4.0)
+##   AS               of make export: har, mahimahi (a folder) or wacz
 ##   URL              of make answer: the page; of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:
 ##   EYELEVEL_CACHE   where setup installs (~/.cache/eyelevel)

@@ -184,9 +184,9 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     texts = [
         "The time is the Speed Index: the mean time at which what is visible of the page appears. Both protocols were "
         f"tested behind {listing([label(answer.network) for answer in by_network])}, one load after the other in "
-        f"random order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a wrong "
-        f"“no difference”, which an equivalence test must show: less than {bound} either way. All of this was declared "
-        f"before the first load. Intervals in brackets hold with {level(question.confidence)}."
+        f"random order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a "
+        f"wrong “no difference”, which an equivalence test must show: less than {bound} either way. All of this was "
+        f"declared before the first load. Intervals in brackets hold with {level(question.confidence)}."
     ]
     for answer in by_network:
         place = answer.place[:1].upper() + answer.place[1:]

@@ -29,6 +29,7 @@ from measure.table import (
     require_document,
     whole_lines,
 )
+from measure.table_schema import fields
 from record.layout import INDEX
 from record.site import Site
 from tuning.networks import IN_BROWSER
@@ -261,6 +262,19 @@ def read_runs(path: Path) -> pd.DataFrame:
     for column in (*canaries, *processor_columns_in(runs), *([QUIET] if QUIET in runs else [])):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
     return runs
+
+
+def typed(runs: pd.DataFrame) -> pd.DataFrame:
+    """`runs` with the types of `measure/runs.schema.json` in the columns that it knows: a column without any number is
+    one of numbers, too."""
+    pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
+    known = {name: column["type"] for name, column in fields().items() if name in runs}
+    numbers = {
+        name: pd.to_numeric(runs[name], errors="coerce")
+        for name, kind in known.items()
+        if kind in ("integer", "number")
+    }
+    return runs.assign(**numbers).astype({name: pandas_types[kind] for name, kind in known.items()})
 
 
 def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "review": "look at the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
+    "package": "write a campaign as a folder that can be cited, without films and others' content",
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "show people the films of a campaign, and take their votes",
     "compare": "compare two campaigns, before and after something has changed",

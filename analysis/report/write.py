@@ -18,7 +18,7 @@ from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, study_tables
 from analysis.report.waterfall import write_waterfalls
-from analysis.runs import load
+from analysis.runs import load, typed
 from base.files import replacing_folder
 from base.ownership import give_to_caller
 
@@ -56,7 +56,7 @@ def write_report(
             html = study_page(campaign, contents, new / "figures")
         write_drawings(sections, new / "figures")
         write_tables(contents.all_tables, new / "tables")
-        campaign.runs.to_parquet(new / "runs.parquet", index=False)
+        typed(campaign.runs).to_parquet(new / "runs.parquet", index=False)
         (new / "index.html").write_text(html)
     give_to_caller(into)
     return into

@@ -19,7 +19,7 @@ from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
-from eyelevel.commands.campaign import MAX_RUNS, SEED, enough_runs, number_of_runs
+from eyelevel.commands.campaign import AUTO, MAX_RUNS, SEED, enough_runs, number_of_runs
 from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of
 from eyelevel.options import PATH, allow_private
 from eyelevel.study_command import command_of
@@ -141,7 +141,8 @@ def main(
         {protocol.name: protocol for protocol in choose_protocols(OVER, protocols.load())},
         wanted_runs,
         SEED,
-        auto=document.settings.get("auto", True) if runs is None else runs == "auto",
+        # A number for a campaign that may stop early is of the most that it makes.
+        auto=document.settings["auto"] if document.settings and runs != AUTO else runs in (None, AUTO),
         hypotheses=question_text,
     )
     spent_s = time.monotonic() - begun_s

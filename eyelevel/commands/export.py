@@ -18,6 +18,6 @@ FORMATS = writable_formats()
 def main(name: str, destination: Path, form: str) -> None:
     """Write the site NAME to DESTINATION, in a format that other tools read.
 
-    Example: eyelevel export demo-news demo-news.har --format har
+    Example: eyelevel export demo-news demo-news.wacz --format wacz
     """
     FORMATS[form].write(Site.load(site_folder(name)), destination)

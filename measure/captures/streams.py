@@ -27,6 +27,8 @@ STREAM_FIELDS = (
 HTTP2_FRAME_HEADER_BYTES = 9
 RECORD_HEADER_BYTES, RECORD_TRAILER_BYTES = 5, 17
 APPLICATION_DATA = "23"
+# How tshark prints that a flag is set: as a number until 4.0 (Debian 12), as a word in 4.4 (Debian 13).
+TRUE = ("1", "True")
 # The stream of HTTP/2 that is the connection itself.
 CONNECTION = 0
 
@@ -96,9 +98,9 @@ def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
     offsets, lengths = iter(fields["quic.stream.offset"]), iter(fields["quic.stream.length"])
     flags = zip(fields["quic.stream.stream_id"], fields["quic.stream.off"], fields["quic.stream.len"], strict=True)
     for stream, has_offset, has_length in flags:
-        start = int(next(offsets)) if has_offset == "1" else 0
+        start = int(next(offsets)) if has_offset in TRUE else 0
         # A frame without a length is the last of its packet.
-        length = int(next(lengths)) if has_length == "1" else len(fields["quic.stream_data"][-1]) // 2
+        length = int(next(lengths)) if has_length in TRUE else len(fields["quic.stream_data"][-1]) // 2
         yield int(stream), start, start + length
 
 

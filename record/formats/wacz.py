@@ -1,10 +1,12 @@
 """Collections of web archives in one file (WACZ 1.1.1, Webrecorder): a ZIP file with WARC files and a list of pages.
 
 `archive/` has the WARC files, whose exchanges are all of one recording. `pages/pages.jsonl` lists the pages, and
-`pages/extraPages.jsonl` those that were found from them; `datapackage.json` may name the main page. Indexes are not
-read. Nothing is unpacked to a file, so no name of a member leads anywhere.
+`pages/extraPages.jsonl` those that were found from them; `datapackage.json` may name the main page, and has the digests
+of all files: one that is not what its digest says is refused. Indexes are not read. Nothing is unpacked to a file, so
+no name of a member leads anywhere.
 """
 
+import hashlib
 import io
 import math
 import os
@@ -27,14 +29,15 @@ from record.formats import warc
 from record.http1 import MalformedMessage
 from record.intake import Intake
 from record.limits import EXCHANGES
-from record.site import Exchange, Recording
+from record.site import Exchange, Recording, Site
+from record.wacz_writer import write_wacz
 
 NAME = "wacz"
 DESCRIPTION = "a collection of web archives"
 ENDINGS = (".wacz",)
 
 ARCHIVE = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
-PACKAGE = "datapackage.json"
+PACKAGE, PACKAGE_DIGEST = "datapackage.json", "datapackage-digest.json"
 PAGES = ("pages/pages.jsonl", "pages/extraPages.jsonl")
 # What the main page is called in `datapackage.json`: in the specification, and by some programs.
 MAIN_PAGES = ("mainPageUrl", "mainPageURL")
@@ -47,6 +50,9 @@ TEXT_BYTES = 16 << 20
 # Others may need a lot of memory to be unpacked, and the specification has no others.
 PACKED_AS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 1
+# By which digests may be made, in the specification; and how much is read at once for one.
+HASHES = ("sha256", "md5")
+BLOCK_BYTES = 1 << 20
 
 # What `zipfile` and those below it raise about broken files, NotImplementedError and other RuntimeErrors among them.
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
@@ -63,11 +69,17 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     with _opened(path) as package:
         archives = _archives(package, intake, path)
+        _require_digests(package, path)
         warc.take(intake, archives)
         listed = [*_listed_pages(package, intake), *warc.listed_pages(archives)]
     # Crawlers write several archives at a time.
     intake.exchanges.sort(key=_began_ms)
-    return assemble(intake, {"tool": NAME, **warc.SERVERS}, listed=listed)
+    return assemble(intake, {"tool": NAME, **warc.servers(intake)}, listed=listed)
+
+
+def write(site: Site, path: Path) -> None:
+    """Write `site` as a WACZ file. Raises EyelevelError."""
+    write_wacz(site, path)
 
 
 def _began_ms(exchange: Exchange) -> float:
@@ -119,9 +131,53 @@ def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc
         else:
             archives.append(warc.Archive(member.filename, partial(_open, package, member)))
     if not archives:
-        why = "; ".join(intake.all_skipped()[:3])
+        why = "; ".join(line[:300] for line in intake.all_skipped()[:3])
         raise EyelevelError(f"{path} holds no web archive that can be read ({why or 'archive/*.warc.gz is missing'})")
     return archives
+
+
+def _require_digests(package: zipfile.ZipFile, path: Path) -> None:
+    """Refuse a collection that lacks a file that it lists, or one of those that are read is not what its digest says.
+
+    What cannot be unpacked is left to whoever reads it. Raises EyelevelError.
+    """
+    listed = _document(package, PACKAGE).get("resources")
+    digests = [entry for entry in (listed if isinstance(listed, list) else [])[:EXCHANGES] if isinstance(entry, dict)]
+    digests.append({**_document(package, PACKAGE_DIGEST), "path": PACKAGE})
+    budget_bytes = warc.ARCHIVE_BYTES
+    for name, digest in dict.fromkeys((str(one.get("path")), str(one.get("hash"))) for one in digests):
+        kind, _, value = digest.partition(":")
+        if kind not in HASHES or not (ARCHIVE.fullmatch(name) or name in (*PAGES, PACKAGE)):
+            continue
+        try:
+            with _open(package, package.getinfo(name)) as file:
+                content = hashlib.new(kind, usedforsecurity=False)
+                while block := file.read(BLOCK_BYTES):
+                    content.update(block)
+                    if (budget_bytes := budget_bytes - len(block)) < 0:
+                        raise EyelevelError(
+                            f"{path} holds more than {warc.ARCHIVE_BYTES >> 30} GiB; import one page's load of it"
+                        )
+        except KeyError:
+            raise EyelevelError(f"{path} lists {printable(name[:200])}, which is not in it; export it again") from None
+        except (*BROKEN, OSError):
+            continue
+        if content.hexdigest() != value.lower():
+            where = PACKAGE_DIGEST if name == PACKAGE else PACKAGE
+            raise EyelevelError(
+                f"{path}: {printable(name[:200])} is not what its digest in {where} says: "
+                "it was changed or damaged; export it again"
+            )
+
+
+def _document(package: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    """The JSON object in the member `name`; an empty one when there is none that can be read."""
+    try:
+        with _open(package, package.getinfo(name)) as file:
+            document = parse_json(file.read(TEXT_BYTES))
+    except (*BROKEN, OSError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _open(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:

@@ -1,7 +1,7 @@
 """Web archives (WARC, ISO 28500): responses in the order they came, each with its request.
 
-Archives hold no server IPs, so every host gets a server of its own. Crawlers often remove the chunk framing but not
-the header field that announces it.
+Where a record has its server's address (`WARC-IP-Address`), that is its server; else every host gets a server of its
+own. Crawlers often remove the chunk framing but not the header field that announces it.
 """
 
 import logging
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from ipaddress import ip_address
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,7 +39,7 @@ REVISIT = "revisit"
 # Records in which archives list their pages, and the name of Browsertrix's.
 LISTING_RECORDS = ("warcinfo", "metadata", "resource")
 PAGE_INFO = "urn:pageinfo:"
-# What sites of web archives say of their servers.
+# What sites of web archives say of servers whose addresses were not recorded.
 SERVERS = {"server_ips": "not recorded; one for each host"}
 
 # What packed archives may hold together: a site's bodies, and as much that is no part of one.
@@ -69,7 +70,12 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     archives = [Archive(path.name, lambda: os.fdopen(open_regular(path, follow=True), "rb"))]
     take(intake, archives)
-    return assemble(intake, {"tool": NAME, **SERVERS}, listed=listed_pages(archives))
+    return assemble(intake, {"tool": NAME, **servers(intake)}, listed=listed_pages(archives))
+
+
+def servers(intake: Intake) -> dict[str, str]:
+    """What the site of these exchanges says of its servers."""
+    return SERVERS if any(exchange.recorded_ip == authority_of(exchange.url) for exchange in intake.exchanges) else {}
 
 
 def take(intake: Intake, archives: Sequence[Archive]) -> None:
@@ -168,7 +174,8 @@ def listed_pages(archives: Sequence[Archive]) -> list[str]:
 def _fields(record: Any) -> dict[str, str]:
     """The `application/warc-fields` of a record; none when they cannot be read."""
     try:
-        text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
     except Exception:  # as in _records
         return {}
     fields = (line.partition(":") for line in text.splitlines() if ":" in line)
@@ -316,7 +323,17 @@ def _exchange(record: Any, url: str, method: str, request_headers: Headers, orig
     url = normal_url(url)
     response = _repeated(record, originals) if record.rec_type == REVISIT else _response(record, method)
     originals.keep(record, response)
-    return Exchange(method, url, response, authority_of(url), _time_ms(record), request_headers=request_headers)
+    return Exchange(method, url, response, _server(record, url), _time_ms(record), request_headers=request_headers)
+
+
+def _server(record: Any, url: str) -> str:
+    """The address of the server that sent the response of `url`; the authority where it is not recorded."""
+    try:
+        address = ip_address(_field(record, "WARC-IP-Address").strip())
+    except ValueError:
+        return authority_of(url)
+    # Of what came through a proxy beside the crawler, it is the proxy's.
+    return authority_of(url) if address.is_loopback or address.is_unspecified else str(address)
 
 
 def _repeated(revisit: Any, originals: _Originals) -> Response:
@@ -334,7 +351,9 @@ def _response(record: Any, method: str) -> Response:
     if record.http_headers is None:
         raise MalformedMessage(f"no HTTP response in the record, or header fields of more than {HEAD_BYTES >> 20} MiB")
     try:
-        body = record.raw_stream.read(BODY_BYTES + 1)
+        # Of broken archives warcio says on standard error what it raises as well.
+        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
+            body = record.raw_stream.read(BODY_BYTES + 1)
     except Exception as error:  # as in _records
         raise MalformedMessage(f"its body cannot be read: {error}") from None
     response = _head(record)._replace(body=body)

@@ -14,7 +14,7 @@ from support.material import recording_path
 
 from base.errors import EyelevelError
 from record.content import decode, encode
-from record.formats import WritableFormat, har, mahimahi, read_recording
+from record.formats import WritableFormat, har, mahimahi, read_recording, wacz
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.layout import INDEX
 from record.site import Exchange, Recording, Site, write_site
@@ -204,7 +204,7 @@ def test_a_truncated_save_file_is_named_and_the_rest_imported(tmp_path: Path) ->
 
 
 @pytest.mark.needs_corpus
-@pytest.mark.parametrize("form", [mahimahi, har], ids=lambda form: form.__name__)
+@pytest.mark.parametrize("form", [mahimahi, har, wacz], ids=lambda form: form.__name__)
 @pytest.mark.parametrize("source", ["mahimahi/www.yelp.com", "warc/Wikipedia.warc.gz", "har/http2.github.io.har"])
 def test_a_site_handed_on_and_imported_again_is_the_same(source: str, form: WritableFormat, tmp_path: Path) -> None:
     site = write_site(read_recording(recording_path(source)), tmp_path / "site")
@@ -221,7 +221,7 @@ def test_what_is_rare_in_a_site_survives_being_handed_on(tmp_path: Path) -> None
     empty = exchange("https://b.example/", b"", 204)
     later = [replace(one, started_ms=1.0 + number) for number, one in enumerate((part, post, empty))]
     site = write_site(recording(page, zstd, *later), tmp_path / "site")
-    for form in (mahimahi, har):
+    for form in (mahimahi, har, wacz):
         assert lost_by_handing_on(site, form, tmp_path) == []
 
 

@@ -8,15 +8,22 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from support.recordings import wacz, warc_record, zipped
+from warcio.archiveiterator import ArchiveIterator
 
 from base.errors import EyelevelError
 from eyelevel.commands import import_
+from record.demo import generate
 from record.formats import read_recording
+from record.formats import wacz as FORM
+from record.site import write_site
+from record.wacz_writer import search_key
 
 DOCUMENT = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<!doctype html><p>"
 PICTURE = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n\x89PNG"
@@ -25,7 +32,14 @@ ARCHIVES = {
     "b.warc": warc_record(START, DOCUMENT) + warc_record(IMAGE, PICTURE),
     "a.warc.gz": gzip.compress(warc_record(FRAME, DOCUMENT)),
 }
+DIGEST = "datapackage-digest.json"
 LIST = b'{"format": "json-pages-1.0"}\n{"url": "%s"}\n'
+
+
+def with_digest(digest: str, name: str = "archive/b.warc") -> bytes:
+    """A collection that says of its member `name` that it has this digest."""
+    package = json.dumps({"resources": [{"path": name, "hash": digest}]}).encode()
+    return zipped({"archive/b.warc": ARCHIVES["b.warc"], "datapackage.json": package})
 
 
 def collection(folder: Path, content: bytes) -> Path:
@@ -104,9 +118,29 @@ def outside(name: str) -> Callable[[], bytes]:
         (outside("/archive/x.warc"), r"archive/\*\.warc\.gz is missing"),
         (lambda: encrypted(wacz(ARCHIVES)), "archive/a.warc.gz: it is encrypted"),
         (lambda: wacz(ARCHIVES, packed_as=zipfile.ZIP_LZMA), "packed in a way that WACZ files are not"),
+        (lambda: with_digest("sha256:" + "0" * 64), "archive/b.warc is not what its digest in datapackage.json says"),
+        (lambda: with_digest("sha256:", "archive/c.warc"), "lists archive/c.warc, which is not in it"),
+        (
+            lambda: zipped(
+                {"archive/b.warc": ARCHIVES["b.warc"], "datapackage.json": b"{}", DIGEST: b'{"hash": "md5:"}'}
+            ),
+            "datapackage.json is not what its digest in datapackage-digest.json says",
+        ),
         (lambda: wacz({f"{n}.warc": b"" for n in range(1001)}), "more than 1,000 archives"),
     ],
-    ids=["no zip", "cut", "no archive", "name above", "absolute name", "encrypted", "lzma", "many"],
+    ids=[
+        "no zip",
+        "cut",
+        "no archive",
+        "name above",
+        "absolute name",
+        "encrypted",
+        "lzma",
+        "digest",
+        "lost",
+        "package",
+        "many",
+    ],
 )
 def test_what_cannot_be_read_is_refused_in_one_line(make: Callable[[], bytes], words: str, tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match=words) as refusal:
@@ -128,3 +162,45 @@ def test_a_broken_archive_costs_itself_and_one_line(tmp_path: Path) -> None:
     recording = read_recording(collection(tmp_path, content[:at] + b"X" + content[at + 1 :]))
     assert recording.url == START
     assert [line for line in recording.skipped if line.startswith("archive/c.warc: it breaks off: Bad CRC")]
+
+
+def test_a_true_digest_and_the_address_of_a_server_are_taken(tmp_path: Path) -> None:
+    archive = warc_record(START, DOCUMENT, **{"WARC-IP-Address": "192.0.2.7"}) + warc_record(IMAGE, PICTURE)
+    package = {"resources": [{"path": "archive/b.warc", "hash": f"sha256:{sha256(archive).hexdigest()}"}]}
+    members = {"archive/b.warc": archive, "datapackage.json": json.dumps(package).encode()}
+    recording = read_recording(collection(tmp_path, zipped(members)))
+    assert [exchange.recorded_ip for exchange in recording.exchanges] == ["192.0.2.7", "a.example"]
+    assert "server_ips" in recording.recorder
+
+
+def test_a_site_written_as_a_collection_is_found_by_its_index(tmp_path: Path) -> None:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    FORM.write(site, tmp_path / "x.wacz")
+    back = write_site(read_recording(tmp_path / "x.wacz", keep_cookies=True), tmp_path / "back")
+    assert [back.recorded(one).response for one in back.exchanges] == [
+        site.recorded(o).response for o in site.exchanges
+    ]
+    assert (back.url, back.servers, back.skipped) == (site.url, site.servers, ())
+    with zipfile.ZipFile(tmp_path / "x.wacz") as package:
+        archive = package.read("archive/data.warc.gz")
+        lines = package.read("indexes/index.cdxj").decode().splitlines()
+    assert lines == sorted(lines) and len(lines) == len(site.exchanges)
+    for line in lines:
+        entry = json.loads(line.split(" ", 2)[2])
+        begin = int(entry["offset"])
+        (record,) = ArchiveIterator(BytesIO(archive[begin : begin + int(entry["length"])]), check_digests="raise")
+        assert record.rec_headers.get_header("WARC-Target-URI") == entry["url"]
+        body = record.raw_stream.read()
+        assert record.digest_checker.passed or not body
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://www.A.example/B?d&c", "example,a)/b?c&d"),
+        ("https://a.example:8443/", "example,a:8443)/"),
+        ("https://a.b.example/x%20y", "example,b,a)/x%20y"),
+    ],
+)
+def test_the_index_is_sorted_as_those_of_webrecorder(url: str, key: str) -> None:
+    assert search_key(url) == key

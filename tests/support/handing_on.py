@@ -4,20 +4,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from record.content import UndecodableContent, decode
-from record.formats import WritableFormat, har, read_recording
+from record.formats import WritableFormat, har, read_recording, wacz
 from record.site import Exchange, Site, write_site
 
 
 def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
     """What is no longer the same when `site` has been written in another format and imported again.
 
-    Mahimahi holds no times, HAR no content-encodings.
+    Mahimahi holds no times, HAR no content-encodings, WACZ no waits, and only addresses that are some.
     """
-    there = folder / f"{'archive' if form is har else 'folder'}.har"
+    there = folder / f"handed-on{''.join(form.ENDINGS[:1])}"
     form.write(site, there)
     back = write_site(read_recording(there), folder / "back")
     lost = [f"it left out {reason}" for reason in back.skipped]
-    for what in ("url", "user_agent", "servers", "addresses", "recorded_ips"):
+    names = ("url", "user_agent", "servers", "addresses", *(() if form is wacz else ("recorded_ips",)))
+    for what in names:
         if getattr(back, what) != getattr(site, what):
             lost.append(f"{what}: {getattr(site, what)}, now {getattr(back, what)}")
     for before, after in zip(site.exchanges, back.exchanges, strict=True):
@@ -25,6 +26,9 @@ def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[s
         if form is har:
             old, new = without_encoding(old), without_encoding(new)
             # Of a recording without times a HAR knows but the order.
+            new = replace(new, started_ms=new.started_ms if old.started_ms is not None else None)
+        elif form is wacz:
+            old = replace(old, ttfb_ms=None, recorded_ip=new.recorded_ip)
             new = replace(new, started_ms=new.started_ms if old.started_ms is not None else None)
         else:
             old = replace(old, started_ms=None, ttfb_ms=None)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::{Inside, SeedOption};
+use shells::arguments::{Inside, SeedOption, parsed};
 use shells::element::{LinkOptions, NetworkContext};
 use shells::error::Result;
 use shells::link::Rate;
@@ -49,5 +49,5 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(run(&parsed()))
 }

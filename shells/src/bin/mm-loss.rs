@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::iter;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
-use shells::arguments::{Inside, SeedOption};
+use clap::{CommandFactory, Parser, ValueEnum};
+use shells::arguments::{Inside, SeedOption, print_man_page_if_asked};
 use shells::element::{ChosenLossOptions, Duplex, LossOptions};
 use shells::error::Result;
 use shells::log::Outputs;
@@ -87,5 +87,6 @@ fn words() -> Vec<OsString> {
 }
 
 fn main() -> ExitCode {
+    print_man_page_if_asked(Arguments::command);
     finish(run(&Arguments::parse_from(words())))
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::Inside;
+use shells::arguments::{Inside, parsed};
 use shells::element::{Duplex, LinkObserver, ObservedWire};
 use shells::error::Result;
 use shells::log::{Meter, Outputs, Side};
@@ -44,5 +44,5 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(run(&parsed()))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use shells::arguments::{Inside, SeedOption};
+use shells::arguments::{Inside, SeedOption, print_man_page_if_asked};
 use shells::element::{IMPAIRMENTS, NetworkContext, add_options, build_network};
 use shells::error::{Attempt, Error, Result};
 use shells::log::Outputs;
@@ -62,5 +62,6 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
+    print_man_page_if_asked(command);
     finish(run(&command().get_matches()))
 }

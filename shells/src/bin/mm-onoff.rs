@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use shells::arguments::{Inside, SeedOption};
+use shells::arguments::{Inside, SeedOption, parsed};
 use shells::element::{OnOffOptions, Schedule};
 use shells::error::Result;
 use shells::log::Outputs;
@@ -35,5 +35,5 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    finish(run(&Arguments::parse()))
+    finish(run(&parsed()))
 }

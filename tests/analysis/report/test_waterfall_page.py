@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.axe import accessible
 from support.browser import Browser
 
 from analysis.report.waterfall import write_waterfall
@@ -63,3 +64,10 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
         browser.run("return performance.getEntriesByType('resource').filter((e) => !e.name.startsWith('data:')).length")
         == 0
     )
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_a_waterfall(browser: Browser, tmp_path: Path) -> None:
+    write_waterfall([load(tmp_path, "tcp+", 0), load(tmp_path, "quic", 400)], tmp_path)
+    assert accessible(browser, (tmp_path / "index.html").as_uri()) == []
+    browser.prefer("light")

@@ -1,0 +1,37 @@
+"""`eyelevel package`: a campaign as a folder that can be cited."""
+
+from pathlib import Path
+
+import click
+
+from analysis import hypotheses
+from analysis.package import write_package
+from analysis.report.write import write_report
+from base.places import RESULTS
+from eyelevel.options import PATH, campaign_argument, campaign_folder
+from measure.table import require_document
+from studies import STUDIES
+
+
+@click.command()
+@campaign_argument
+@click.option("--into", type=PATH, help="The folder to write; results/CAMPAIGN-package unless given.")
+@click.option(
+    "--licence",
+    default="https://creativecommons.org/licenses/by/4.0/",
+    show_default=True,
+    help="The licence of the numbers, as a URL.",
+)
+def main(campaign: str, into: Path | None, licence: str) -> None:
+    """Write CAMPAIGN (a folder in results/, or any path of one) as a folder that can be cited: an RO-Crate with its
+    numbers, settings, validation and report, with checksums and a data sheet, without films, logs and others' content.
+
+    Example: eyelevel package try --into try-data
+    """
+    folder = campaign_folder(campaign)
+
+    def report(of: Path) -> Path:
+        question = hypotheses.of_campaign(of, require_document(of), None)
+        return write_report(of, [study.section for study in STUDIES], question)
+
+    click.echo(write_package(folder, into or RESULTS / f"{folder.resolve().name}-package", licence, report))

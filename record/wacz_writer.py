@@ -1,0 +1,182 @@
+"""Writes a site as a collection of web archives (WACZ 1.1.1, Webrecorder), which replayweb.page and pywb open.
+
+The archive (WARC 1.1) has each response as the site stores it, its request and its server's address. Sites keep no
+date, so times count from 1970, as in HARs. What a WARC has no field for is not in it: how long servers took to answer,
+how the recorder was connected, the size of its window.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import NAMESPACE_URL, uuid5
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from base.files import write_atomically
+from record.http1 import Headers
+from record.site import Exchange, Site
+
+VERSION = "1.1.1"
+SOFTWARE = "Eyelevel"
+ARCHIVE = "data.warc.gz"
+
+
+class _AsStored(StatusAndHeaders):  # type: ignore[misc]
+    """The head of a message, to be written byte by byte: warcio would write what is not ASCII in per cents."""
+
+    def to_ascii_bytes(self, header_filter: object = None) -> bytes:
+        lines = [f"{self.protocol} {self.statusline}", *(f"{name}: {value}" for name, value in self.headers), "", ""]
+        return "\r\n".join(lines).encode("latin-1")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the index: the response of `exchange` is so many `bytes` of the archive from `offset` on."""
+
+    exchange: Exchange
+    time: datetime
+    digest: str
+    offset: int
+    bytes: int
+
+    def __str__(self) -> str:
+        response = self.exchange.response
+        fields = {
+            "url": self.exchange.url,
+            "mime": (response.header("content-type") or "unk").partition(";")[0].strip(),
+            "status": str(response.status),
+            "digest": self.digest,
+            "length": str(self.bytes),
+            "offset": str(self.offset),
+            "filename": ARCHIVE,
+        }
+        return f"{search_key(self.exchange.url)} {self.time:%Y%m%d%H%M%S} {json.dumps(fields)}\n"
+
+
+def write_wacz(site: Site, path: Path) -> None:
+    """Write `site` as a WACZ file to `path`, which is replaced once the new one is complete. Raises EyelevelError."""
+    archive = io.BytesIO()
+    # Programs search the index by halves.
+    index = "".join(sorted(map(str, _write_archive(site, archive))))
+    begin = datetime.fromtimestamp(0, UTC).isoformat().replace("+00:00", "Z")
+    page = {"id": str(uuid5(NAMESPACE_URL, site.url)), "url": site.url, "ts": begin, "title": site.name}
+    pages = [{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}, page]
+    members = {
+        f"archive/{ARCHIVE}": archive.getvalue(),
+        "indexes/index.cdxj": index.encode(),
+        "pages/pages.jsonl": "".join(json.dumps(line) + "\n" for line in pages).encode(),
+    }
+    package = {
+        "profile": "data-package",
+        "wacz_version": VERSION,
+        "title": site.name,
+        "software": SOFTWARE,
+        "mainPageUrl": site.url,
+        "mainPageDate": begin,
+        "resources": [
+            {"name": Path(name).name, "path": name, "hash": _hash(content), "bytes": len(content)}
+            for name, content in members.items()
+        ],
+    }
+    description = _json(package)
+    members["datapackage.json"] = description
+    members["datapackage-digest.json"] = _json({"path": "datapackage.json", "hash": _hash(description)})
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as collection:
+        for name, content in members.items():
+            # The archive is read at its offsets, so it must not be packed once more.
+            is_archive = name.startswith("archive/")
+            collection.writestr(
+                zipfile.ZipInfo(name), content, zipfile.ZIP_STORED if is_archive else zipfile.ZIP_DEFLATED
+            )
+    write_atomically(path, file.getvalue())
+
+
+def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:
+    """Write the exchanges of `site` as a packed WARC; yields the index's line of each."""
+    writer = WARCWriter(into, gzip=True, warc_version="1.1")
+    # Identifiers are made of what they name, so that a site always gives the same archive.
+    name = f"eyelevel:{site.url}"
+    begin = datetime.fromtimestamp(0, UTC)
+    info = {"WARC-Filename": ARCHIVE, **_fields(f"{name} info", begin)}
+    software = f"software: {SOFTWARE}\r\nformat: WARC File Format 1.1\r\n".encode()
+    writer.write_record(
+        writer.create_warc_record(
+            None, "warcinfo", io.BytesIO(software), len(software), "application/warc-fields", info
+        )
+    )
+    started_ms = 0.0
+    for number, exchange in enumerate(map(site.recorded, site.exchanges)):
+        # What has no time has that of the one before it.
+        started_ms = started_ms if exchange.started_ms is None else exchange.started_ms
+        time = datetime.fromtimestamp(started_ms / 1000, UTC)
+        fields = _fields(f"{name} {number}", time)
+        with suppress(ValueError):  # of a recording without addresses
+            fields["WARC-IP-Address"] = str(ip_address(exchange.recorded_ip))
+        response = exchange.response
+        head = _AsStored(f"{response.status} {response.reason}", list(response.headers), "HTTP/1.1")
+        answer = writer.create_warc_record(
+            exchange.url,
+            "response",
+            io.BytesIO(response.body),
+            len(response.body),
+            warc_headers_dict=fields,
+            http_headers=head,
+        )
+        offset = into.tell()
+        writer.write_record(answer)
+        digest = answer.rec_headers.get_header("WARC-Payload-Digest")
+        yield _Line(exchange, time, digest, offset, into.tell() - offset)
+        request = {**_fields(f"{name} {number} request", time), "WARC-Concurrent-To": fields["WARC-Record-ID"]}
+        writer.write_record(
+            writer.create_warc_record(
+                exchange.url,
+                "request",
+                io.BytesIO(),
+                0,
+                warc_headers_dict=request,
+                http_headers=_request_head(exchange, site.request_headers(exchange.url)),
+            )
+        )
+
+
+def _fields(name: str, time: datetime) -> dict[str, str]:
+    """A record's identifier, made of its `name`, and its time."""
+    return {
+        "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>",
+        "WARC-Date": time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+    }
+
+
+def _request_head(exchange: Exchange, headers: Headers) -> _AsStored:
+    url = urlsplit(exchange.url)
+    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
+    return _AsStored(f"{target} HTTP/1.1", [("Host", url.netloc), *headers], exchange.method)
+
+
+def search_key(url: str) -> str:
+    """What the index sorts `url` by, as Webrecorder's programs do (SURT, without `www.`): `https://www.a.example/B?d&c`
+    is `example,a)/b?c&d`."""
+    parts = urlsplit(url.lower())
+    host = (parts.hostname or "").removeprefix("www.")
+    port = f":{parts.port}" if parts.port and parts.port != 443 else ""
+    query = "&".join(sorted(parts.query.split("&"))) if parts.query else ""
+    return f"{','.join(reversed(host.split('.')))}{port}){parts.path or '/'}" + (f"?{query}" if query else "")
+
+
+def _hash(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=1).encode()

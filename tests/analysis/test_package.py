@@ -1,0 +1,38 @@
+"""A package of a campaign has its files, with true checksums, and nothing of its runs."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support import known_campaigns
+
+from analysis.package import METADATA, write_package
+from analysis.runs import load
+from base.errors import EyelevelError
+
+
+def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:
+    campaign, into = tmp_path / "late", tmp_path / "late-package"
+    known_campaigns.write(campaign, "late")
+    (campaign / "runs").mkdir(exist_ok=True)
+    (campaign / "runs" / "film.mp4").write_bytes(b"film")
+    write_package(campaign, into, "https://example.org/licence", lambda folder: (folder / "report").mkdir())
+    files = {entry["@id"]: entry for entry in json.loads((into / METADATA).read_text())["@graph"] if "sha256" in entry}
+    there = {str(path.relative_to(into)) for path in into.rglob("*") if path.is_file()}
+    assert set(files) | {METADATA} == there
+    assert {"runs.csv", "campaign.json", "runs.schema.json", "README.md"} <= set(files)
+    for name, entry in files.items():
+        content = (into / name).read_bytes()
+        assert (entry["sha256"], int(entry["contentSize"])) == (sha256(content).hexdigest(), len(content))
+    assert load(into).runs.equals(load(campaign).runs)
+
+
+def test_a_folder_of_somebody_else_stays(tmp_path: Path) -> None:
+    campaign, into = tmp_path / "late", tmp_path / "mine"
+    known_campaigns.write(campaign, "late")
+    into.mkdir()
+    (into / "letter").write_text("mine")
+    with pytest.raises(EyelevelError, match="stays as it is"):
+        write_package(campaign, into, "https://example.org/licence", lambda folder: (folder / "report").mkdir())
+    assert [path.name for path in into.iterdir()] == ["letter"]

@@ -1,0 +1,96 @@
+"""Numbers of the web: the table has the difference that is there, its interval, and no row without a number."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.worlds import World, campaign
+
+from analysis import hypotheses
+from analysis.runs import CampaignTable
+from analysis.web_metrics import COLUMNS, web_metrics
+
+DECLARED = hypotheses.load()
+SITES, RUNS = 4, 10
+
+
+def with_numbers(runs: int = RUNS) -> CampaignTable:
+    """A campaign in which QUIC's first byte comes 30 ms sooner, with half the shift and twice the connections.
+
+    Nothing blocks behind either; nothing has a largest paint; the film has no part in it.
+    """
+    table = campaign(World(sites=SITES, runs=runs), seed=1)
+    draw = np.random.default_rng(2)
+    attempts = table.runs
+    is_quic = attempts["protocol"].eq("quic")
+    numbers = {
+        "ttfb": 200 - 30.0 * is_quic + draw.normal(0, 5, len(attempts)),
+        "lcp": np.nan,
+        "tbt": 0.0,
+        "cls": np.where(is_quic, 0.1, 0.2),
+        "connections": np.where(is_quic, 8, 4),
+        "requests": 20,
+    }
+    return CampaignTable(attempts.assign(**numbers), table.document)
+
+
+def of_quic(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of QUIC against TCP+, by network and number."""
+    rows = table[table["compared"].eq("quic") & table["reference"].eq("tcp+")]
+    return rows.set_index(["network", "metric"])
+
+
+def test_a_difference_is_in_the_numbers_unit_with_an_interval_around_it() -> None:
+    rows = of_quic(web_metrics(with_numbers(), DECLARED)).xs("ttfb", level="metric")
+    assert set(rows.index) == {"dsl", "lte"}
+    assert rows["difference"].to_numpy() == pytest.approx(-30, abs=4)
+    assert ((rows["low"] < rows["difference"]) & (rows["difference"] < rows["high"])).all()
+    assert ((rows["low"] < -30 + 4) & (rows["high"] > -30 - 4) & (rows["high"] - rows["low"] < 10)).all()
+    means = rows["mean_compared"] - rows["mean_reference"]
+    assert means.to_numpy() == pytest.approx(rows["difference"].to_numpy(), abs=1)
+    assert set(rows["sites"]) == {SITES}
+    assert set(rows["blocks"]) == {SITES * RUNS}
+
+
+def test_numbers_that_are_0_or_have_no_unit_are_compared_too() -> None:
+    rows = of_quic(web_metrics(with_numbers(), DECLARED)).loc["dsl"]
+    assert rows["difference"].reindex(["tbt", "cls", "connections", "requests"]).to_numpy() == pytest.approx(
+        [0, -0.1, 4, 0]
+    )
+
+
+def test_a_number_that_no_run_has_gets_no_row() -> None:
+    assert "lcp" not in set(web_metrics(with_numbers(), DECLARED)["metric"])
+
+
+def test_a_number_that_one_protocol_lacks_is_not_compared() -> None:
+    table = with_numbers()
+    has_none = table.runs["protocol"].eq("quic") & table.runs["network"].eq("lte")
+    lacking = CampaignTable(table.runs.assign(cls=table.runs["cls"].mask(has_none)), table.document)
+    rows = of_quic(web_metrics(lacking, DECLARED))
+    assert ("dsl", "cls") in rows.index
+    assert ("lte", "cls") not in rows.index
+    assert ("lte", "ttfb") in rows.index
+
+
+def test_only_blocks_that_have_the_number_over_both_protocols_are_in_the_means() -> None:
+    table = with_numbers()
+    # A run without its pair, and far from all others.
+    is_alone = table.runs["site"].eq("s00") & table.runs["run"].eq(1)
+    first_bytes = table.runs["ttfb"].mask(is_alone & table.runs["protocol"].eq("quic"))
+    first_bytes = first_bytes.mask(is_alone & table.runs["protocol"].eq("tcp+"), 1e6)
+    rows = of_quic(web_metrics(CampaignTable(table.runs.assign(ttfb=first_bytes), table.document), DECLARED))
+    assert set(rows.xs("ttfb", level="metric")["blocks"]) == {SITES * RUNS - 1}
+    assert rows.xs("ttfb", level="metric")["difference"].to_numpy() == pytest.approx(-30, abs=4)
+
+
+def test_one_block_of_each_site_has_a_difference_and_no_interval() -> None:
+    rows = of_quic(web_metrics(with_numbers(runs=1), DECLARED)).xs("ttfb", level="metric")
+    assert rows["difference"].notna().all()
+    assert rows[["low", "high"]].isna().all(axis=None)
+
+
+def test_campaigns_that_have_none_of_the_numbers_but_requests_have_no_rows() -> None:
+    older = campaign(World(sites=SITES, runs=2), seed=1)
+    table = web_metrics(CampaignTable(older.runs.assign(requests=20), older.document), DECLARED)
+    assert table.empty
+    assert list(table.columns) == COLUMNS
