@@ -51,7 +51,19 @@ COMMANDS = {
 
 # Those that run browsers, servers or shells; studies do, too.
 MEASURING_COMMANDS = {
-    *("record", "close", "replay", "load", "campaign", "probe-network", "validate", "interop", "devices", "lanes"),
+    *(
+        "answer",
+        "record",
+        "close",
+        "replay",
+        "load",
+        "campaign",
+        "probe-network",
+        "validate",
+        "interop",
+        "devices",
+        "lanes",
+    ),
     *("scheduler", "worker"),
 }
 
