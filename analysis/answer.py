@@ -110,7 +110,7 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
                 pairs,
                 len(attempts),
                 tuple(reasons),
-                math.nan if math.isnan(more) else max(1.0, more) if more <= MOST_RUNS else math.inf,
+                math.nan if math.isnan(more) or not has_interval else max(1.0, more) if more <= MOST_RUNS else math.inf,
             )
         )
     return by_network
@@ -185,8 +185,8 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
         "The time is the Speed Index: the mean time at which what is visible of the page appears. Both protocols were "
         f"tested behind {listing([label(answer.network) for answer in by_network])}, one load after the other in "
         f"random order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a "
-        f"wrong “no difference”, which an equivalence test must show: less than {bound} either way. All of this was "
-        f"declared before the first load. Intervals in brackets hold with {level(question.confidence)}."
+        f"wrong “no difference”, which an equivalence test must show: less than {bound} either way. Intervals in "
+        f"brackets hold with {level(question.confidence)}. {question.origin.sentence}"
     ]
     for answer in by_network:
         place = answer.place[:1].upper() + answer.place[1:]
@@ -249,10 +249,11 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
         first, seen = rows["ttfb"]["difference"], rows["si"]["difference"]
         round_trip = f", and a round trip takes {ms(time)} ms" if (time := rtt_ms(answer.network)) else ""
         place = answer.place[:1].upper() + answer.place[1:]
+        doubt = "" if answer.is_decided else " on average, which is not decided"
         texts.append(
-            f"{place}, the first byte came {_later(first)} over HTTP/3{round_trip}; the page was seen {_later(seen)}. "
-            "What is there at the first byte already is the handshakes'; the rest comes from how the page's bytes "
-            "were sent."
+            f"{place}, the first byte came {_later(first)} over HTTP/3{round_trip}; the page was seen {_later(seen)}"
+            f"{doubt}. What is there at the first byte already is mostly the handshakes'; the report's waterfalls show "
+            "the rest."
         )
     return texts
 

@@ -32,7 +32,17 @@ from measure.table import CampaignDocument
 HERE = Path(__file__).parent
 # Tables of a campaign that are open on the page; those of studies are, up to so many rows.
 OPEN_TABLES = frozenset(
-    ("campaign_changes", "confirmatory", "success", "mean_gains", "claims", "table1_protocols", "table2_networks")
+    (
+        "answer",
+        "milestones",
+        "campaign_changes",
+        "confirmatory",
+        "success",
+        "mean_gains",
+        "claims",
+        "table1_protocols",
+        "table2_networks",
+    )
 )
 OPEN_ROWS = 40
 # Tables of more columns are printed on pages of their own, across.

@@ -32,7 +32,7 @@ from measure.declaration import kept_hypotheses
 from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
-from measure.table import CampaignDocument
+from measure.table import RUNS, CampaignDocument
 from record.collection import choose_site
 from record.edit import is_variant
 from record.names import require_site_name
@@ -149,7 +149,7 @@ def main(
     if campaign.auto and not document.settings:
         after_s = progress.left_s["validate"] + progress.left_s["report"]
         campaign = replace(campaign, runs=affordable_runs(campaign, budget_s - spent_s - after_s, spent_s + after_s))
-    measured_before = len(load(campaign_folder).valid) if document.settings else 0
+    measured_before = len(load(campaign_folder).valid) if (campaign_folder / RUNS).exists() else 0
     expected_s = expected(campaign) * max(0.0, 1 - measured_before / max(1, runs_in(campaign)))
     progress.left_s["measure"] = expected_s
     at_most = f"at most {campaign.runs}" if campaign.auto else f"{campaign.runs}"
