@@ -51,20 +51,8 @@ COMMANDS = {
 
 # Those that run browsers, servers or shells; studies do, too.
 MEASURING_COMMANDS = {
-    *(
-        "answer",
-        "record",
-        "close",
-        "replay",
-        "load",
-        "campaign",
-        "probe-network",
-        "validate",
-        "interop",
-        "devices",
-        "lanes",
-    ),
-    *("scheduler", "worker"),
+    *("answer", "record", "close", "replay", "load", "campaign", "probe-network", "validate", "interop"),
+    *("devices", "lanes", "scheduler", "worker"),
 }
 
 
