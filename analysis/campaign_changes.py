@@ -23,7 +23,7 @@ from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import verdicts
 from analysis.ratios import MeanRatio, block_ratios, independent_difference, margins, mean_over_sites, site_margins
 from analysis.runs import CANARY_PREFIX, CampaignTable
-from analysis.samples import Array, Samples, counts, samples_of
+from analysis.samples import Array, Samples, counts, logarithms, samples_of
 from base.errors import EyelevelError
 
 # The canary that bounds what the machine did. The other one, of pages, changes with the browser, too.
@@ -117,12 +117,6 @@ def _unmatched(a: Samples, b: Samples) -> Iterator[str]:
                 yield f"{axis} of {name} alone, which are not compared: {', '.join(only)}"
 
 
-def _logs(values: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(values)
-    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
-
-
 def _both(a: Array, b: Array) -> tuple[Array, Array]:
     """The same without what has a value in one of them alone (the last axis is that of blocks)."""
     has_both = ((counts(a) > 0) & (counts(b) > 0))[..., None]
@@ -167,7 +161,7 @@ def _changes(
     over_sites, sites = [], []
     for protocol in a.protocols:
         pair = Pair(protocol, protocol)
-        logs = _both(_logs(a.of(protocol)), _logs(b.of(protocol)))
+        logs = _both(logarithms(a.of(protocol)), logarithms(b.of(protocol)))
         change = independent_difference(*(mean_over_sites(_over_sites_axis(part)) for part in logs))
         columns = thresholds.statistics(change, margins(a, pair, hypotheses, rtt_ms))
         columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1)}
@@ -217,7 +211,7 @@ def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataF
     for name in (name for name in a.runs if name.startswith(CANARY_PREFIX) and name in b.runs):
         times = [runs[name].dropna().unique() for runs in (a.runs, b.runs)]
         if all(len(values) for values in times):
-            change = independent_difference(*(mean_over_sites(_logs(values)[None]) for values in times))
+            change = independent_difference(*(mean_over_sites(logarithms(values)[None]) for values in times))
             ends = (change.centre, *change.interval(confidence))
             sizes = [len(values) for values in times]
             rows.append([name, *sizes, *(values.mean() for values in times), *(float(np.expm1(end)) for end in ends)])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.samples import Array, Samples, by_count, counts
+from analysis.samples import Array, Samples, by_count, counts, logarithms
 
 # From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
 # too few to say how far the location is off.
@@ -96,9 +96,7 @@ def block_ratios(samples: Samples, pair: Pair) -> Array:
 
     NaN, too, where a time is 0 or less, which has no logarithm.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(samples.of(pair.compared)) - np.log(samples.of(pair.reference))
-    return np.asarray(np.where(np.isfinite(ratios), ratios, np.nan))
+    return logarithms(samples.of(pair.compared)) - logarithms(samples.of(pair.reference))
 
 
 def locations(ratios: Array) -> tuple[Array, Array]:
@@ -216,9 +214,7 @@ def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: M
     What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time; or
     `hypotheses.equivalence_margin` where a network has no RTT. NaN where the reference has no run.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(samples.of(pair.reference))
-    logs[~np.isfinite(logs)] = np.nan
+    logs = logarithms(samples.of(pair.reference))
     typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
     added_ms = hypotheses.equivalence_round_trips * np.array([rtt_ms.get(name, 0.0) for name in samples.networks])
     share = np.log1p(added_ms[:, None, None] / typical_ms)

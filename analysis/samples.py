@@ -182,6 +182,13 @@ def counts(values: Array) -> NDArray[np.int64]:
     return np.asarray(np.isfinite(values).sum(axis=-1))
 
 
+def logarithms(times: Array) -> Array:
+    """The natural logarithm of each of `times`; NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(times)
+    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
+
+
 def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, outputs: tuple[int, ...] = ()) -> Array:
     """`statistic` of every cell, from arrays whose last axis is padded with NaN.
 

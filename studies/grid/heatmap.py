@@ -52,7 +52,10 @@ class Map:
     cells: Mapping[tuple[int, int], Cell]
 
 
-def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
+BAR_LABEL = "gain (negative is faster); below it: rounds"
+
+
+def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL) -> Figure:
     """`maps` side by side with the same `rows`: the gain in percent and below it the number of rounds; in colour where
     a difference is shown, in grey and with = where equivalence is, in white and with ? where neither is, hatched with
     the reason where there is no gain."""
@@ -82,7 +85,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str]) -> Figure:
                 )
                 _label(ax, x, y, cell)
         bar = gain_bar(figure, image, list(axes), pad=0.02)
-        bar.set_label("gain (negative is faster); below it: rounds", fontsize=SMALL)
+        bar.set_label(bar_label, fontsize=SMALL)
         bar.ax.tick_params(labelsize=SMALL)
         keys = [
             Patch(facecolor=FACES[verdict], edgecolor="0.6", label=f"{MARKS[verdict]} {verdict}") for verdict in FACES

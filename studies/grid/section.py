@@ -1,6 +1,8 @@
 """The report's section on a grid of pages and networks."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ from base.errors import EyelevelError
 from measure.table import read_document
 from record.grid import Page
 from studies.grid import heatmap, wait_download
-from studies.grid.cells import BUDGET, MEASURED, TIME, cells, pages_of, panels, row_label
+from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, pages_of, panels, row_label
+from studies.grid.hop_changes import hop_changes
 from studies.grid.measure import STUDY
 from studies.grid.presets import PRESETS, read_preset
 from studies.grid.slides import CONTROLLED, SIMILAR, SIMILAR_WITHIN, UNCHANGED, UNCONTROLLED, beside, read_old
@@ -43,6 +46,7 @@ from studies.grid.timings import mean_times, timings
 BARS_PAGE = Page(1, 10_000_000)
 BARS_MBPS = 100
 PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
+LOOKS = "Coloured: faster or slower. Grey, with =: equivalent. White, with ?: not decided."
 REASONS = {TIME: "time", BUDGET: "budget"}
 # What a word about means alone is, which a study of means alone can be compared by.
 BY_SIZE = f"by the size of the difference of means alone ({SIMILAR}: less than {100 * SIMILAR_WITHIN:g} %)"
@@ -79,7 +83,15 @@ def section(folder: Path) -> Section | None:
     if len(old):
         paragraphs[2:2] = [since_then(old), SET_UPS[preset]]
         tables.insert(0, old_study(old, preset, campaign))
-    figures = (*heat_maps(campaign, cell_table), *bars(campaign, declared.confidence))
+    changes = hop_changes(campaign, METRIC, declared)
+    if len(changes):
+        paragraphs.append(what_hops_change(changes, campaign, declared))
+        tables.append(all_hop_changes(changes, campaign, declared))
+    figures = (
+        *heat_maps(campaign, cell_table),
+        *hop_maps(campaign, changes),
+        *bars(campaign, declared.confidence),
+    )
     title = read_preset(preset).title if preset in PRESETS else "A grid of pages"
     return Section(STUDY, title, tuple(paragraphs), figures, tables=tuple(tables))
 
@@ -90,22 +102,49 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
     figures = []
     for compared in campaign.protocols[1:]:
         of_pair = cell_table[cell_table["compared"] == compared].set_index(["site", "network"])
-        maps = []
-        for panel in panels(pages_of(campaign)):
-            by_place = {
-                (y, x): _cell(of_pair.loc[(page.name, network)])
-                for y, network in enumerate(campaign.networks)
-                for x, page in enumerate(panel.pages)
-            }
-            maps.append(heatmap.Map(panel.title, [column_name(page, panel.pages) for page in panel.pages], by_place))
+        found = {place: _cell(row) for place, row in of_pair.iterrows()}
         caption = (
             f"{pair_label(compared, campaign.protocols[0])}: gain in page load time, in percent; negative is faster, "
-            "where Kakhki et al. write a positive number. Coloured: faster or slower. Grey, with =: equivalent. White, "
-            "with ?: not decided. In brackets the number of rounds."
+            f"where Kakhki et al. write a positive number. {LOOKS} In brackets the number of rounds."
         )
-        name = file_name(f"heatmap_{compared}")
-        figures.append(ReportFigure(name, caption, heatmap.draw, (maps, rows)))
+        maps = _maps(pages_of(campaign), campaign.networks, found)
+        figures.append(ReportFigure(file_name(f"heatmap_{compared}"), caption, heatmap.draw, (maps, rows)))
     return figures
+
+
+def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigure]:
+    """A heat map for each protocol of what a hop changes."""
+    figures = []
+    for protocol, of_protocol in changes.groupby("protocol", sort=False):
+        networks = [name for name in campaign.networks if name in set(of_protocol["network"])]
+        found = {place: _changed(row) for place, row in of_protocol.set_index(["site", "network"]).iterrows()}
+        pages = [page for page in pages_of(campaign) if page.name in set(of_protocol["site"])]
+        caption = (
+            f"{label(str(protocol))} with the hop against {label(str(protocol))} without: change of page load time, in "
+            f"percent; negative is faster with it. {LOOKS} In brackets the loads of the one that has fewer."
+        )
+        rows = [row_label(campaign, name) for name in networks]
+        draw = partial(heatmap.draw, bar_label="change with the hop (negative is faster); below it: loads")
+        figures.append(ReportFigure(file_name(f"hop_{protocol}"), caption, draw, (_maps(pages, networks, found), rows)))
+    return figures
+
+
+def _maps(pages: Sequence[Page], networks: Sequence[str], found: Mapping[Any, heatmap.Cell]) -> list[heatmap.Map]:
+    """A map for each panel of `pages`, with a row for each network, of the cells in `found` by page and network."""
+    maps = []
+    for panel in panels(pages):
+        places = product(enumerate(networks), enumerate(panel.pages))
+        by_place = {
+            (y, x): found.get((page.name, network), heatmap.Cell(None, "", 0, NOTHING))
+            for (y, network), (x, page) in places
+        }
+        maps.append(heatmap.Map(panel.title, [column_name(page, panel.pages) for page in panel.pages], by_place))
+    return maps
+
+
+def _changed(row: "pd.Series[Any]") -> heatmap.Cell:
+    loads = min(int(row["loads_with"]), int(row["loads_without"]))
+    return heatmap.Cell(float(row["change"]), str(row["verdict"]), loads)
 
 
 def _cell(row: "pd.Series[Any]") -> heatmap.Cell:
@@ -164,6 +203,41 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
         "faster. It is not that of the means, which a single slow load moves."
     )
     return ReportTable("grid_cells", "Every cell", cell_table, texts, note)
+
+
+def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> str:
+    """For each protocol, in how many cells the hop made it faster, slower, equivalent, or that is not decided."""
+    counted = []
+    for protocol, of_protocol in changes.groupby("protocol", sort=False):
+        verdicts = of_protocol["verdict"].value_counts()
+        numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in VERDICTS)
+        counted.append(f"{label(str(protocol))} is {numbers} of {plural('cell', len(of_protocol))}")
+    return (
+        f"With the hop, against the same two halves without it: {'; '.join(counted)}. Loads with and without are of "
+        "different rounds, in an order that was drawn, so they are compared without pairing (difference of the "
+        "locations of their logarithms, Welch's degrees of freedom), and p values are corrected over all these cells "
+        f"(Benjamini and Hochberg, p < {declared.significant_p}; equivalent: within "
+        f"{equivalence_margin(declared, campaign)})."
+    )
+
+
+def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
+    """Every change that a hop makes, in numbers."""
+    sizes = {page.name: f"{page.count} of {size_label(page.size_bytes)}" for page in pages_of(campaign)}
+    texts = text_table(
+        changes,
+        {
+            "network": ("network", partial(row_label, campaign)), "site": ("objects", sizes.__getitem__),
+            "protocol": ("protocol", label),
+            ("mean_without", "loads_without"): ("PLT without [ms]", _mean),
+            ("mean_with", "loads_with"): ("with", _mean),
+            "change": ("change", percent),
+            ("change_low", "change_high"): (f"{level(declared.confidence)} interval", percent_interval),
+            "p_corrected": ("corrected p", p_value), "margin": ("equivalent within", share), "verdict": "verdict",
+        },
+    )  # fmt: skip
+    note = "PLT: mean (loads). Change: of the locations of the logarithms; negative is faster with the hop."
+    return ReportTable("grid_hops", "What the hop changes", changes, texts, note)
 
 
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:
@@ -292,6 +366,10 @@ def _times(whose: str) -> tuple[str, ...]:
 
 def _time(mean: float, deviation: float, runs: int) -> str:
     return f"{ms(mean)}{f' ± {ms(deviation)}' if runs > 1 else ''} ({runs})" if runs else NOTHING
+
+
+def _mean(mean: float, loads: int) -> str:
+    return f"{ms(mean)} ({loads})"
 
 
 def _or_nothing(text: str) -> str:

@@ -32,6 +32,7 @@ from studies.grid import cells as grid_cells
 from studies.grid import heatmap, wait_download
 from studies.grid import section as grid
 from studies.grid.cells import cells, network_label, panels
+from studies.grid.hop_changes import hop_changes, hop_pairs
 from studies.grid.presets import read_preset
 from studies.grid.slides import beside, by_size, change, read_old
 from studies.grid.timings import COLUMNS, mean_times
@@ -218,6 +219,80 @@ def test_the_heat_map_is_coloured_where_a_difference_is_shown_and_hatched_where_
     assert texts == {(0, 0): "-25\n(3)", (0, 1): "-18 ?\n(3)", (1, 0): "time", (1, 1): "budget"}
     hatched = {patch.get_xy() for patch in by_size.patches if isinstance(patch, Rectangle) and patch.get_hatch()}
     assert hatched == {(0.5, -0.5), (0.5, 0.5)}
+
+
+HOP = "longlook-edge-62ms-0loss"
+
+
+def hop_grid(folder: Path, times: Mapping[tuple[str, str], Sequence[float]]) -> Path:
+    """A grid of one page behind networks that differ in their hop alone, with the times of (kind, protocol)."""
+    return write(
+        folder,
+        {("grid-1x5KB", f"{HOP}-{kind}", protocol): plts for (kind, protocol), plts in times.items()},
+        preset="longlook-edge",
+    )
+
+
+def test_what_a_hop_changes_is_worked_out_by_hand_for_each_protocol_by_itself(tmp_path: Path) -> None:
+    # Logarithms of 6, 7, 8 and of 5, 6, 7: a difference of -1, error sqrt(2/3), t = 1.2247 with 4 degrees of freedom,
+    # of which p = 0.2879.
+    without, with_hop = tuple(np.exp([6, 7, 8.0])), tuple(np.exp([5, 6, 7.0]))
+    same = (100.0, 101.0, 99.0)
+    times: dict[tuple[str, str], Sequence[float]] = {("none", "caddy-h2"): without, ("terminate", "caddy-h2"): with_hop}
+    times |= {("none", "caddy-h3"): same, ("terminate", "caddy-h3"): same}
+    campaign = load(hop_grid(tmp_path / "grid", times))
+    changes = hop_changes(campaign, "plt", DECLARED).set_index("protocol")
+    assert list(changes.index) == ["caddy-h2", "caddy-h3"]
+    assert (changes["network"] == f"{HOP}-terminate").all() and (changes["control"] == f"{HOP}-none").all()
+    of_h2 = changes.loc["caddy-h2"]
+    assert of_h2["change"] == pytest.approx(np.exp(-1) - 1)
+    ends = np.exp(-1 + np.array([-1, 1]) * stats.t.ppf(0.975, 4) * np.sqrt(2 / 3)) - 1
+    assert (of_h2["change_low"], of_h2["change_high"]) == pytest.approx(tuple(ends), rel=1e-3)
+    # Of two tests, of which the other has a p of 1.
+    assert of_h2["p_corrected"] == pytest.approx(2 * 0.2879, abs=1e-3)
+    assert (of_h2["loads_without"], of_h2["loads_with"], of_h2["verdict"]) == (3, 3, "not decided")
+    assert of_h2["mean_without"] == pytest.approx(np.mean(without))
+    assert changes.loc["caddy-h3", "change"] == pytest.approx(0)
+
+
+def test_what_a_hop_changes_has_a_map_for_each_protocol_and_a_table_and_is_said(tmp_path: Path) -> None:
+    slow, fast = (1000.0, 1010.0, 990.0, 1005.0), (500.0, 505.0, 495.0, 502.0)
+    times = {("none", "caddy-h2"): slow, ("terminate", "caddy-h2"): fast}
+    times |= {("none", "caddy-h3"): fast, ("terminate", "caddy-h3"): slow}
+    section = grid.section(hop_grid(tmp_path / "grid", times))
+    assert section
+    figures = {figure.name: figure for figure in section.figures}
+    texts = []
+    for protocol in ("caddy-h2", "caddy-h3"):
+        drawn = figures[f"hop_{protocol}"].draw(*figures[f"hop_{protocol}"].arguments)
+        (text,) = [text.get_text() for text in drawn.axes[0].texts]
+        texts.append(text)
+    assert texts == ["-50\n(4)", "+100\n(4)"]
+    (table,) = [table for table in section.tables if table.name == "grid_hops"]
+    assert table.texts["verdict"].tolist() == ["faster", "slower"]
+    assert any("With the hop, against the same two halves without it" in text for text in section.paragraphs)
+
+
+def test_a_page_that_did_not_always_load_in_time_says_nothing_of_a_hop(tmp_path: Path) -> None:
+    times = {("none", "caddy-h2"): (1000, 1000, 1000), ("terminate", "caddy-h2"): (500, 500, np.nan)}
+    times |= {("none", "caddy-h3"): (1000, 1010, 990), ("terminate", "caddy-h3"): (500, 505, 495)}
+    changes = hop_changes(load(hop_grid(tmp_path / "grid", times)), "plt", DECLARED)
+    assert changes["protocol"].tolist() == ["caddy-h3"]
+
+
+def test_networks_without_a_hop_have_no_section_on_hops(longlook: Path) -> None:
+    assert hop_changes(load(longlook), "plt", DECLARED).empty
+    section = grid.section(longlook)
+    assert section and not any(table.name == "grid_hops" for table in section.tables)
+
+
+def test_a_hop_is_compared_with_what_is_the_same_but_for_it() -> None:
+    names = "longlook-hop-12ms,longlook-hop-62ms,longlook-edge-62ms,geo-split,geo-control,dsl"
+    chosen = choose("network", names, NETWORKS)
+    pairs = {pair.network: pair.control for pair in hop_pairs({one.name: asdict(one) for one in chosen})}
+    assert pairs["geo-split"] == "geo-control"
+    assert pairs["longlook-hop-12ms-100mbps-0.01loss-split"] == "longlook-hop-12ms-100mbps-0.01loss-none"
+    assert len(pairs) == 6 + 6 + 3 + 1
 
 
 def test_no_type_of_the_heat_map_is_smaller_than_seven_points(longlook: Path) -> None:

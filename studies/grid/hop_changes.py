@@ -1,0 +1,119 @@
+"""What a hop in the middle of the path changes, protocol by protocol: each network with one against that without.
+
+Loads behind two networks lie in different rounds, so nothing is paired: the machine's moment does not cancel. Both are
+measured in turn, in an order that is drawn, so it favours neither.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.contrasts import false_discovery_rate
+from analysis.hypotheses import Hypotheses, Pair
+from analysis.outcomes import verdicts
+from analysis.ratios import independent_difference, mean_over_sites, site_margins
+from analysis.runs import CampaignTable, gates
+from analysis.samples import Samples, counts, logarithms, samples_of
+from measure.gates import OVER_TIME
+from tuning.hops import NONE
+
+# What two networks may differ in that are the same but for their hop, and in what their hops may.
+OF_NETWORK = ("name", "source", "hop")
+OF_HOP = ("kind", "congestion_control", "initial_window_packets")
+
+COLUMNS = ["protocol", "site", "network", "control", "loads_without", "loads_with", "mean_without", "mean_with"]
+COLUMNS += ["change", "change_low", "change_high", "p_corrected", "margin", "verdict"]
+
+
+@dataclass(frozen=True)
+class HopPair:
+    """Two networks by their names: `network` has a hop that does something, `control` has one that hands packets on."""
+
+    network: str
+    control: str
+
+
+def hop_pairs(networks: Mapping[str, Mapping[str, Any]]) -> list[HopPair]:
+    """The pairs of `networks`, name → settings as `campaign.json` has them, that are the same but for their hop."""
+    controls = {
+        _without_hop(settings): name
+        for name, settings in networks.items()
+        if settings.get("hop") and settings["hop"]["kind"] == NONE
+    }
+    return [
+        HopPair(name, controls[rest])
+        for name, settings in networks.items()
+        if settings.get("hop") and settings["hop"]["kind"] != NONE and (rest := _without_hop(settings)) in controls
+    ]
+
+
+def _without_hop(settings: Mapping[str, Any]) -> str:
+    path = {key: value for key, value in settings.items() if key not in OF_NETWORK}
+    beyond = {key: value for key, value in settings["hop"].items() if key not in OF_HOP}
+    return repr((sorted(path.items()), sorted(beyond.items())))
+
+
+def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each page, protocol and pair of networks (`hop_pairs`) with loads behind both, with COLUMNS.
+
+    `change` is how much longer `metric` takes with the hop than without, as a share: negative is faster. It is that of
+    the locations of the logarithms of both, with the interval from `change_low` to `change_high`; `p_corrected` is
+    Benjamini and Hochberg's over all rows. `margin` is the change within which both count as equivalent. Times in ms.
+    Without a row are pages with a load that did not end in time: those that did are no sample of all.
+    """
+    samples = samples_of(campaign, [metric])
+    pairs = [pair for pair in hop_pairs(campaign.document.networks) if _is_measured(pair, samples)]
+    tables = [_changes_of(samples, pair, campaign.rtt_ms, hypotheses) for pair in pairs]
+    if not tables:
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.concat(tables, ignore_index=True)
+    late = _late_settings(campaign.runs)
+    ends_in_time = [
+        not late & {(row.site, row.network, row.protocol), (row.site, row.control, row.protocol)}
+        for row in table.itertuples()
+    ]
+    table = table[ends_in_time].reset_index(drop=True)
+    for column in ("p", "equivalence_p"):
+        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
+    table["verdict"] = verdicts(table["change"], table, hypotheses.significant_p)
+    return table[COLUMNS]
+
+
+def _late_settings(runs: pd.DataFrame) -> set[tuple[str, str, str]]:
+    """Site, network and protocol of all loads that did not end in time."""
+    late = runs[gates(runs["reason"]) == OVER_TIME.name]
+    return set(late[["site", "network", "protocol"]].itertuples(index=False, name=None))
+
+
+def _is_measured(pair: HopPair, samples: Samples) -> bool:
+    return pair.network in samples.networks and pair.control in samples.networks
+
+
+def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hypotheses: Hypotheses) -> pd.DataFrame:
+    """The rows of `hop_changes` of one pair of networks, with its tests before any correction."""
+    without, with_hop = samples.behind([pair.control]), samples.behind([pair.network])
+    tables = []
+    for protocol in samples.protocols:
+        times = [part.of(protocol) for part in (without, with_hop)]
+        locations = (mean_over_sites(logarithms(part)[..., None, :]) for part in times)
+        change = independent_difference(*locations)
+        low, high = change.interval(hypotheses.confidence)
+        margin = site_margins(without, Pair(protocol, protocol), hypotheses, rtt_ms)
+        loads = [counts(part) for part in times]
+        means = [
+            np.divide(np.nansum(part, axis=-1), np.maximum(number, 1))
+            for part, number in zip(times, loads, strict=True)
+        ]
+        columns = {
+            **{"loads_without": loads[0], "loads_with": loads[1], "mean_without": means[0], "mean_with": means[1]},
+            **{"change": np.expm1(change.centre), "change_low": np.expm1(low), "change_high": np.expm1(high)},
+            **{"p": change.difference_p(), "equivalence_p": change.equivalence_p(margin), "margin": np.expm1(margin)},
+        }
+        table = replace(without, networks=(pair.network,)).frame(
+            {"protocol": protocol, "control": pair.control, **columns}
+        )
+        tables.append(table[(table["loads_without"] > 0) & (table["loads_with"] > 0)])
+    return pd.concat(tables, ignore_index=True)
