@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +39,15 @@ MOST_SHARE = 0.005
 # A new process may still become another program.
 LOOKS = 10
 FILE_BYTES = 1 << 14
+# Places in /proc/PID/stat (proc_pid_stat(5)), counted from the field behind the process's name.
+PARENT, START_TIME = 1, 19
+
+
+class Birth(NamedTuple):
+    """Of which `parent` a process is, and when it `began`, in the kernel's ticks since the machine started."""
+
+    parent: int
+    began: int
 
 
 class Sampler:
@@ -46,8 +56,10 @@ class Sampler:
     def __init__(self, root: int, browser: Browser, servers: Collection[Server], account: Account) -> None:
         self._browser, self._account = browser, account
         self._server_programs = {program for server in servers for program in server.programs}
-        # Of each process of the tree: its role, and how often it was looked at.
+        # Of each process of the tree: its role, and how often it was looked at; and when it began, since the kernel
+        # gives the number of a process that has ended to another one, which may be anybody's.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
+        self._births: dict[int, Birth] = {}
         self._others: set[int] = set()
         # All processors on which one of these processes could run.
         self.affinity: set[int] = set()
@@ -75,10 +87,13 @@ class Sampler:
         """Take one sample."""
         self._follow_tree()
         self.at_s.append(time.time())
-        for process, (role, _) in self._roles.items():
+        for process, (role, _) in list(self._roles.items()):
             if (times := self._account.times(process)) is None:
                 continue
             run_ns, wait_ns = self._last.get(process, (0, 0))
+            if times.run_ns < run_ns:
+                self._forget(process)
+                continue
             self._run_ns[role] += times.run_ns - run_ns
             total = self._wait_ns[role]
             if times.wait_ns is None or wait_ns is None or total is None:
@@ -95,11 +110,13 @@ class Sampler:
         """Learn which processes there are now, and what they are for."""
         present = {int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
         self._others &= present
-        self._roles = {process: known for process, known in self._roles.items() if process in present}
-        unknown = {process: _parent(process) for process in present - self._others - self._roles.keys()}
-        while members := [process for process, parent in unknown.items() if parent in self._roles]:
+        for process, (_, looks) in list(self._roles.items()):
+            if process not in present or (looks < LOOKS and not self._is_as_before(process)):
+                self._forget(process)
+        unknown = {process: _birth(process) for process in present - self._others - self._roles.keys()}
+        while members := [process for process, birth in unknown.items() if birth and birth.parent in self._roles]:
             for process in members:
-                del unknown[process]
+                self._births[process] = unknown.pop(process)
                 self._roles[process] = (REST, 0)
         self._others |= unknown.keys()
         for process, (_, looks) in self._roles.items():
@@ -107,6 +124,16 @@ class Sampler:
                 self._roles[process] = (self._role(process), looks + 1)
                 with suppress(ProcessLookupError):
                     self.affinity |= os.sched_getaffinity(process)
+
+    def _is_as_before(self, process: int) -> bool:
+        """Whether the process of this number is the one that had it when it was first looked at."""
+        birth = _birth(process)
+        return birth is not None and birth.began == self._births.setdefault(process, birth).began
+
+    def _forget(self, process: int) -> None:
+        """The process that had this number has ended; its times stay."""
+        for known in (self._roles, self._births, self._last):
+            known.pop(process, None)
 
     def _role(self, process: int) -> str:
         command = _kernel_file(process, "cmdline").replace(b"\0", b" ").decode(errors="replace")
@@ -118,8 +145,10 @@ class Sampler:
         return FILM if program in FILM_PROGRAMS else self._browser.part(command) or REST
 
 
-def _parent(process: int) -> int | None:
-    return int(status.rpartition(b")")[2].split()[1]) if (status := _kernel_file(process, "stat")) else None
+def _birth(process: int) -> Birth | None:
+    """None when it has ended."""
+    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
+    return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
 
 def _kernel_file(process: int, name: str) -> bytes:

@@ -13,6 +13,7 @@ from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
 from browsers.registry import DEFAULT, browser_named
 from measure.host.process_times import Account, ProcessTimes, kernel_account
+from measure.run import processor
 from measure.run.processor import (
     FILM,
     MOST_SHARE,
@@ -23,6 +24,7 @@ from measure.run.processor import (
     SERVERS,
     TIMED_ROLES,
     WAITING_ROLES,
+    Birth,
     Sampler,
     processor_columns,
     sampling,
@@ -99,6 +101,35 @@ def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> Non
     samples.sample()
     assert samples.run_ms[REST] == [2, 5, 5]
     assert samples.wait_ms[REST] == [1, 1.5, 1.5]
+
+
+def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "100"]) as root:
+        account = Fixed(ProcessTimes(5_000_000, 1_000_000))
+        samples = sampler(account, root.pid)
+        samples.sample()
+        usual = samples.affinity
+        # It began later than the one that was seen, and may run elsewhere.
+        monkeypatch.setattr(processor, "_birth", lambda process: Birth(1, 1 << 40))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process: {4711})
+        account.now = ProcessTimes(9_000_000, 1_000_000)
+        samples.sample()
+        assert samples.run_ms[REST] == [5, 5]
+        assert samples.affinity == usual
+        root.kill()
+
+
+def test_a_number_whose_process_has_run_for_less_than_before_is_another_processs() -> None:
+    with subprocess.Popen(["sleep", "100"]) as root:
+        account = Fixed(ProcessTimes(5_000_000, 1_000_000))
+        samples = sampler(account, root.pid)
+        samples.sample()
+        account.now = ProcessTimes(1_000_000, 0)
+        samples.sample()
+        account.now = ProcessTimes(6_000_000, 0)
+        samples.sample()
+        assert samples.run_ms[REST] == [5, 5, 5]
+        root.kill()
 
 
 def test_waits_that_the_kernel_does_not_count_are_missing_and_not_zero() -> None:
