@@ -242,6 +242,13 @@ def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
+def beyond_lane(evidence: Evidence, claim: Claim) -> str | None:
+    """A process of the run could run on processors of another lane, and disturb what is measured there."""
+    if not evidence.strange_cores:
+        return None
+    return f"a process could run on the processors {list(evidence.strange_cores)}, which are not its lane's"
+
+
 def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     """The machine's clock was put while the page loaded, and the browser's times are made with it."""
     if abs(evidence.clock_shift_s) > CLOCK_SHIFT_S:
@@ -290,6 +297,7 @@ GATES: list[Gate] = [
     COMPANY_MISSING,
     MACHINE_BUSY,
     CLOCK_SHIFTED,
+    Gate("beyond_lane", beyond_lane, pardoned=True),
     Gate("other_device", other_device),
     Gate("pace_not_kept", pace_not_kept, pardoned=True),
 ]

@@ -11,33 +11,23 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from base.errors import EyelevelError
-from base.files import read_json
 from base.portable import portable
 from measure.campaign.block import Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Task
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.host.lanes import Lane
-from measure.run.processor import PROCESSOR
 from measure.table import Row, Run
 
 
 class LaneStore(FolderStore):
     """The folder of a campaign, as a lane sees it: a row goes to who keeps rows."""
 
-    def __init__(
-        self, folder: Path, earlier: Mapping[Run, tuple[int, int]], connection: Connection, lane: Lane
-    ) -> None:
+    def __init__(self, folder: Path, earlier: Mapping[Run, tuple[int, int]], connection: Connection) -> None:
         super().__init__(folder, earlier=earlier)
         self._connection = connection
-        self._lane = lane
 
     def keep_attempt(self, row: Row) -> None:
-        """Give `row` away; when this returns it is kept. Raises EyelevelError when the attempt was made beyond the
-        lane."""
-        # What another lane has made, and a stop has left without a row, is judged in any.
-        if row.lane == self._lane.number:
-            require_cores(self.folder / row.folder, self._lane)
+        """Give `row` away; when this returns it is kept."""
         self._connection.send(row)
         self._connection.recv()
         super().keep_attempt(row)
@@ -58,17 +48,6 @@ class Sender(Observer):
         self._connection.send(Notice(text))
 
 
-def require_cores(folder: Path, lane: Lane) -> None:
-    """Raises EyelevelError when a process of the attempt in `folder` could run outside of `lane`, says the kernel."""
-    if not (folder / PROCESSOR).exists():
-        return
-    if strange := set(read_json(folder / PROCESSOR).get("affinity", ())) - set(lane.cores):
-        raise EyelevelError(
-            f"lane {lane.number} has the processors {list(lane.cores)}, but a process of {folder} could run on "
-            f"{sorted(strange)}, too, and disturb others there; measure with LANES=1"
-        )
-
-
 def serve(setting: LaneSetting, connection: Connection) -> None:
     """Measure the blocks that come by `connection` until it is closed, or a block cannot be measured."""
     slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
@@ -78,7 +57,7 @@ def serve(setting: LaneSetting, connection: Connection) -> None:
             task: Task = connection.recv()
         except EOFError:
             return
-        store = LaneStore(setting.folder, task.earlier, connection, setting.lane)
+        store = LaneStore(setting.folder, task.earlier, connection)
         circumstances = partial(slot.circumstances, task.block.number, lambda text: connection.send(Notice(text)))
         try:
             measure_block(task.block, store, circumstances, failures, Sender(connection))

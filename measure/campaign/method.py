@@ -6,6 +6,7 @@
 So after a power cut, what was made in full is judged, and the rest is made again.
 """
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -140,6 +141,7 @@ class Method:
             "block": circumstances.block,
             "machine": circumstances.machine,
             "lane": circumstances.lane,
+            "lane_cores": None if circumstances.lane is None else sorted(os.sched_getaffinity(0)),
             "canary": asdict(circumstances.canary) if circumstances.canary else None,
             "slowness": round(circumstances.slowness, 3),
         }

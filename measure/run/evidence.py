@@ -19,7 +19,7 @@ from measure.run.company import CompanyFlow, read_company
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
-from measure.run.processor import processor_columns
+from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
@@ -70,6 +70,7 @@ class Evidence:
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
     (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
+    `strange_cores` are the processors beyond its lane on which one of its processes could run.
     `slowness` is how many times as long as usual the canary took before the run's block. `pace` is at which pace the
     browser's processes ran, where that is a device's; its `index_after` was reached after the block. `replay_failure`
     says why the replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of
@@ -92,6 +93,7 @@ class Evidence:
     latest_wakeup_ms: float = 0.0
     browsed_s: float = 0.0
     clock_shift_s: float = 0.0
+    strange_cores: tuple[int, ...] = ()
     slowness: float = 1.0
     pace: Mapping[str, Any] = field(default_factory=dict)
     replay_failure: str | None = None
@@ -171,6 +173,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         latest_wakeup_ms=latest_wakeup_ms,
         browsed_s=_browsed_s(folder / TIMES),
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
+        strange_cores=_strange_cores(folder, circumstances),
         slowness=circumstances.get("slowness", 1.0),
         pace=_json(folder / DEVICE_PACE, failures) if (folder / DEVICE_PACE).exists() else {},
         replay_failure=circumstances.get("failure"),
@@ -200,6 +203,7 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
         clock_shift_s=circumstances["clock_shift_s"],
+        strange_cores=_strange_cores(folder, circumstances),
         slowness=circumstances["slowness"],
         replay_failure=circumstances["failure"],
         company=read_company(folder, _account(folder), load_s),
@@ -274,6 +278,13 @@ def navigated_s(har: Mapping[str, Any]) -> float:
 def started_s(dated: Mapping[str, Any]) -> float:
     """When a page or an entry of a HAR began, in s since 1970."""
     return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
+
+
+def _strange_cores(folder: Path, circumstances: Mapping[str, Any]) -> tuple[int, ...]:
+    """The processors on which a process of a run in a lane could run, without the lane's; nothing where one is not
+    known."""
+    lane = circumstances.get("lane_cores")
+    return tuple(sorted(affinity_of(folder) - set(lane))) if lane else ()
 
 
 def _processor(folder: Path, har: dict[str, Any], duration_ms: float) -> dict[str, float | None]:

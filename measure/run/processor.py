@@ -200,6 +200,14 @@ def sampling(
         )
 
 
+def affinity_of(folder: Path) -> set[int]:
+    """The processors on which a process of the load in `folder` could run; none if it has no samples."""
+    try:
+        return set(read_json(folder / PROCESSOR).get("affinity", ()))
+    except EyelevelError:
+        return set()
+
+
 def processor_columns(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
     """The columns of `runs.csv` on the processor's share in the load in `folder`, from `began_s` to `ended_s` (s
     since 1970): `<role>_cpu_ms` of TIMED_ROLES, and `processor_wait_ms` of WAITING_ROLES together; interpolated between

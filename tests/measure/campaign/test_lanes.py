@@ -21,6 +21,7 @@ from rich.console import Console
 from support.lanes import CoresMethod
 
 from base.errors import EyelevelError
+from base.files import write_json
 from base.places import PROJECT
 from base.processes import first_readable
 from measure.campaign import campaign as campaigns
@@ -28,7 +29,7 @@ from measure.campaign import slot
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
-from measure.campaign.lane_process import LaneStore, require_cores, serve
+from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import keep_lanes, lanes_fault, opened
@@ -36,8 +37,9 @@ from measure.campaign.slot import canaries_of, machine_name
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
-from measure.run.evidence import ATTEMPT
+from measure.run.evidence import ATTEMPT, read_circumstances, read_evidence
 from measure.run.films import FilmPolicy
+from measure.run.processor import PROCESSOR
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
 from measure.table import Row, read_rows, require_document
@@ -217,24 +219,14 @@ def test_what_ends_a_lane_ends_the_campaign_as_it_is(campaign: Campaign, lanes: 
     assert note.startswith("in lane 1: Traceback") and "in make" in note
 
 
-def test_a_run_beyond_its_lane_is_told(tmp_path: Path) -> None:
-    (tmp_path / "processor.json").write_text('{"affinity": [2, 3]}')
-    require_cores(tmp_path, Lane(2, (2, 3)))
-    with pytest.raises(EyelevelError, match=r"lane 2 has the processors \[2\], but a process of .* could run on \[3\]"):
-        require_cores(tmp_path, Lane(2, (2,)))
-
-
-def test_what_another_lane_made_before_a_stop_is_judged_in_any_lane(tmp_path: Path) -> None:
-    ours, theirs = Pipe()
-    with ours, theirs:
-        store = LaneStore(tmp_path, {}, theirs, Lane(1, (2,)))
-        (tmp_path / ROW.folder).mkdir(parents=True)
-        (tmp_path / ROW.folder / "processor.json").write_text('{"affinity": [3]}')
-        ours.send(None)
-        store.keep_attempt(replace(ROW, lane=2))
-        assert ours.recv() == replace(ROW, lane=2)
-        with pytest.raises(EyelevelError, match=r"lane 1 has the processors \[2\], but a process of"):
-            store.keep_attempt(replace(ROW, lane=1))
+def test_a_run_beyond_its_lane_does_not_count_whatever_lane_judges_it(tmp_path: Path) -> None:
+    made = {"clock_shift_s": 0.0, "slowness": 1.0, "failure": None, "lane": 2, "lane_cores": [2, 3]}
+    write_json(tmp_path / ATTEMPT, made)
+    for affinity, strange in (([2, 3], ()), ([2], ()), ([0, 1, 2], (0, 1))):
+        write_json(tmp_path / PROCESSOR, {"affinity": affinity})
+        assert read_evidence(tmp_path).strange_cores == strange == read_circumstances(tmp_path).strange_cores
+    write_json(tmp_path / ATTEMPT, {**made, "lane": None, "lane_cores": None})
+    assert read_evidence(tmp_path).strange_cores == ()
 
 
 def test_each_lane_has_canaries_of_its_own() -> None:
