@@ -18,4 +18,5 @@ STUDY = Study(
     campaign=campaign,
     section=section.section,
     chooses_sites=False,
+    decisive=("net", "proto"),
 )

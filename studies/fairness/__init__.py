@@ -30,5 +30,6 @@ STUDY = Study(
         ),
     ),
     chooses_sites=False,
+    decisive=("net", "proto", "mixes"),
     validates=False,
 )

@@ -30,5 +30,6 @@ STUDY = Study(
         click.Option(["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."),
     ),
     chooses_sites=False,
+    decisive=("net", "proto", "videos"),
     validates=True,
 )
