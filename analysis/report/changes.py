@@ -98,6 +98,10 @@ def _caveats(change: CampaignChange) -> list[str]:
             "A change is beyond the canary if its interval lies outside the processor canary's: then the machine's "
             "processor alone does not explain it, if loads slow down by no more than the canary does."
         )
+    texts.append(
+        f"Of comparisons of two campaigns between which nothing has changed, {level(change.false_alarm_share)} at most "
+        "say that B is worse, if their runs are independent: if none share a slow hour of the machine."
+    )
     recordings = change.differences["what"].str.fullmatch(r"settings sites \S+ sha256")
     if recordings.any():
         names = [text.split()[2] for text in change.differences.loc[recordings, "what"]]

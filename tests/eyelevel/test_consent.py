@@ -24,9 +24,9 @@ from record.collection import choose_sites
 from studies import STUDIES
 from tuning import networks, protocols
 
-# Days of a demo site over all networks and protocols, of which nothing but the site and the runs is named; and of a study.
-LONG = ("campaign", "--sites", "demo-light", "--runs", "2000", "--campaign", "lte-qiuc")
-LONG_STUDY = ("fairness", "--runs", "2000", "--campaign", "lte-qiuc")
+# Days of a demo site over all networks and protocols, of which only the site and the runs are named; and of a study.
+LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
+LONG_STUDY = ("figure2", "--runs", "60000", "--campaign", "lte-qiuc")
 # Where no cluster is: a campaign that is begun ends there before its first run.
 NOWHERE = "tcp://127.0.0.1:1"
 
@@ -47,17 +47,15 @@ def command(results: Path, what: Sequence[str], *options: str) -> list[str]:
     return [sys.executable, "-m", "eyelevel", *what, "--results", str(results), *options]
 
 
-@pytest.mark.parametrize(("what", "unnamed"), [(LONG, "NET and PROTO"), (LONG_STUDY, "NET and PROTO and MIXES")])
-def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(
-    tmp_path: Path, what: Sequence[str], unnamed: str
-) -> None:
+@pytest.mark.parametrize("what", [LONG, LONG_STUDY])
+def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_path: Path, what: Sequence[str]) -> None:
     similar(tmp_path)
     line = command(tmp_path, what)
     done = subprocess.run(line, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode
     # The site may have been generated before.
     *_, line = done.stderr.splitlines()
-    assert " d " in line and f"{unnamed} were not named; there is a campaign lte-quic" in line
+    assert " d " in line and "NET and PROTO were not named; there is a campaign lte-quic" in line
     assert "YES=1" in line
     assert [path.name for path in tmp_path.iterdir()] == ["lte-quic"]
 
@@ -106,7 +104,7 @@ def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[st
 def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
     status, text = answered(tmp_path, what, key)
     assert status  # there is no cluster
-    assert NOWHERE in text.splitlines()[-1]
+    assert "was not begun" not in text
     assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
 
 
