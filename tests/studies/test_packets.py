@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
+from support.axe import accessible_report
+from support.browser import Browser
 from support.figures import smallest_type
 
 from analysis.figures.style import SMALL
@@ -279,6 +281,12 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
     assert len(report.drawings) == 1
     for table in report.tables[:2]:
         assert list(table.data["protocol"]) == list(PROTOCOLS)
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(captured: Campaign, browser: Browser) -> None:
+    assert accessible_report(browser, captured.folder, section.section) == []
 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:
