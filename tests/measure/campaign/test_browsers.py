@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import StringIO
@@ -35,7 +35,7 @@ from measure.run.film import FilmStart
 from measure.run.setting import Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import rejections, status
-from measure.table import CampaignDocument, Run, header, lines, read_rows, require_document
+from measure.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
@@ -190,9 +190,15 @@ def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign, monke
 
 def test_rejected_attempts_are_counted_by_browser() -> None:
     rows = [replace(ROW, browser=name) for name in BROWSERS]
-    titles = [str(column.header) for column in rejections(rows).columns]
-    assert titles == ["rejected by", "tcp chromium", "tcp toy"]
-    assert [str(column.header) for column in rejections(rows[:1]).columns] == ["rejected by", "tcp"]
+
+    def titles(some: Sequence[Row], width: int | None = None) -> list[str]:
+        return [str(column.header) for column in rejections(some, [], width).columns]
+
+    assert titles(rows) == titles(rows, 80) == ["rejected by", "all", "tcp chromium", "tcp toy"]
+    assert titles(rows[:1]) == ["rejected by", "all", "tcp"]
+    # Where there is no room for browsers, and none for protocols.
+    assert titles(rows, 30) == ["rejected by", "all", "tcp"]
+    assert titles(rows, 20) == ["rejected by", "all"]
 
 
 def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:
