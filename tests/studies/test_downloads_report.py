@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from factories import ROW
-from support.axe import accessible_report
 from support.browser import Browser
+from support.reports import accessible_report
 
 from measure.table import CampaignDocument, header, lines, write_document
 from record import downloads

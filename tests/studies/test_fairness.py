@@ -8,9 +8,9 @@ import click
 import numpy as np
 import pytest
 from factories import ROW
-from support.axe import accessible_report
 from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from factories import ROW, campaign_document, with_metrics
-from support.axe import accessible_report
 from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
 from analysis.runs import load

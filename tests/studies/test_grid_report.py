@@ -17,11 +17,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import stats
-from support.axe import accessible_report
 from support.browser import Browser
 from support.declaring import declare
 from support.figures import smallest_type
 from support.material import REFERENCE as PUBLISHED
+from support.reports import accessible_report
 
 from analysis import hypotheses
 from analysis.figures.style import SMALL

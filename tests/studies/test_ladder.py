@@ -13,10 +13,10 @@ from factories import campaign_document
 from matplotlib.markers import CARETRIGHT
 from scipy import stats
 from support import ladders
-from support.axe import accessible_report
 from support.browser import Browser
 from support.figures import smallest_type
 from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
 from analysis.ratios import mean_over_sites

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from support.axe import accessible_report
 from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
 from base.errors import EyelevelError

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from factories import ROW, rejected, with_metrics
-from support.axe import accessible_report
 from support.browser import Browser
 from support.declaring import declare
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from analysis.intervals import over_runs

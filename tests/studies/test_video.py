@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from factories import ROW, campaign_document
-from support.axe import accessible_report
 from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError

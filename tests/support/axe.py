@@ -1,15 +1,12 @@
 """Pages are held to axe-core's rules in the packaged browser, as wide as a phone and a screen, light and dark.
 
-A test of another page is one line: `assert accessible(browser, url) == []`, and of a study's section of the report
-`assert accessible_report(browser, folder, section) == []`. Both need the mark `needs_axe`.
+A test of another page is one line: `assert accessible(browser, url) == []`; of a study's section of the report see
+`support.reports`. It needs the mark `needs_axe`.
 """
 
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
-from analysis import hypotheses
-from analysis.report.write import StudySection, write_report
 from base.places import cache_dir
 from support.browser import Browser
 
@@ -39,12 +36,6 @@ def accessible(browser: Browser, url: str) -> list[str]:
 def accessible_now(browser: Browser) -> list[str]:
     """The same of the page as it stands, such as a screen that only a session leads to."""
     return [fault for look in _looks(browser) for fault in _faults(browser, look)]
-
-
-def accessible_report(browser: Browser, folder: Path, section: StudySection) -> list[str]:
-    """The same of the report of the campaign in `folder`, which has this `section`."""
-    into = write_report(folder, [section], hypotheses.load())
-    return accessible(browser, (into / "index.html").as_uri())
 
 
 def _looks(browser: Browser) -> Iterator[str]:

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.axe import accessible_now, accessible_report
+from support.axe import accessible_now
 from support.browser import Browser
 from support.participant import ENTER, TAB, begin, go_on, wait_for
+from support.reports import accessible_report
 from support.serving import served
 from support.user_studies import SHORT_STUDY, filmed_campaign
 

@@ -14,9 +14,11 @@ import pytest
 from factories import ROW
 from rich.console import Console
 
+from analysis import hypotheses
 from analysis import runs as tables
 from analysis.runs import network_and_browser
 from analysis.samples import samples_of
+from analysis.variants import variants
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
@@ -164,6 +166,25 @@ def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
     assert len(read_rows(campaign.folder)) == 8
     with pytest.raises(EyelevelError, match="settings/further_browsers had toy"):
         go(one, monkeypatch)
+
+
+def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_their_own(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = {"site": campaign.sites["site"], "site@small": campaign.sites["site"]}
+    one = replace(campaign, sites=both, runs=1, further_browsers=())
+    assert len(go(one, monkeypatch)) == 4
+    assert len(read_plan(campaign.folder)) == 1
+    # As earlier versions have it: the variant's block follows its original's.
+    for name in ("runs.csv", "plan.csv"):
+        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False)
+        table["block"] = table["site"].map({"site": "1", "site@small": "2"})
+        table.sort_values("block", kind="stable").to_csv(campaign.folder / name, index=False, lineterminator="\n")
+    assert len(go(replace(one, runs=3), monkeypatch)) == 8
+    assert [len(block) for block in read_plan(campaign.folder)] == [2, 2, 4, 4]
+    found = variants(tables.load(campaign.folder), hypotheses.load())
+    assert set(found["pairs"]) == {3} and set(found["within_blocks"]) == {2}
+    assert set(found["protocol"]) == {"tcp", "tcp+"}
 
 
 def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measure.campaign.plan import PlannedBlock, extended, plan, read_plan, seed_of, write_plan
-from measure.table import DOCUMENT
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
 seeds = st.integers(0, 2**32)
@@ -135,7 +134,6 @@ def test_a_plan_of_an_earlier_version_goes_on_with_what_it_lacks(tmp_path: Path)
     together = plan(["shop", "shop@a"], ["lte"], "pq", 2, 1)
     apart = [tuple(run for run in block if run.site == site) for block in together for site in ("shop@a", "shop")]
     write_plan(tmp_path, apart)
-    (tmp_path / DOCUMENT).write_text("{}")
     assert extended(read_plan(tmp_path), together) == apart
     more = extended(read_plan(tmp_path), plan(["shop", "shop@a"], ["lte"], "pq", 3, 1))
     assert more[:4] == apart
