@@ -5,6 +5,7 @@ from collections import Counter
 
 import click
 from rich.console import Console
+from rich.containers import Lines
 from rich.text import Text
 
 from analysis.auto_runs import saved_line, saving
@@ -33,9 +34,9 @@ def main(campaign: str, as_json: bool) -> None:
     if is_auto:
         counts["spared"] = now.spared
     if as_json:
-        gates = Counter(row.gate for row in now.rows if not row.valid)
+        rejected = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
-        state = {"running": now.running, "lanes": now.lanes, "rejected": gates, "seconds_left": seconds}
+        state = {"running": now.running, "lanes": now.lanes, "rejected": rejected, "seconds_left": seconds}
         click.echo(json.dumps({**counts, **state}))
         return
     console = Console(highlight=False)
@@ -49,7 +50,7 @@ def main(campaign: str, as_json: bool) -> None:
     if now.spared:
         screen.say(saved_line(saving(folder, enough_runs(folder))))
     for line in troubles(now, folder):
-        screen.say(f"wrong: {line}", style="yellow")
+        screen.say(f"wrong: {line}", style="yellow", most_lines=2)
     for run in now.current if now.running else ():
         screen.say(f"now: {run}")
     if not any(not row.valid for row in now.rows):
@@ -57,11 +58,13 @@ def main(campaign: str, as_json: bool) -> None:
         return
     gates = rejecting_gates(now.rows)
     # Each gate has a row in the table and a line with the last reason.
-    shown = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
-    console.print(rejections(now.rows, shown, console.width if screen.is_limited else None), soft_wrap=True)
-    for line in last_rejections(now.rows, shown):
-        screen.say(line, is_cut=True)
-    if more := len(gates) - len(shown):
+    visible = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
+    width = console.width if screen.is_limited else None
+    # Other programs have room for all of its columns.
+    console.print(rejections(now.rows, visible, width), width=width or 1000, soft_wrap=True)
+    for line in last_rejections(now.rows, visible):
+        screen.say(line, most_lines=1)
+    if more := len(gates) - len(visible):
         screen.say(f"{plural('more gate', more)} rejected attempts: '| less' shows all")
 
 
@@ -74,12 +77,17 @@ class Screen:
         # The prompt needs one.
         self.lines_left = console.height - 1
 
-    def say(self, text: str, style: str = "", *, is_cut: bool = False) -> None:
-        """Print `text`, as one line for other programs; a line that is too long for a terminal is parted at blanks, or
-        is cut."""
+    def say(self, text: str, style: str = "", most_lines: int | None = None) -> None:
+        """Print `text`, as one line for other programs; on a terminal it is parted at blanks, and what does not fit
+        into `most_lines` is left out."""
         line = Text(text, style=style)
-        if is_cut and self.is_limited:
-            line.truncate(self._console.width, overflow="ellipsis")
-        if self.is_limited:
-            self.lines_left -= len(line.wrap(self._console, self._console.width))
-        self._console.print(line, soft_wrap=not self.is_limited)
+        if not self.is_limited:
+            self._console.print(line, soft_wrap=True)
+            return
+        parts = line.wrap(self._console, self._console.width)
+        if most_lines and len(parts) > most_lines:
+            last = Text(" ", style=style).join(parts[most_lines - 1 :])
+            last.truncate(self._console.width, overflow="ellipsis")
+            parts = Lines([*parts[: most_lines - 1], last])
+        self.lines_left -= len(parts)
+        self._console.print(parts)

@@ -50,8 +50,8 @@ def command(results: Path, what: Sequence[str], *options: str) -> list[str]:
 @pytest.mark.parametrize("what", [LONG, LONG_STUDY])
 def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_path: Path, what: Sequence[str]) -> None:
     similar(tmp_path)
-    line = command(tmp_path, what)
-    done = subprocess.run(line, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    arguments = command(tmp_path, what)
+    done = subprocess.run(arguments, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode
     # The site may have been generated before.
     *_, line = done.stderr.splitlines()

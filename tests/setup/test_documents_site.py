@@ -19,7 +19,7 @@ PAGES = ("index.html", "docs/first-hour.html", "docs/options.html", "docs/glossa
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [tool("mkdocs"), "build", "--strict", "--quiet", "--site-dir", folder]
+    command = [str(tool("mkdocs")), "build", "--strict", "--quiet", "--site-dir", str(folder)]
     subprocess.run(command, cwd=PROJECT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True)
     return folder
 

@@ -182,9 +182,9 @@ def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_
         table.sort_values("block", kind="stable").to_csv(campaign.folder / name, index=False, lineterminator="\n")
     assert len(go(replace(one, runs=3), monkeypatch)) == 8
     assert [len(block) for block in read_plan(campaign.folder)] == [2, 2, 4, 4]
-    found = variants(tables.load(campaign.folder), hypotheses.load())
-    assert set(found["pairs"]) == {3} and set(found["within_blocks"]) == {2}
-    assert set(found["protocol"]) == {"tcp", "tcp+"}
+    table = variants(tables.load(campaign.folder), hypotheses.load())
+    assert set(table["pairs"]) == {3} and set(table["within_blocks"]) == {2}
+    assert set(table["protocol"]) == {"tcp", "tcp+"}
 
 
 def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:

@@ -132,9 +132,9 @@ def test_variants_leave_the_order_of_other_sites_and_of_what_was_planned() -> No
 
 def test_a_plan_of_an_earlier_version_goes_on_with_what_it_lacks(tmp_path: Path) -> None:
     together = plan(["shop", "shop@a"], ["lte"], "pq", 2, 1)
-    apart = [tuple(run for run in block if run.site == site) for block in together for site in ("shop@a", "shop")]
-    write_plan(tmp_path, apart)
-    assert extended(read_plan(tmp_path), together) == apart
+    earlier = [tuple(run for run in block if run.site == site) for block in together for site in ("shop@a", "shop")]
+    write_plan(tmp_path, earlier)
+    assert extended(read_plan(tmp_path), together) == earlier
     more = extended(read_plan(tmp_path), plan(["shop", "shop@a"], ["lte"], "pq", 3, 1))
-    assert more[:4] == apart
+    assert more[:4] == earlier
     assert [len(block) for block in more[4:]] == [4]
