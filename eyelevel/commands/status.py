@@ -18,6 +18,9 @@ from measure.campaign.progress import clock_in, in_words
 from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 from measure.table import require_document
 
+# Other programs have room for lines of any length.
+WIDE = 1000
+
 
 @click.command()
 @campaign_argument
@@ -40,6 +43,8 @@ def main(campaign: str, as_json: bool) -> None:
         click.echo(json.dumps({**counts, **state}))
         return
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
     screen = Screen(console)
     lanes = f" in {now.lanes} lanes" if now.lanes > 1 else ""
     runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
@@ -59,9 +64,7 @@ def main(campaign: str, as_json: bool) -> None:
     gates = rejecting_gates(now.rows)
     # Each gate has a row in the table and a line with the last reason.
     visible = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
-    width = console.width if screen.is_limited else None
-    # Other programs have room for all of its columns.
-    console.print(rejections(now.rows, visible, width), width=width or 1000, soft_wrap=True)
+    console.print(rejections(now.rows, visible, console.width))
     for line in last_rejections(now.rows, visible):
         screen.say(line, most_lines=1)
     if more := len(gates) - len(visible):
