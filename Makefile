@@ -198,7 +198,7 @@ cluster-keys: setup ## make the certificates by which the machines of a cluster 
 	@$(EYELEVEL) cluster-keys
 
 $(STUDIES): setup
-	@$(EYELEVEL) $@$(call all_options,$(STUDY_VARIABLES))
+	@$(EYELEVEL) $@$(call all_options,$(STUDY_VARIABLES))$(AGREED)
 	@$(EYELEVEL) report $(call quote,$(or $(CAMPAIGN),$(PRESET),$@))
 
 completion: setup ## say how to make a shell complete eyelevel's commands, options and names

@@ -66,7 +66,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "program_gains": lambda findings: program_gains(findings.campaign, findings.samples, findings.declared),
     "program_differences": lambda findings: program_differences(findings.campaign, findings.samples, findings.declared),
-    "variants": lambda findings: variants(findings.samples, findings.declared),
+    "variants": lambda findings: variants(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),

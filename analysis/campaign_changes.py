@@ -61,6 +61,14 @@ class CampaignChange:
         """Whether B is shown to be slower than A by more than the threshold, over all sites or at one."""
         return bool(self.over_sites["worse"].any() or self.sites["worse"].any())
 
+    @property
+    def false_alarm_share(self) -> float:
+        """In which share of comparisons of two campaigns between which nothing has changed B is worse, at most: the
+        declared level for the table over all sites (Holm's method), and again for that of single sites (Benjamini and
+        Hochberg's, which holds this where nothing differs). It is reached where no slowness is allowed, if runs are
+        independent."""
+        return 2 * self.hypotheses.significant_p
+
 
 def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_than: float) -> CampaignChange:
     """Campaign `b` against `a`, with the thresholds and the family's metrics of `hypotheses`.

@@ -34,6 +34,9 @@ class Truth:
     `effect_sd` how much that varies between sites. `noise` is of a run: normal, lognormal, or heavy, a lognormal of
     which one run in ten is up to several times as long. `block_sd` is shared by a block's runs; `drift` is the
     growth from the first run to the last. `excluded`: protocol → the share of its attempts that do not count.
+
+    `seed`: what all is drawn from. `runs_seed`: what the runs' noise is drawn from instead, so that two campaigns of
+    one `seed` are of the same pages and protocols, measured twice.
     """
 
     sites: int = 38
@@ -50,6 +53,7 @@ class Truth:
     machines: int = 1
     canary: bool = False
     seed: int = 1
+    runs_seed: int | None = None
 
 
 def simulate(truth: Truth) -> pd.DataFrame:
@@ -61,6 +65,8 @@ def simulate(truth: Truth) -> pd.DataFrame:
     scale = np.log([SCALE_MS.get(name, 2000.0) for name in truth.networks])[None, None, :, None]
     effect = np.log1p([truth.effects.get(name, 0.0) for name in truth.protocols])[None, None, None, :]
     effect = effect + draw.normal(0, truth.effect_sd, (1, *shape[1:])) * (effect != 0)
+    noise_seed = truth.seed if truth.runs_seed is None else truth.runs_seed
+    draw = draw if truth.runs_seed is None else np.random.default_rng(noise_seed)
     block = draw.normal(0, truth.block_sd, (*shape[:3], 1))
     total = int(np.prod(shape))
     at = np.arange(total).reshape(shape) / max(1, total - 1)
@@ -73,7 +79,7 @@ def simulate(truth: Truth) -> pd.DataFrame:
     run_noise = _noise(draw, truth, shape)
     for metric in time_names():
         # Each metric has numbers of its own, so that a new one changes nothing else.
-        own_draw = np.random.default_rng([truth.seed, zlib.crc32(metric.encode())])
+        own_draw = np.random.default_rng([noise_seed, zlib.crc32(metric.encode())])
         metric_noise = np.exp(own_draw.normal(0, truth.noise_sd / 3, shape))
         level = np.exp(common) * SHAPE.get(metric, 1.0)
         runs[metric] = np.maximum(1, level * run_noise * metric_noise).ravel().round(1)

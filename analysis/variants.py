@@ -1,8 +1,13 @@
-"""Variants of sites against their originals, as protocols are compared: ratios of runs over the same protocol.
+"""Variants of sites against their originals, as protocols are compared: ratios of runs that were measured side by side.
 
-Blocks of a variant and its original follow each other in the plan (`measure.campaign.plan`), in random order. The
-ratios are of the runs of one round, so they cancel what changes from round to round, but not from block to block.
+A site and its variants share their blocks (`measure.campaign.plan`), so the ratio of two runs of one block cancels what
+changes from block to block. In campaigns of earlier versions they have blocks of their own, which follow each other in
+the plan; runs of such neighbours are paired, too. A variant that was added to a campaign is measured long after the
+blocks that its original has had by then, and none of these are paired.
 """
+
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,38 +16,80 @@ from analysis.contrasts import false_discovery_rate
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import verdicts
 from analysis.ratios import mean_over_sites
-from analysis.samples import Samples, counts
+from analysis.runs import CampaignTable
+from analysis.samples import blocks_of
 from record.names import original_of
 
-COLUMNS = ["variant", "original", "network", "protocol", "metric", "rounds", "change", "low", "high", "p"]
+RUN = ["network", "protocol", "run"]
+COLUMNS = [
+    "variant",
+    "original",
+    "network",
+    "protocol",
+    "metric",
+    "pairs",
+    "within_blocks",
+    "change",
+    "low",
+    "high",
+    "p",
+]
 COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "verdict"]
 
 
-def variants(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each variant, network, protocol and metric that a round has both of.
+def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each variant, network, protocol and metric of which runs of the same number count, the original's and
+    the variant's.
 
-    Columns: variant, original, network, protocol, metric, rounds, change (of the variant's time, as a share) with low
-    and high, p and equivalence_p (of `hypotheses.equivalence_margin`) with their corrections by Benjamini and
-    Hochberg's false discovery rate over the table, verdict.
+    Columns: variant, original, network, protocol, metric, pairs (of runs side by side), within_blocks (how many of
+    these are of one block), change (of the variant's time, as a share) with low and high, p and equivalence_p (of
+    `hypotheses.equivalence_margin`) with their corrections by Benjamini and Hochberg's false discovery rate over the
+    table, verdict. Without pairs all statistics are NaN, and nothing is decided.
     """
-    pairs = [(name, original_of(name)) for name in samples.sites if original_of(name) in samples.sites]
+    margin = float(np.log1p(hypotheses.equivalence_margin))
     rows = []
-    for variant, original in ((name, first) for name, first in pairs if name != first):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one, other = (np.log(samples.values[:, samples.sites.index(name)]) for name in (variant, original))
-            ratios = one - other
-        ratios = np.where(np.isfinite(ratios), ratios, np.nan)
-        change = mean_over_sites(ratios[..., None, :])
-        low, high = change.interval(hypotheses.confidence)
-        p = change.difference_p(), change.equivalence_p(float(np.log1p(hypotheses.equivalence_margin)))
-        rounds = counts(ratios)
-        for place in zip(*np.nonzero(rounds), strict=True):
-            axes = zip((samples.networks, samples.protocols, samples.metrics), place, strict=True)
-            numbers = [float(np.expm1(part[place])) for part in (change.centre, low, high)]
-            names = [axis[number] for axis, number in axes]
-            rows.append([variant, original, *names, int(rounds[place]), *numbers, *(float(part[place]) for part in p)])
+    for names, pairs in _pairs(campaign):
+        for metric in campaign.metrics:
+            times = pairs[[f"{metric}_original", f"{metric}_variant"]].to_numpy(dtype=float)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = np.log(times[:, 1]) - np.log(times[:, 0])
+            if not (has_both := np.isfinite(ratios)).any():
+                continue
+            is_pair = has_both & pairs["is_beside"].to_numpy()
+            change = mean_over_sites(np.where(is_pair, ratios, np.nan)[None])
+            ends = (change.centre, *change.interval(hypotheses.confidence))
+            numbers = [*(float(np.expm1(end)) for end in ends), float(change.difference_p())]
+            numbers += [float(change.equivalence_p(margin))]
+            within = int((is_pair & pairs["is_one_block"].to_numpy()).sum())
+            rows.append([*names, metric, int(is_pair.sum()), within, *numbers])
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if not name.endswith(("_corrected", "verdict"))])
     for name in ("p", "equivalence_p"):
         table[f"{name}_corrected"] = false_discovery_rate(table[name].to_numpy(dtype=float))
     table["verdict"] = verdicts(table["change"], table, hypotheses.significant_p)
     return table[COLUMNS]
+
+
+def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
+    """Variant, original, network and protocol, with a row for each number of which a run of both counts: the times of
+    both, whether they were measured side by side (is_beside), and whether in one block (is_one_block)."""
+    runs = campaign.runs
+    if not (runs.get("block", pd.Series(0, runs.index)) > 0).any():
+        runs = runs.assign(block=blocks_of(runs))
+    runs = runs[runs["valid"]]
+    known = [*campaign.networks, *sorted(set(runs["network"]) - set(campaign.networks))]
+    sites = sorted(set(runs["site"]))
+    for variant in (name for name in sites if original_of(name) != name and original_of(name) in sites):
+        original = original_of(variant)
+        # As many blocks follow each other as there are of such sites.
+        group = sum(original_of(name) == original for name in {*sites, *campaign.document.sites})
+        one, other = (
+            runs.loc[runs["site"] == name, [*RUN, "block", *campaign.metrics]] for name in (original, variant)
+        )
+        both = one.merge(other, on=RUN, suffixes=("_original", "_variant"))
+        gap = (both["block_variant"] - both["block_original"]).abs()
+        is_known = (both["block_variant"] > 0) & (both["block_original"] > 0)
+        both = both.assign(is_beside=is_known & (gap < group), is_one_block=is_known & (gap == 0))
+        for network, protocol in product(known, campaign.protocols):
+            rows = both[(both["network"] == network) & (both["protocol"] == protocol)]
+            if len(rows):
+                yield (variant, original, network, protocol), rows

@@ -1,6 +1,7 @@
 """A campaign that would take more than a day, and of which not all was named, begins only when its user says so.
 
-A mistyped `CAMPAIGN=` asks for a new campaign of all sites over all networks and protocols.
+A mistyped `CAMPAIGN=` asks for a new campaign of all sites over all networks and protocols. `eyelevel.measuring` asks
+for all commands that measure, those of studies included.
 """
 
 import sys

@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +23,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
+from eyelevel.consent import require_consent
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
@@ -89,6 +90,11 @@ def measuring_options(
         click.Option(["--insecure"], is_flag=True, help=INSECURE_HELP),
         click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
         click.Option(
+            ["--yes", "agreed"],
+            is_flag=True,
+            help="Begin without a question, however long it takes (docs/terminal.md).",
+        ),
+        click.Option(
             ["--validate/--no-validate"],
             default=validates,
             show_default=True,
@@ -107,11 +113,17 @@ class MeasuringOptions:
     plain: bool
     validate: bool
     lanes: str | None = None
+    agreed: bool = False
+
+    @property
+    def lane_count(self) -> int:
+        """How many lanes the command line names; 1 where it leaves that to the machine."""
+        return max(1, int(self.lanes)) if self.lanes and self.lanes.isdecimal() else 1
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
         """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
-        names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes")
+        names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes", "agreed")
         chosen = cls(**{name: options.pop(name) for name in names})
         return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
 
@@ -128,12 +140,15 @@ def carry_out(
     command: str,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
+    unnamed: Sequence[str] = (),
 ) -> None:
     """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
 
-    The lines of the `announcement` are printed before the first run, when the number of lanes is known. Ends the
-    process when it is interrupted. Raises EyelevelError.
+    The lines of the `announcement` are printed before the first run, when the number of lanes is known. `unnamed`: of a
+    new campaign, the variables that decide how long it takes and that its user did not give; a long one is asked about
+    then. Ends the process when it is interrupted. Raises EyelevelError.
     """
+    require_consent(campaign, unnamed, console, agreed=options.agreed, lanes=options.lane_count)
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
@@ -159,6 +174,14 @@ def carry_out(
             console.print(line, markup=False, soft_wrap=True)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
         measure(campaign, display, workers_of(campaign, options), enough)
+
+
+def unnamed_variables(
+    document: CampaignDocument | None, options: Mapping[str, Any], decisive: Sequence[str]
+) -> list[str]:
+    """Of a new campaign, which has no `document` yet: the variables of make for those `decisive` options that were not
+    given. One that goes on has none."""
+    return [] if document and document.settings else [name.upper() for name in decisive if options[name] is None]
 
 
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:

@@ -7,7 +7,14 @@ import click
 from rich.console import Console
 
 from base.places import RESULTS
-from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, measuring_options
+from eyelevel.measuring import (
+    MeasuringOptions,
+    campaign_name,
+    carry_out,
+    document_of,
+    measuring_options,
+    unnamed_variables,
+)
 from studies import STUDIES
 from studies.study import Request, Study
 
@@ -35,18 +42,21 @@ def command_of(name: str) -> str:
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
     options = MeasuringOptions.take(arguments)
+    decisive = {name: arguments[name] for name in study.decisive}
     name, results = arguments.pop("name"), arguments.pop("results")
     default = arguments.get("preset") or study.command
     folder = results / campaign_name(default if name is None else name)
     common = {
         option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser", "device")
     }
-    request = Request(folder, **common, options=arguments, document=document_of(folder, study.name, command_of))
+    document = document_of(folder, study.name, command_of)
+    request = Request(folder, **common, options=arguments, document=document)
     measurement = study.campaign(request)
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
-    carry_out(measurement.campaign, options, console, study.command, measurement.enough)
+    unnamed = unnamed_variables(document, decisive, study.decisive)
+    carry_out(measurement.campaign, options, console, study.command, measurement.enough, unnamed=unnamed)
     for line in measurement.summary():
         console.print(line, markup=False, soft_wrap=True)
     name = folder.name if folder.parent == RESULTS else str(folder)

@@ -2,11 +2,13 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from base.errors import EyelevelError
@@ -15,15 +17,18 @@ from base.structure import structured
 from measure.campaign.campaign import Enough, never_enough
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast, in_bytes
 from measure.campaign.plan import read_plan
+from measure.campaign.progress import MANY_REJECTED
 from measure.campaign.store import FolderStore
 from measure.run.evidence import ATTEMPT
 from measure.run.films import FilmPolicy
-from measure.table import GivenUp, Row, Run, read_given_up, read_rows, require_document
+from measure.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
 from record import collection
 from tuning.networks import Network
 
-# More rejected attempts than this share are said to be wrong.
-MANY_REJECTED = 0.1
+# So many sites that were given up are named one by one.
+NAMED_SITES = 3
+# The lines of the table of rejections beside those of its gates: its heading, a rule and blank line, all attempts.
+TABLE_LINES = 6
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         sites = {name: collection.load_site(name) for name in document.sites}
         films = FilmPolicy(**document.films)
         networks = {name: structured(values, Network, name) for name, values in document.networks.items()}
-        model = RunModel(sites, networks, films, filmed=document.filmed)
+        model = RunModel(sites, networks, films, document.filmed, document.seconds_of_run)
         expected = forecast(open_runs, rows, folder, model).in_lanes(document.lane_count)
     except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version
         expected = None
@@ -86,7 +91,9 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
 
 def troubles(now: Status, folder: Path) -> list[str]:
     """What is wrong with the campaign in `folder` that stands as `now`, and what to do about it, a line for each."""
-    lines = [str(entry) for entry in now.given_up_sites]
+    lines = [str(entry) for entry in now.given_up_sites[:NAMED_SITES]]
+    if more := now.given_up_sites[NAMED_SITES:]:
+        lines.append(f"{len(more)} more that fail so, with {sum(one.runs for one in more)} runs: {GIVEN_UP} has them")
     rejected = Counter(row.gate for row in now.rows if not row.valid)
     if rejected.total() > MANY_REJECTED * len(now.rows):
         gate, count = rejected.most_common(1)[0]
@@ -100,33 +107,56 @@ def troubles(now: Status, folder: Path) -> list[str]:
     return lines
 
 
-def rejections(rows: Sequence[Row]) -> Table:
-    """What was rejected: a row for each gate, a column for each protocol, in each browser if there are several."""
+def rejecting_gates(rows: Iterable[Row]) -> list[str]:
+    """The gates that rejected any of `rows`, those that rejected most first."""
+    return [gate for gate, _ in Counter(row.gate for row in rows if not row.valid).most_common()]
+
+
+def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = None) -> Table:
+    """What `gates` rejected: a row for each, a column for all attempts and one for each protocol, in each browser if
+    there are several. Columns for which `width` has no room are left out together: those of browsers, or of protocols,
+    too. TABLE_LINES are the lines beside those of the gates."""
+    several = len({row.browser for row in rows}) > 1
+    splits: list[Callable[[Row], str]] = [lambda row: row.protocol]
+    if several:
+        splits.insert(0, lambda row: f"{row.protocol} {row.browser}")
+    for split in splits:
+        table = _rejections(rows, gates, split)
+        if (
+            width is None
+            or Measurement.get(console := Console(width=10 * width), console.options, table).maximum <= width
+        ):
+            return table
+    return _rejections(rows, gates, None)
+
+
+def _rejections(rows: Sequence[Row], gates: Sequence[str], split: Callable[[Row], str] | None) -> Table:
+    """The same with a column beside that of all attempts for each value of `split`."""
     rejected = [row for row in rows if not row.valid]
-    has_several = len({row.browser for row in rows}) > 1
 
     def column(row: Row) -> str:
-        return f"{row.protocol} {row.browser}" if has_several else row.protocol
+        return split(row) if split else ""
 
-    protocols = list(dict.fromkeys(map(column, rows)))
+    columns = list(dict.fromkeys(map(column, rows))) if split else []
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("rejected by")
-    for protocol in protocols:
-        table.add_column(protocol, justify="right")
-    for gate, _ in Counter(row.gate for row in rejected).most_common():
-        by_gate = [row for row in rejected if row.gate == gate]
-        counts = [str(sum(column(row) == protocol for row in by_gate) or "") for protocol in protocols]
-        table.add_row(gate, *counts)
+    table.add_column("rejected by", no_wrap=True)
+    for name in ("all", *columns):
+        table.add_column(name, justify="right", no_wrap=True)
+    for gate in gates:
+        by_gate = Counter(column(row) for row in rejected if row.gate == gate)
+        table.add_row(gate, str(by_gate.total()), *(str(by_gate[name] or "") for name in columns))
     attempts = Counter(map(column, rows))
     table.add_section()
-    table.add_row("of attempts", *(str(attempts[protocol]) for protocol in protocols))
+    table.add_row("of attempts", str(len(rows)), *(str(attempts[name]) for name in columns))
     return table
 
 
-def last_rejections(rows: Sequence[Row]) -> list[str]:
-    """Of each gate, what it last rejected, and why, in a line each; a column of the table would be too narrow."""
+def last_rejections(rows: Sequence[Row], gates: Sequence[str]) -> list[str]:
+    """Of each of `gates`, what it last rejected, and why, in a line each; a column of the table would be too narrow."""
     last = {row.gate: row for row in rows if not row.valid}
-    return [f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate, row in last.items()]
+    return [
+        f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate in gates for row in [last[gate]]
+    ]
 
 
 def _being_made(folder: Path) -> bool:

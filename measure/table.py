@@ -266,6 +266,12 @@ class CampaignDocument:
         return bool(self.settings.get("filmed", True))
 
     @property
+    def seconds_of_run(self) -> float | None:
+        """How long a run lasts where its study says so, as a play of a video does, whatever its page and network."""
+        seconds = self.settings.get("seconds")
+        return None if seconds is None else float(seconds)
+
+    @property
     def browser(self) -> str:
         """The name of the browser, the first if there are several; nothing when the document does not say it."""
         return str(self.settings.get("browser", {}).get("name", ""))

@@ -95,9 +95,11 @@ class Study:
 
     `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
     `title`: a line in the list of commands; `help`: of its command. `options`: of its own, beside those of all studies.
-    `chooses_sites`: whether it has the option --site. `validates`: whether networks and protocols are measured before
-    unless the command line says otherwise. `campaign`: what is to be measured. `section`: what a report says of a
-    campaign's folder, or None.
+    `chooses_sites`: whether it has the option --site. `decisive`: which options decide how much a new campaign
+    measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
+    times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
+    `validates`: whether networks and protocols are measured before unless the command line says otherwise. `campaign`:
+    what is to be measured. `section`: what a report says of a campaign's folder, or None.
     """
 
     name: str
@@ -108,6 +110,8 @@ class Study:
     section: Callable[[Path], Section | None]
     options: Sequence[click.Option] = ()
     chooses_sites: bool = True
+    decisive: Sequence[str] = ("site", "net", "proto")
+    no_page_times: str = ""
     validates: bool = False
 
 

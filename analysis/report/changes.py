@@ -51,24 +51,27 @@ def sentences(change: CampaignChange) -> list[str]:
 
 
 def _outcome(change: CampaignChange) -> str:
-    threshold = f"more than {level(change.worse_than)} slower"
+    threshold = f"by more than {level(change.worse_than)}"
     if change.allowance is not None:
-        threshold += f", beyond the {percent(change.allowance)} that the machine's canary allows,"
+        threshold += f" and the {percent(change.allowance)} that the machine's canary allows"
     if not change.is_worse:
-        return f"No regression is shown: nothing in B is shown to be {threshold} than in A."
+        return f"No regression is shown: nothing in B is shown to be slower than in A {threshold}."
     over, single = (table[table["worse"]] for table in (change.over_sites, change.sites))
     texts = [f"over all sites {_listed(over)}"] if len(over) else []
     if len(single):
         names = sorted(single["site"].unique())
         texts.append(f"at {plural('site', len(names))} ({listing(names)})")
-    return f"B is worse: shown to be {threshold} than in A, {listing(texts)}."
+    return f"B is worse: it is shown to be slower than A {threshold}, {', and '.join(texts)}."
 
 
 def _listed(rows: pd.DataFrame) -> str:
+    """By how much the protocols and networks of `rows` have changed, each with its metrics."""
+    groups = rows.groupby(["protocol", "network"], sort=False)
     return listing(
         [
-            f"{label(row.protocol)} behind {label(row.network)} ({label(row.metric)} {percent(row.change)})"
-            for row in rows.itertuples()
+            f"{label(protocol)} behind {label(network)} "
+            f"({', '.join(f'{label(row.metric)} {percent(row.change)}' for row in group.itertuples())})"
+            for (protocol, network), group in groups
         ]
     )
 
@@ -88,7 +91,7 @@ def _caveats(change: CampaignChange) -> list[str]:
     ]
     for row in change.canaries.itertuples():
         texts.append(
-            f"Canary {row.canary}: {ms(row.mean_a)} ms in A, {ms(row.mean_b)} ms in B, a change of "
+            f"The machine's canary {row.canary} took {ms(row.mean_a)} ms in A, {ms(row.mean_b)} ms in B: a change of "
             f"{percent(row.change)} ({percent_interval(row.low, row.high)}; {row.times_a} and {row.times_b} times)."
         )
     if change.allowance is None:
@@ -98,6 +101,10 @@ def _caveats(change: CampaignChange) -> list[str]:
             "A change is beyond the canary if its interval lies outside the processor canary's: then the machine's "
             "processor alone does not explain it, if loads slow down by no more than the canary does."
         )
+    texts.append(
+        f"Of comparisons of two campaigns between which nothing has changed, {level(change.false_alarm_share)} at most "
+        "say that B is worse, if their runs are independent: if none share a slow hour of the machine."
+    )
     recordings = change.differences["what"].str.fullmatch(r"settings sites \S+ sha256")
     if recordings.any():
         names = [text.split()[2] for text in change.differences.loc[recordings, "what"]]

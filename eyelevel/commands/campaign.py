@@ -14,7 +14,6 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT, all_browsers, on_devices
-from eyelevel.consent import require_consent
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -22,6 +21,7 @@ from eyelevel.measuring import (
     document_of,
     measuring_options,
     no_announcement,
+    unnamed_variables,
 )
 from eyelevel.options import (
     ALPN_HELP,
@@ -78,13 +78,10 @@ OPTIONS: list[click.Parameter] = [
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
-    click.Option(
-        ["--yes", "agreed"], is_flag=True, help="Begin without a question, however long it takes (docs/terminal.md)."
-    ),
     *measuring_options(validates=True, several_browsers=True),
 ]
-# What decides how much a new campaign measures: the option, and what it is called where it was not given.
-NAMED = {"net": "NET", "proto": "PROTO", "sites": "SITES"}
+# The options that decide how much a new campaign measures.
+DECISIVE = ("net", "proto", "sites")
 
 
 @click.command(params=OPTIONS)
@@ -137,11 +134,6 @@ def main(**options: Any) -> None:
     )
     console = Console(highlight=False)
     measuring = MeasuringOptions.take(options)
-    if not document.settings:
-        unnamed = [variable for option, variable in NAMED.items() if options[option] is None]
-        lanes = measuring.lanes or ""
-        lane_count = max(1, int(lanes)) if lanes.isdecimal() else 1
-        require_consent(campaign, unnamed, console, agreed=options["agreed"], lanes=lane_count)
     carry_out(
         campaign,
         measuring,
@@ -149,6 +141,7 @@ def main(**options: Any) -> None:
         "campaign",
         enough_runs if campaign.auto else never_enough,
         announcement if campaign.auto and not document.settings else no_announcement,
+        unnamed_variables(document, options, DECISIVE),
     )
     report(folder, console)
     if campaign.auto:

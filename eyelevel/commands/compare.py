@@ -11,8 +11,10 @@ from rich.table import Table
 from analysis import hypotheses, runs
 from analysis.campaign_changes import compare
 from analysis.report.changes import INDEX, JSON, sentences, tables, write
+from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from eyelevel.options import PATH, campaign_folder
+from studies import STUDIES
 
 # The exit status where B is worse; 0 where that is not shown, 1 after an error.
 WORSE_STATUS = 2
@@ -30,6 +32,23 @@ def share_of(text: str) -> float:
     return value
 
 
+def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
+    """Raises EyelevelError when the campaigns are of different studies, or of one whose results are no page load
+    times."""
+    one, other = (campaign.document.study_name for campaign in (a, b))
+    if one != other:
+        kinds = (f"{c.name} is {f'of the study {name}' if name else 'of pages'}" for c, name in ((a, one), (b, other)))
+        raise EyelevelError(f"{', '.join(kinds)}: campaigns of one kind are compared")
+    study = next((study for study in STUDIES if study.name == one), None)
+    if one and not study:
+        raise EyelevelError(f"{a.name} and {b.name} are of the study {one}, which this version does not know")
+    if study and study.no_page_times:
+        raise EyelevelError(
+            f"campaigns of 'make {study.command}' are not compared by their pages' times: {study.no_page_times}; lay "
+            "their reports side by side"
+        )
+
+
 @click.command()
 @click.option("--a", "first", required=True, metavar="CAMPAIGN", help="What B is compared with.")
 @click.option("--b", "second", required=True, metavar="CAMPAIGN", help="What is compared.")
@@ -40,7 +59,8 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     faster, slower, or neither.
 
     Exit status: 0, B is not shown to be worse; 1, they cannot be compared; 2, B is shown to be slower than A by more
-    than --worse-than and what the machine's canary allows.
+    than --worse-than and what the machine's canary allows. Campaigns of a study are compared by the load times of its
+    pages, if these are what it measures.
 
     Example: eyelevel compare --a before --b after --worse-than 3%
     """
@@ -49,8 +69,7 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     if folders[0].resolve() == folders[1].resolve():
         raise EyelevelError(f"{first} and {second} are the same campaign; name two")
     a, b = (runs.load(folder) for folder in folders)
-    if study := next((one for one in (a, b) if one.document.study_name), None):
-        raise EyelevelError(f"{study.name} is a campaign of a study; only campaigns of sites are compared")
+    require_comparable(a, b)
     question = hypotheses.of_campaign(folders[0], a.document)
     change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
     folder = write(change, into or folders[1] / "compare" / a.name)

@@ -18,8 +18,19 @@ from measure.campaign.results import require_no_others
 @click.option("--noise-sd", default=0.05, show_default=True, help="Its standard deviation, as a share.")
 @click.option("--drift", default=0.0, show_default=True, help="Growth from the first run to the last, as a share.")
 @click.option("--seed", default=1, show_default=True, help="What all is drawn from.")
+@click.option(
+    "--runs-seed", type=int, help="What the noise of runs is drawn from: another one measures the same pages again."
+)
 def main(
-    folder: Path, sites: int, runs: int, quic: float, noise: str, noise_sd: float, drift: float, seed: int
+    folder: Path,
+    sites: int,
+    runs: int,
+    quic: float,
+    noise: str,
+    noise_sd: float,
+    drift: float,
+    seed: int,
+    runs_seed: int | None,
 ) -> None:
     """Write a simulated campaign as FOLDER.
 
@@ -29,10 +40,16 @@ def main(
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
     require_no_others(folder)
     effects = {"tcp+": -0.04, "tcp+bbr": -0.04} | dict.fromkeys(("quic", "quic+bbr"), (1 - 0.04) * (1 + quic) - 1)
-    write(
-        folder,
-        Truth(
-            sites, runs=runs, effects=effects, effect_sd=0.05, noise=noise, noise_sd=noise_sd, drift=drift, seed=seed
-        ),
+    truth = Truth(
+        sites,
+        runs=runs,
+        effects=effects,
+        effect_sd=0.05,
+        noise=noise,
+        noise_sd=noise_sd,
+        drift=drift,
+        seed=seed,
+        runs_seed=runs_seed,
     )
+    write(folder, truth)
     click.echo(f"{folder}: {sites} sites, {runs} runs of each setting")

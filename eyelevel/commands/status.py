@@ -5,15 +5,21 @@ from collections import Counter
 
 import click
 from rich.console import Console
+from rich.containers import Lines
+from rich.text import Text
 
 from analysis.auto_runs import saved_line, saving
+from analysis.text import plural
 from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.campaign import never_enough
 from measure.campaign.forecast import in_bytes
 from measure.campaign.progress import clock_in, in_words
-from measure.status import last_rejections, rejections, status, troubles
+from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 from measure.table import require_document
+
+# Other programs have room for lines of any length.
+WIDE = 1000
 
 
 @click.command()
@@ -31,28 +37,60 @@ def main(campaign: str, as_json: bool) -> None:
     if is_auto:
         counts["spared"] = now.spared
     if as_json:
-        gates = Counter(row.gate for row in now.rows if not row.valid)
+        rejected = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
-        state = {"running": now.running, "lanes": now.lanes, "rejected": gates, "seconds_left": seconds}
+        state = {"running": now.running, "lanes": now.lanes, "rejected": rejected, "seconds_left": seconds}
         click.echo(json.dumps({**counts, **state}))
         return
     console = Console(highlight=False)
-    rejected = sum(not row.valid for row in now.rows)
-    runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
+    if not console.is_terminal:
+        console.width = WIDE
+    screen = Screen(console)
     lanes = f" in {now.lanes} lanes" if now.lanes > 1 else ""
-    attempts = f"{rejected} of {len(now.rows)} attempts rejected"
-    console.print(f"{runs}; {attempts}; {'running' if now.running else 'not running'}{lanes}", soft_wrap=True)
-    if now.spared:
-        console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
+    runs = f"{now.done} of {now.planned} runs done, {len(now.open_runs)} left, {now.given_up} given up"
+    screen.say(f"{runs}; {'running' if now.running else 'not running'}{lanes}")
     if now.open_runs and now.expected:
-        rest = f"left: about {in_words(now.expected.seconds)}, {in_bytes(now.expected.bytes)}"
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
-        console.print(f"{rest}; {end}", soft_wrap=True)
-    for run in now.current if now.running else ():
-        console.print(f"now: {run}", markup=False, soft_wrap=True)
+        screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
+    if now.spared:
+        screen.say(saved_line(saving(folder, enough_runs(folder))))
     for line in troubles(now, folder):
-        console.print(f"wrong: {line}", style="yellow", markup=False, soft_wrap=True)
-    if any(not row.valid for row in now.rows):
-        console.print(rejections(now.rows))
-        for line in last_rejections(now.rows):
-            console.print(line, markup=False, soft_wrap=True)
+        screen.say(f"wrong: {line}", style="yellow", most_lines=2)
+    for run in now.current if now.running else ():
+        screen.say(f"now: {run}")
+    if not any(not row.valid for row in now.rows):
+        screen.say(f"none of {len(now.rows)} attempts rejected")
+        return
+    gates = rejecting_gates(now.rows)
+    # Each gate has a row in the table and a line with the last reason.
+    visible = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
+    console.print(rejections(now.rows, visible, console.width))
+    for line in last_rejections(now.rows, visible):
+        screen.say(line, most_lines=1)
+    if more := len(gates) - len(visible):
+        screen.say(f"{plural('more gate', more)} rejected attempts: '| less' shows all")
+
+
+class Screen:
+    """Prints lines, and counts how many there is still room for on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.is_limited = console.is_terminal
+        # The prompt needs one.
+        self.lines_left = console.height - 1
+
+    def say(self, text: str, style: str = "", most_lines: int | None = None) -> None:
+        """Print `text`, as one line for other programs; on a terminal it is parted at blanks, and what does not fit
+        into `most_lines` is left out."""
+        line = Text(text, style=style)
+        if not self.is_limited:
+            self._console.print(line, soft_wrap=True)
+            return
+        parts = line.wrap(self._console, self._console.width)
+        if most_lines and len(parts) > most_lines:
+            last = Text(" ", style=style).join(parts[most_lines - 1 :])
+            last.truncate(self._console.width, overflow="ellipsis")
+            parts = Lines([*parts[: most_lines - 1], last])
+        self.lines_left -= len(parts)
+        self._console.print(parts)

@@ -13,6 +13,7 @@ from browsers.registry import device_of
 from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
 from measure.run.films import FilmPolicy
 from measure.table import Cell, Row, Run
+from record.names import original_of
 from record.site import Site
 from tuning.networks import Network
 
@@ -116,7 +117,7 @@ def _looks_s(runs: Iterable[Run]) -> float:
     devices: dict[tuple[str, str, int], set[str]] = defaultdict(set)
     for run in runs:
         if device := device_of(run.browser):
-            devices[run.site, run.network, run.number].add(device.name)
+            devices[original_of(run.site), run.network, run.number].add(device.name)
     return sum(LOOK_S + LOOK_OF_DEVICE_S * len(of_block) for of_block in devices.values())
 
 

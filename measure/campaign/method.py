@@ -51,7 +51,8 @@ class Method:
         return Instruments()
 
     def seconds_of_run(self) -> float | None:
-        """How long a run lasts where no page says so."""
+        """How long a run lasts where no page says so. Then `settings` has it, too, as `seconds`, for who reads the
+        campaign's folder."""
         return None
 
     def flow_protocols(self, under_test: Iterable[Protocol]) -> Sequence[Protocol]:

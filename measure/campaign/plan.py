@@ -1,9 +1,10 @@
 """The order of a campaign's runs: randomised blocks.
 
 One block is one run of every protocol in every browser for one site and network, so that slow drift of the machine
-cannot favour a protocol or a browser (randomised complete block design). A study that compares networks, too, has
-further conditions (each a network and a protocol) in the blocks of a network. Every block is drawn from the seed on its
-own, so that adding sites, networks or runs leaves the order of the others as it was.
+cannot favour a protocol or a browser (randomised complete block design). A site and its variants, which are compared,
+too, share their blocks. A study that compares networks has further conditions (each a network and a protocol) in the
+blocks of a network. Every block is drawn from the seed on its own, so that adding sites, networks or runs leaves the
+order of the others as it was.
 
 `plan.csv` has all runs in the order in which they are to be made, a line each, by block. It is written before the
 first run, and grows when sites, networks, protocols, browsers or runs are added.
@@ -52,23 +53,26 @@ def plan(
     halfway has about as many of each. `companions`: network → conditions that its blocks have beside those of the
     network itself over `protocols`; each of its conditions is measured in all `browsers`.
     """
+    variants: dict[str, list[str]] = {}
+    for site in sites:
+        variants.setdefault(original_of(site), []).append(site)
     blocks = []
-    for number, site, network in product(range(1, runs + 1), sites, networks):
-        draw = Random(f"{seed}/{number}/{site}/{network}")
-        # A variant of a site is measured beside it, before or after by chance.
-        first = Random(f"{seed}/{number}/{original_of(site)}/{network}").random()
-        place = first, draw.random()
+    for number, original, network in product(range(1, runs + 1), variants, networks):
+        draw = Random(f"{seed}/{number}/{original}/{network}")
+        place = draw.random()
         conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
-        each = list(product(browsers, conditions))
+        each = list(product(variants[original], browsers, conditions))
         order = draw.sample(each, len(each))
-        blocks.append((number, place, tuple(Run(site, *condition, number, browser) for browser, condition in order)))
+        runs_of_block = (Run(site, *condition, number, browser) for site, browser, condition in order)
+        blocks.append((number, place, tuple(runs_of_block)))
     return [block for _, _, block in sorted(blocks, key=lambda entry: entry[:2])]
 
 
 def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
     """The `first` blocks as they are, and after them what `blocks` have beyond them, in their order.
 
-    What has been planned keeps its place, so a protocol or a browser that is added later has blocks of its own.
+    What has been planned keeps its place, so a protocol, a browser or a variant that is added later has blocks of its
+    own. So do variants in the plans of earlier versions, where their blocks are beside those of their originals.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)

@@ -1,4 +1,5 @@
-"""What a person sees of a campaign while it runs: a line for each run, and how it stands below."""
+"""What a person sees of a campaign while it runs: a line for each run, and below how it stands, in a few lines that a
+terminal of 80 columns has room for: what is being made, when all will be done, and what is wrong."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from measure.campaign.forecast import Forecast, in_bytes
 from measure.reasons import Reason
 from measure.table import GivenUp, Row, Run
 
+# More rejected attempts than this share are said to be wrong.
+MANY_REJECTED = 0.1
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
 
@@ -35,22 +38,29 @@ class ProgressDisplay(Observer):
         self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
+        self._attempts = 0
         self._given_up = 0
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
+        self._last_warning = ""
         # Of each lane, what it makes.
         self._present: dict[int | None, str] = {}
+        # How long a run of all lanes takes by the forecast, until runs say it themselves.
+        self._expected_s: float | None = None
         self._live = console.is_terminal and not plain
-        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[left]}")
-        self._progress = Progress(*columns, console=console)
+        columns = (BarColumn(bar_width=None), MofNCompleteColumn(), "{task.fields[left]}")
+        self._progress = Progress(*columns, console=console, expand=True)
         self._task = self._progress.add_task("", total=self._total, completed=done, left="")
-        self._summary = Text(style="dim")
+        self._now = Text(no_wrap=True, overflow="ellipsis")
+        self._summary = Text(no_wrap=True, overflow="ellipsis")
+        self._warning = Text(style="yellow", no_wrap=True, overflow="ellipsis")
 
     @contextmanager
     def live(self, expected: Forecast, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
         """Print what is expected, `at_most` or for sure, and on a terminal show how the campaign stands below the
         lines."""
         if self._open:
+            self._expected_s = expected.seconds / len(self._open)
             done_at = f"done {clock_in(expected.seconds)}"
             expectation = f"about {in_words(expected.seconds)}, {done_at}, {in_bytes(expected.bytes)}"
             what = f"{'at most ' if at_most else ''}{len(self._open)} runs to be made"
@@ -59,17 +69,23 @@ class ProgressDisplay(Observer):
         if not self._live:
             yield self
             return
-        with Live(Group(self._progress, self._summary), console=self._console, transient=True):
+        self._stands()
+        with Live(get_renderable=self.screen, console=self._console, transient=True):
             yield self
+
+    def screen(self) -> Group:
+        """What stands below the lines, without what there is nothing to say of."""
+        return Group(*(part for part in (self._now, self._progress, self._summary, self._warning) if part))
 
     def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
         """An attempt at `run` begins, in `lane` if there are several."""
         again = f" (attempt {attempt})" if attempt > 1 else ""
-        self._present[lane] = f"{run}{again}"
-        self._progress.update(self._task, description="\n".join(self._present.values()))
+        self._present[lane] = f"now{f', lane {lane}' if lane else ''}: {run}{again}"
+        self._now.plain = "\n".join(text for _, text in sorted(self._present.items(), key=lambda one: one[0] or 0))
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         self._counts[run.network] += 1
+        self._attempts += 1
         self._seconds[run.network] += row.seconds
         if row.valid or given_up:
             self._close([run])
@@ -108,6 +124,8 @@ class ProgressDisplay(Observer):
         """Print a warning, of `lane` if there are several; of those that begin alike, the first alone."""
         if (beginning := (lane, " ".join(text.split()[:3]))) not in self._warnings:
             self._warnings.add(beginning)
+            self._last_warning = text
+            self._stands()
             self._say(f"warning: {f'lane {lane}: ' if lane else ''}{text}", style="yellow")
 
     def time_left(self) -> str:
@@ -124,7 +142,7 @@ class ProgressDisplay(Observer):
         if not self._open:
             return 0.0
         if not self._counts:
-            return None
+            return self._expected_s and self._expected_s * len(self._open)
         usual = sum(self._seconds.values()) / self._counts.total()
         each = {network: self._seconds[network] / count for network, count in self._counts.items()}
         total_s = sum(count * each.get(network, usual) for network, count in self._open_behind.items())
@@ -139,8 +157,14 @@ class ProgressDisplay(Observer):
     def _stands(self) -> None:
         self._progress.update(self._task, completed=self._total - len(self._open), left=self._left())
         reasons = ", ".join(f"{gate} {count}" for gate, count in self._rejected.most_common())
-        rejected = f"rejected: {self._rejected.total()} ({reasons})" if reasons else "rejected: none"
-        self._summary.plain = f"{rejected} · given up: {self._given_up or 'none'}"
+        rejected = self._rejected.total()
+        is_wrong = self._given_up or rejected > MANY_REJECTED * self._attempts
+        # The reasons come last: they may be too many for the line.
+        share = f"{rejected} of {self._attempts} attempts rejected"
+        self._summary.plain = f"{share}, {self._given_up} runs given up{f': {reasons}' if reasons else ''}"
+        self._summary.style = "yellow" if is_wrong else "dim"
+        if self._warnings:
+            self._warning.plain = f"warnings: {len(self._warnings)}, the last: {self._last_warning}"
 
     def _say(self, line: str, style: str | None = None) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True, style=style)

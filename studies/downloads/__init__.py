@@ -18,4 +18,6 @@ STUDY = Study(
     campaign=campaign,
     section=section.section,
     chooses_sites=False,
+    no_page_times="it measures single files, whose times each run keeps for itself",
+    decisive=("net", "proto"),
 )

@@ -30,5 +30,7 @@ STUDY = Study(
         ),
     ),
     chooses_sites=False,
+    no_page_times="it loads no page, and measures which share of a link flows get",
+    decisive=("net", "proto", "mixes"),
     validates=False,
 )

@@ -20,5 +20,7 @@ STUDY = Study(
     """,
     campaign=campaign,
     section=section.section,
+    # A network is named only of those sites whose live loads do not say theirs.
+    decisive=("site",),
     validates=True,
 )

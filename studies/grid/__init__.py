@@ -31,5 +31,6 @@ STUDY = Study(
         click.Option(["--budget"], help="How long all may take (90s, 60m, 1.5h): cells that do not fit are left out."),
     ),
     chooses_sites=False,
+    decisive=("net", "proto"),
     validates=True,
 )

@@ -30,5 +30,7 @@ STUDY = Study(
         click.Option(["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."),
     ),
     chooses_sites=False,
+    no_page_times="it measures how a video plays after its page has loaded",
+    decisive=("net", "proto", "videos"),
     validates=True,
 )

@@ -122,6 +122,5 @@ def test_the_page_begins_with_the_sentence_and_everybody_can_read_it(browser: Br
     text, page = write_answer(campaign.folder, QUESTION, ["gnu: <b>only half</b> of it is used"], has_report=True)
     assert text == sentence(campaign).replace("gnu.org", "site-01")
     assert accessible(browser, page.as_uri()) == []
-    browser.prefer("light")
     assert browser.run("return document.querySelector('h1').innerText") == text
     assert browser.run("return document.querySelector('.warnings li').innerText").startswith("gnu: <b>only half</b>")

@@ -7,16 +7,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
+from support.analysis_truth import consistent, same_campaigns
+from support.axe import accessible
+from support.browser import Browser
 from support.worlds import World, campaign
 
 from analysis import hypotheses, simulate
 from analysis.campaign_changes import CampaignChange, compare
+from analysis.report.changes import INDEX, write
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from eyelevel.commands.compare import main
+from studies import STUDIES
 
 WORLD = World(sites=5, runs=10, blocks=0.0)
+SAME_CAMPAIGNS = 60
 
 
 def changed(a: CampaignTable, b: CampaignTable, worse_than: float = 0.02) -> CampaignChange:
@@ -71,6 +77,51 @@ def test_what_has_nothing_in_common_is_refused(before: CampaignTable) -> None:
     others = replace(before, runs=before.runs.assign(site="other-" + before.runs["site"]))
     with pytest.raises(EyelevelError, match="no sites in common"):
         changed(before, others)
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_page(before: CampaignTable, browser: Browser, tmp_path: Path) -> None:
+    newer = replace(before.document, versions={"chromium": "new"})
+    after = replace(slower(before, 0.15, ("quic",), canary=0.01), document=newer)
+    for change in (changed(before, after), changed(before, before)):
+        assert accessible(browser, (write(change, tmp_path / "compare") / INDEX).as_uri()) == []
+
+
+def of_study(folder: Path, name: str) -> Path:
+    """The simulated campaign in `folder`, as one of the study `name`."""
+    document = json.loads((folder / "campaign.json").read_text())
+    (folder / "campaign.json").write_text(json.dumps({**document, "study": {"name": name}}))
+    return folder
+
+
+def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reason(tmp_path: Path) -> None:
+    truth = simulate.Truth(sites=2, networks=("lte",), protocols=("tcp", "quic"), runs=5)
+    pages, other_pages, *folders = (simulate.write(tmp_path / name, truth) for name in "pqab")
+
+    def compared(a: Path, b: Path) -> Result:
+        return CliRunner().invoke(main, ["--a", str(a), "--b", str(b)])
+
+    for study in STUDIES:
+        a, b = (of_study(folder, study.name) for folder in folders)
+        result = compared(a, b)
+        if study.no_page_times:
+            assert study.no_page_times in str(result.exception), study.name
+        else:
+            assert result.exit_code == 0, (study.name, result.output)
+    assert {study.name for study in STUDIES if study.no_page_times} == {"downloads", "fairness", "video"}
+    grid = of_study(folders[0], "grid")
+    assert "p is of pages, a is of the study grid" in str(compared(pages, grid).exception)
+    unknown = [of_study(folder, "of-tomorrow") for folder in (pages, other_pages)]
+    assert "which this version does not know" in str(compared(*unknown).exception)
+
+
+@pytest.mark.parametrize("noise", ["lognormal", "heavy"])
+def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
+    """Even with no slowness allowed; `tests/proof/test_compare_rates.py` does it a thousand times."""
+    truth = simulate.Truth(sites=4, networks=("lte",), protocols=("tcp+", "quic"), runs=6, noise=noise)
+    changes = [changed(*same_campaigns(truth, number), worse_than=0) for number in range(SAME_CAMPAIGNS)]
+    alarms = sum(change.is_worse for change in changes)
+    assert consistent(alarms, SAME_CAMPAIGNS, 0, slack=changes[0].false_alarm_share), alarms
 
 
 def test_command_says_it_by_its_status_and_as_json(tmp_path: Path) -> None:

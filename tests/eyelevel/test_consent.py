@@ -6,6 +6,8 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,18 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from eyelevel.consent import require_consent
 from eyelevel.options import campaign_folder
+from eyelevel.study_command import study_command
 from measure.campaign.campaign import Campaign
 from measure.table import DOCUMENT
 from record.collection import choose_sites
+from studies import STUDIES
 from tuning import networks, protocols
 
-# Two days of a demo site over all networks and protocols, of which nothing but the site and the runs is named.
-LONG = ("--sites", "demo-light", "--runs", "2000", "--campaign", "lte-qiuc")
+# Days of a demo site over all networks and protocols, of which only the site and the runs are named; and of a study.
+LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
+LONG_STUDY = ("figure2", "--runs", "60000", "--campaign", "lte-qiuc")
+# Where no cluster is: a campaign that is begun ends there before its first run.
+NOWHERE = "tcp://127.0.0.1:1"
 
 
 def campaign(folder: Path, runs: int) -> Campaign:
@@ -36,13 +43,15 @@ def similar(results: Path) -> None:
     (results / "lte-quic" / DOCUMENT).write_text("{}")
 
 
-def command(results: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "eyelevel", "campaign", *LONG, "--results", str(results), *options]
+def command(results: Path, what: Sequence[str], *options: str) -> list[str]:
+    return [sys.executable, "-m", "eyelevel", *what, "--results", str(results), *options]
 
 
-def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", [LONG, LONG_STUDY])
+def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_path: Path, what: Sequence[str]) -> None:
     similar(tmp_path)
-    done = subprocess.run(command(tmp_path), cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    arguments = command(tmp_path, what)
+    done = subprocess.run(arguments, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode
     # The site may have been generated before.
     *_, line = done.stderr.splitlines()
@@ -51,9 +60,12 @@ def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["lte-quic"]
 
 
-def test_at_a_terminal_it_waits_for_a_key(tmp_path: Path) -> None:
+def answered(results: Path, what: Sequence[str], key: str) -> tuple[int, str]:
+    """The exit status and what the terminal shows when `key` is pressed there, once the question has been asked."""
     terminal, ours = pty.openpty()
-    with subprocess.Popen(command(tmp_path), cwd=PROJECT, stdin=ours, stdout=ours, stderr=ours) as process:
+    with subprocess.Popen(
+        command(results, what, "--dask", NOWHERE), cwd=PROJECT, stdin=ours, stdout=ours, stderr=ours
+    ) as (process):
         os.close(ours)
         try:
             text = b""
@@ -63,12 +75,43 @@ def test_at_a_terminal_it_waits_for_a_key(tmp_path: Path) -> None:
             while termios.tcgetattr(terminal)[3] & termios.ICANON:
                 time.sleep(0.01)
             assert process.poll() is None
-            os.write(terminal, b"n")
-            assert process.wait()
+            assert not list(results.iterdir())
+            os.write(terminal, key.encode())
+            # Reading fails when the last program has left the terminal.
+            with suppress(OSError):
+                while more := os.read(terminal, 4096):
+                    text += more
+            status = process.wait()
         finally:
             process.kill()
     os.close(terminal)
+    return status, text.decode()
+
+
+@pytest.mark.parametrize(
+    ("what", "key"),
+    [(LONG, "n"), (LONG, "\r"), (LONG, "\x1b[A"), (LONG, "\x04"), (LONG, "\x03"), (LONG_STUDY, "j")],
+)
+def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
+    status, text = answered(tmp_path, what, key)
+    assert status
+    assert "Traceback" not in text
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.parametrize(("what", "key"), [(LONG, "y"), (LONG, "Y"), (LONG_STUDY, "y")])
+def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
+    status, text = answered(tmp_path, what, key)
+    assert status  # there is no cluster
+    assert "was not begun" not in text
+    assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
+
+
+def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:
+    for study in STUDIES:
+        options = {option.name for option in study_command(study).params}
+        assert study.decisive and options.issuperset(study.decisive), study.name
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_the_status_says_what_is_wrong(page: Page) -> None:
     assert troubles(status(review.folder), review.folder) == [
         "50 % of 2 attempts were rejected, 1 of them by film_unclean"
     ]
-    assert last_rejections(review.rows()) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
+    assert last_rejections(review.rows(), ["film_unclean"]) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
     review.decide(SECOND.folder, valid=False, reason="an empty page")
     wrong = troubles(status(review.folder), review.folder)
     assert wrong[-1] == "it has open runs and is not running; the command that began it goes on with it"

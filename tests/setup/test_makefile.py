@@ -96,6 +96,11 @@ def test_private_addresses_are_reached_when_it_is_said(
     assert words == ["-m", "eyelevel", command, "a"], "not from the environment"
 
 
+@pytest.mark.parametrize("target", ["campaign", "grid"])
+def test_consent_that_was_given_beforehand_reaches_campaigns_and_studies(tmp_path: Path, target: str) -> None:
+    assert called(tmp_path, target, "YES=1")[0] == ["-m", "eyelevel", target, "--yes"]
+
+
 def test_what_is_given_to_make_is_not_given_to_what_its_programs_make(tmp_path: Path) -> None:
     _, environment = called(tmp_path, "validate", "NET=lte", f"EYELEVEL_CACHE={tmp_path}")
     assert "NET" not in environment["MAKEFLAGS"] and "EYELEVEL_CACHE" not in environment["MAKEFLAGS"]

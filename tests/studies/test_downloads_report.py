@@ -6,6 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from factories import ROW
+from support.browser import Browser
+from support.reports import accessible_report
 
 from measure.table import CampaignDocument, header, lines, write_document
 from record import downloads
@@ -46,13 +48,7 @@ def test_each_server_has_a_line_less_the_round_trips_of_its_handshake() -> None:
 @pytest.mark.parametrize("only", [["quic"], ["tcp+~2"], ["quic", "other-h3"], ["tcp+", "quic", "other-h2", "other-h3"]])
 def test_any_settings_have_a_section(only: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that no file here has any more: what they were is in campaign.json."""
-    settings = {name: asdict(protocol) for name, protocol in over("other").items() if name in only}
-    site = downloads.page_name(1000)
-    rows = [replace(ROW, site=site, network="delay10", protocol=name) for name in only]
-    document = {"networks": {"delay10": {"min_rtt_ms": 10.0}}, "sites": {site: {}}, "protocols": settings}
-    write_document(tmp_path, CampaignDocument(document, study={"name": STUDY, "downloads": 3}))
-    (tmp_path / "runs.csv").write_text(header() + lines(rows))
-    monkeypatch.setattr("studies.downloads.measure.read_times", lambda folder: [31.0, 32.0, 33.0])
+    write_campaign(tmp_path, only, monkeypatch)
     section = sections.section(tmp_path)
     assert section is not None
     for figure in section.figures:
@@ -61,3 +57,20 @@ def test_any_settings_have_a_section(only: list[str], tmp_path: Path, monkeypatc
     levels, medians, every = section.tables
     assert len(every.data) == 3 * len(only) and len(medians.data) == len(only) * (len(only) - 1) / 2
     assert len(levels.data) == len(only) - 1
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_campaign(tmp_path, ["tcp+", "quic", "other-h2", "other-h3"], monkeypatch)
+    assert accessible_report(browser, tmp_path, sections.section) == []
+
+
+def write_campaign(folder: Path, only: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A campaign in `folder` of a page of downloads over these protocols."""
+    settings = {name: asdict(protocol) for name, protocol in over("other").items() if name in only}
+    site = downloads.page_name(1000)
+    rows = [replace(ROW, site=site, network="delay10", protocol=name) for name in only]
+    document = {"networks": {"delay10": {"min_rtt_ms": 10.0}}, "sites": {site: {}}, "protocols": settings}
+    write_document(folder, CampaignDocument(document, study={"name": STUDY, "downloads": 3}))
+    (folder / "runs.csv").write_text(header() + lines(rows))
+    monkeypatch.setattr("studies.downloads.measure.read_times", lambda _: [31.0, 32.0, 33.0])

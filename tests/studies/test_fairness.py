@@ -8,7 +8,9 @@ import click
 import numpy as np
 import pytest
 from factories import ROW
+from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
@@ -104,6 +106,12 @@ def test_the_section_says_and_draws_it(tmp_path: Path) -> None:
         assert smallest_type(drawn) >= SMALL
         save(drawn, tmp_path, figure.name)
     assert section(tmp_path / "none") is None
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> None:
+    write_campaign(tmp_path, {"quic": [(6, 3), (7, 3)], "quic+1con": [(5, 5), (4, 6)]})
+    assert accessible_report(browser, tmp_path, section) == []
 
 
 def test_queues_are_ordered_by_length_and_managed_ones_are_last() -> None:

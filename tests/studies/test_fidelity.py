@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from factories import ROW, campaign_document, with_metrics
+from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
 from analysis.runs import load
@@ -187,6 +189,11 @@ def test_the_report_tells_and_draws_the_errors_and_a_file_has_them(folder: Path)
     tables = json.loads((folder / "fidelity.json").read_text())
     (single,) = (one for one in tables["sites"] if (one["site"], one["metric"]) == ("h", "plt"))
     assert single["error"] == pytest.approx(1.0, abs=0.001) and single["error_low"] is None
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, folder: Path) -> None:
+    assert accessible_report(browser, folder, section) == []
 
 
 def test_a_machine_that_was_slower_live_is_told_of() -> None:

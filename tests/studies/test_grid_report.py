@@ -17,9 +17,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from scipy import stats
+from support.browser import Browser
 from support.declaring import declare
 from support.figures import smallest_type
 from support.material import REFERENCE as PUBLISHED
+from support.reports import accessible_report
 
 from analysis import hypotheses
 from analysis.figures.style import SMALL
@@ -464,6 +466,11 @@ def test_what_the_old_study_did_not_control_is_beside_the_grid_of_that_name(tmp_
     (row,) = section.tables[0].data.to_dict("records")
     assert (row["old_reference"], row["old_compared"], row["change"]) == (5053.31, 2686.37, "as then")
     assert "sizes and rate here are chosen" in section.paragraphs[3]
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, longlook: Path) -> None:
+    assert accessible_report(browser, longlook, grid.section) == []
 
 
 def test_the_words_for_the_older_study_go_by_size_alone() -> None:

@@ -13,8 +13,10 @@ from factories import campaign_document
 from matplotlib.markers import CARETRIGHT
 from scipy import stats
 from support import ladders
+from support.browser import Browser
 from support.figures import smallest_type
 from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
 from analysis.ratios import mean_over_sites
@@ -377,6 +379,12 @@ def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_p
     assert "what QUIC&#39;s lead is made of" in page and "Nothing is filmed" not in page
     for name in ("figures/ladder.pdf", "tables/ladder_contributions.tex", "tables/ladder_sites.csv"):
         assert (folder / "report" / name).exists()
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> None:
+    folder = write_ladder(tmp_path / "ladder", blocks=6, run_sd=0.02)
+    assert accessible_report(browser, folder, section) == []
 
 
 def test_other_campaigns_have_no_section(tmp_path: Path) -> None:

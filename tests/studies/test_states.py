@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from factories import ROW, rejected, with_metrics
+from support.browser import Browser
 from support.declaring import declare
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from analysis.intervals import over_runs
@@ -443,6 +445,11 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
     assert totals.loc["tcp+", "seconds"] == pytest.approx(7.5)
     assert totals.loc["quic", "lost_packets"] == 4
     assert totals.loc["quic", "largest_window_kb"] == 90
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, campaign: Path) -> None:
+    assert accessible_report(browser, campaign, section) == []
 
 
 def test_intervals_hold_as_surely_as_the_campaign_declared(campaign: Path) -> None:

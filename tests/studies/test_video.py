@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from factories import ROW, campaign_document
+from support.browser import Browser
 from support.figures import smallest_type
+from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
@@ -238,6 +240,13 @@ def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None
     assert smallest_type(drawn) >= SMALL
     (empty := tmp_path / "empty").mkdir()
     assert section(empty) is None
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> None:
+    plays = {"tcp+": [STOPPED, replace(STOPPED, first_frame_ms=2100.0)], "quic": [replace(STOPPED, gaps=())] * 2}
+    write_campaign(tmp_path, plays)
+    assert accessible_report(browser, tmp_path, section) == []
 
 
 @pytest.mark.needs_namespaces

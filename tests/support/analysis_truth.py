@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,14 @@ def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Seque
 def simulated_table(truth: Truth) -> CampaignTable:
     """A simulated campaign."""
     return campaign_table(simulate(truth), truth.networks, truth.protocols)
+
+
+def same_campaigns(truth: Truth, number: int) -> tuple[CampaignTable, CampaignTable]:
+    """Two campaigns that measure the same pages and protocols, as `truth` has them, and differ by their runs' noise
+    alone; others for each `number`."""
+    runs_seeds = (1_000_000 + 2 * number, 1_000_001 + 2 * number)
+    one, other = (simulated_table(replace(truth, seed=number, runs_seed=seed)) for seed in runs_seeds)
+    return one, other
 
 
 # A campaign with something for each analysis and figure: behind one network with an RTT and one without, with a canary

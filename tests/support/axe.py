@@ -1,8 +1,10 @@
 """Pages are held to axe-core's rules in the packaged browser, as wide as a phone and a screen, light and dark.
 
-A test of another page is one line: `assert accessible(browser, url) == []`. It needs the mark `needs_axe`.
+A test of another page is one line: `assert accessible(browser, url) == []`; of a study's section of the report see
+`support.reports`. It needs the mark `needs_axe`.
 """
 
+from collections.abc import Iterator
 from itertools import product
 
 from base.places import cache_dir
@@ -25,13 +27,29 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
 def accessible(browser: Browser, url: str) -> list[str]:
     """What axe-core finds fault with in the page at `url`, once for each width and colour scheme."""
     violations = []
-    script = AXE.read_text()
+    for look in _looks(browser):
+        browser.open(url)
+        violations += _faults(browser, look)
+    return violations
+
+
+def accessible_now(browser: Browser) -> list[str]:
+    """The same of the page as it stands, such as a screen that only a session leads to."""
+    return [fault for look in _looks(browser) for fault in _faults(browser, look)]
+
+
+def _looks(browser: Browser) -> Iterator[str]:
+    """Makes the browser show pages in each width and colour scheme, and says in which; in the end as it began."""
     for width, scheme in product(WIDTHS_PX, SCHEMES):
         browser.narrow(width)
         browser.prefer(scheme)
-        browser.open(url)
-        browser.run(script)
-        violations += [f"{width} px, {scheme}: {fault}" for fault in browser.eventually(CHECK)]
-        too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
-        violations += [f"{width} px, {scheme}: the page is {too_wide} px wider"] if too_wide > 0 else []
-    return violations
+        yield f"{width} px, {scheme}"
+    browser.prefer("light")
+
+
+def _faults(browser: Browser, look: str) -> list[str]:
+    browser.run(AXE.read_text())
+    faults = list(browser.eventually(CHECK))
+    too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
+    faults += [f"the page is {too_wide} px wider"] if too_wide > 0 else []
+    return [f"{look}: {fault}" for fault in faults]

@@ -132,6 +132,7 @@ NEEDS = (
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
     ),
     Need("axe", "axe-core", "run `make setup`", AXE.is_file),
+    Need("mkdocs", "mkdocs", "run `make docs`", lambda: _is_installed("mkdocs")),
     Need("zsh", "zsh", "install the package zsh", lambda: _is_installed("zsh")),
     Need("fish", "fish", "install the package fish", lambda: _is_installed("fish")),
     Need("cluster_programs", "sshd and Slurm", "run `setup/unpack clusters`", CLUSTER_PROGRAMS.is_dir),

@@ -105,7 +105,6 @@ def test_the_page_loads_nothing_and_complains_of_nothing(opened: Browser) -> Non
 @pytest.mark.needs_axe
 def test_everybody_can_read_the_page(browser: Browser, campaign: Path) -> None:
     assert accessible(browser, (campaign / "report" / "index.html").as_uri()) == []
-    browser.prefer("light")
 
 
 def test_the_first_screen_says_in_what_protocols_differ_beside_the_transport(opened: Browser) -> None:

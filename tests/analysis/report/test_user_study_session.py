@@ -1,6 +1,7 @@
 """A user study from a campaign's films to its report, played through in the packaged browser by keyboard alone."""
 
 import csv
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.axe import accessible_now
 from support.browser import Browser
 from support.participant import ENTER, TAB, begin, go_on, wait_for
+from support.reports import accessible_report
 from support.serving import served
 from support.user_studies import SHORT_STUDY, filmed_campaign
 
@@ -104,6 +107,27 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     assert controls.startswith("Between identical films, 0.0 % ")
     done = CliRunner().invoke(main, ["write", str(campaign)])
     assert done.exit_code and "has votes on the clips there" in str(done.exception)
+
+
+@pytest.mark.needs_axe
+def test_everybody_can_see_every_screen_and_the_section_on_its_votes(
+    browser: Browser, campaign: Path, tmp_path: Path
+) -> None:
+    faults: dict[str, list[str]] = {}
+    shutil.copytree(campaign, tmp_path / "c")
+
+    def see(name: str) -> None:
+        # Every trial looks like the first of its kind.
+        if name not in faults:
+            faults[name] = accessible_now(browser)
+
+    with served(StudyServer((LOCAL, 0), Collector(tmp_path / "c" / "user-study"))) as url:
+        browser.narrow(1400)
+        begin(browser, url, see)
+        go_on(browser, see=see)
+    assert set(faults) == {"welcome", "ratings", "rating", "pairs", "pair", "end"}
+    assert all(faults_of == [] for faults_of in faults.values()), faults
+    assert accessible_report(browser, tmp_path / "c", section) == []
 
 
 def test_without_a_place_for_votes_participants_download_them(

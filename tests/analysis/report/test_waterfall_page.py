@@ -70,4 +70,3 @@ def test_a_waterfall_of_many_requests_fits_folds_and_is_the_same_in_numbers(brow
 def test_everybody_can_read_a_waterfall(browser: Browser, tmp_path: Path) -> None:
     write_waterfall([load(tmp_path, "tcp+", 0), load(tmp_path, "quic", 400)], tmp_path)
     assert accessible(browser, (tmp_path / "index.html").as_uri()) == []
-    browser.prefer("light")

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import StringIO
@@ -14,9 +14,11 @@ import pytest
 from factories import ROW
 from rich.console import Console
 
+from analysis import hypotheses
 from analysis import runs as tables
 from analysis.runs import network_and_browser
 from analysis.samples import samples_of
+from analysis.variants import variants
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
@@ -35,7 +37,7 @@ from measure.run.film import FilmStart
 from measure.run.setting import Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import rejections, status
-from measure.table import CampaignDocument, Run, header, lines, read_rows, require_document
+from measure.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
@@ -166,6 +168,25 @@ def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
         go(one, monkeypatch)
 
 
+def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_their_own(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = {"site": campaign.sites["site"], "site@small": campaign.sites["site"]}
+    one = replace(campaign, sites=both, runs=1, further_browsers=())
+    assert len(go(one, monkeypatch)) == 4
+    assert len(read_plan(campaign.folder)) == 1
+    # As earlier versions have it: the variant's block follows its original's.
+    for name in ("runs.csv", "plan.csv"):
+        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False)
+        table["block"] = table["site"].map({"site": "1", "site@small": "2"})
+        table.sort_values("block", kind="stable").to_csv(campaign.folder / name, index=False, lineterminator="\n")
+    assert len(go(replace(one, runs=3), monkeypatch)) == 8
+    assert [len(block) for block in read_plan(campaign.folder)] == [2, 2, 4, 4]
+    table = variants(tables.load(campaign.folder), hypotheses.load())
+    assert set(table["pairs"]) == {3} and set(table["within_blocks"]) == {2}
+    assert set(table["protocol"]) == {"tcp", "tcp+"}
+
+
 def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"settings": {"browser": {"name": "toy"}}}))
     text = (header() + lines([ROW])).replace(",browser,", ",").replace(",chromium,", ",")
@@ -190,9 +211,15 @@ def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign, monke
 
 def test_rejected_attempts_are_counted_by_browser() -> None:
     rows = [replace(ROW, browser=name) for name in BROWSERS]
-    titles = [str(column.header) for column in rejections(rows).columns]
-    assert titles == ["rejected by", "tcp chromium", "tcp toy"]
-    assert [str(column.header) for column in rejections(rows[:1]).columns] == ["rejected by", "tcp"]
+
+    def titles(some: Sequence[Row], width: int | None = None) -> list[str]:
+        return [str(column.header) for column in rejections(some, [], width).columns]
+
+    assert titles(rows) == titles(rows, 80) == ["rejected by", "all", "tcp chromium", "tcp toy"]
+    assert titles(rows[:1]) == ["rejected by", "all", "tcp"]
+    # Where there is no room for browsers, and none for protocols.
+    assert titles(rows, 30) == ["rejected by", "all", "tcp"]
+    assert titles(rows, 20) == ["rejected by", "all"]
 
 
 def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:

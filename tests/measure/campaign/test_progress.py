@@ -9,6 +9,7 @@ import pytest
 from factories import ROW, rejected
 from rich.console import Console
 
+from measure.campaign.forecast import Forecast
 from measure.campaign.progress import ProgressDisplay, clock_in
 from measure.reasons import Reason
 from measure.table import GivenUp, Run
@@ -65,3 +66,31 @@ def test_a_clock_says_when_it_will_be_done() -> None:
     display = ProgressDisplay(Console(file=output, width=300), LTE, 0)
     end(display, LTE[0], 200_000)
     assert re.search(r"4 d 15 h left, done on \w{3} \d\d \w{3} at \d\d:\d\d$", output.getvalue().rstrip())
+
+
+def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, highlight=False)
+    network = "longlook-5mbps-62ms-0.01loss"
+    runs = [Run("a-long-name.example@without-its-fonts", network, "tcp+bbr", number) for number in range(400)]
+    display = ProgressDisplay(console, runs, 360, lanes=2)
+
+    def screen() -> list[str]:
+        lines = console.render_lines(display.screen(), pad=False)
+        return ["".join(part.text for part in line).rstrip() for line in lines]
+
+    until = r"left, done on \w{3} \d\d \w{3} at \d\d:\d\d$"
+    with display.live(Forecast(400_000, 4e9), at_most=True):
+        # Before any run has been made, the forecast says when all will be.
+        assert re.search(rf"━ 360/760 4 d 15 h {until}", screen()[0])
+        display.begins(runs[1], 2, 2)
+        display.begins(runs[2], 1, 1)
+        for run in runs[10:30]:
+            row = replace(ROW, network=network, run=run.number, seconds=2000.0)
+            display.ends(run, row if run.number % 2 else rejected("gate: it is", row), given_up=False)
+        display.warns("the machine is busy: other programs took 1.3 of 2 cores in the last minute (python3, make)", 1)
+        lane_1, lane_2, progress, attempts, warning = screen()
+    assert lane_1.startswith("now, lane 1: a-long-name.example@without-its-fonts longlook-5mbps")
+    assert lane_2.startswith("now, lane 2: ") and max(map(len, screen())) <= 80
+    assert re.search(rf"━ 370/760 4 d 12 h {until}", progress)
+    assert attempts == "10 of 20 attempts rejected, 0 runs given up: gate 10"
+    assert warning.startswith("warnings: 1, the last: the machine is busy: other programs took 1.3")
