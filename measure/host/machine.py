@@ -61,11 +61,11 @@ def machine() -> dict[str, str | int]:
         "cpus": len(os.sched_getaffinity(0)),
         "memory_kib": int(_first_match("/proc/meminfo", r"^MemTotal:\s*(\d+) kB") or 0),
         "system": _first_match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.system(),
-        "testbed": testbed_version(),
+        "testbed": commit_of_testbed(),
     }
 
 
-def testbed_version(project: Path = PROJECT) -> str:
+def commit_of_testbed(project: Path = PROJECT) -> str:
     """The commit of the testbed in the folder `project`, with `-dirty` if it was changed since; else "unknown".
 
     Of a checkout git says it. What git archived of one, or what was copied into an image, has it in a file; what was

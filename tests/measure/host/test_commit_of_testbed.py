@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from base.places import PROJECT
-from measure.host.machine import COMMIT, testbed_version
+from measure.host.machine import COMMIT, commit_of_testbed
 
 pytestmark = pytest.mark.needs_git
 
@@ -38,23 +38,23 @@ def checkout(tmp_path: Path) -> Path:
 
 def archived(checkout: Path, into: Path) -> Path:
     into.mkdir()
-    archive = into.with_suffix(".tar")
+    archive = into.with_suffix(".zip")
     git(checkout, "archive", f"--output={archive}", "HEAD")
-    shutil.unpack_archive(archive, into, filter="data")
+    shutil.unpack_archive(archive, into)
     return into
 
 
 def test_a_checkout_says_its_commit_and_whether_it_was_changed(checkout: Path) -> None:
     commit = git(checkout, "rev-parse", "--short", "HEAD")
-    assert testbed_version(checkout) == commit
+    assert commit_of_testbed(checkout) == commit
     (checkout / COMMIT).write_text("changed\n")
-    assert testbed_version(checkout) == f"{commit}-dirty"
+    assert commit_of_testbed(checkout) == f"{commit}-dirty"
 
 
 def test_an_archive_says_its_commit_also_within_another_repository(checkout: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "another project")
-    assert testbed_version(archived(checkout, tmp_path / "unpacked")) == git(checkout, "rev-parse", "--short", "HEAD")
+    assert commit_of_testbed(archived(checkout, tmp_path / "unpacked")) == git(checkout, "rev-parse", "--short", "HEAD")
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_an_image_says_what_it_was_built_of(
     image = tmp_path / "image"
     shutil.copytree(checkout, image, ignore=shutil.ignore_patterns(".git"))
     done = built(image, argument)
-    assert (testbed_version(image), done.stderr[: len(note)]) == (version, note)
+    assert (commit_of_testbed(image), done.stderr[: len(note)]) == (version, note)
     assert bool(done.stderr) == bool(note)
 
 
 def test_an_image_of_an_archive_says_its_commit(checkout: Path, tmp_path: Path) -> None:
     unpacked = archived(checkout, tmp_path / "unpacked")
     assert built(unpacked, "").stderr == ""
-    assert testbed_version(unpacked) == git(checkout, "rev-parse", "--short", "HEAD")
+    assert commit_of_testbed(unpacked) == git(checkout, "rev-parse", "--short", "HEAD")
 
 
 def built(folder: Path, commit: str) -> "subprocess.CompletedProcess[str]":
@@ -89,4 +89,4 @@ def built(folder: Path, commit: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_nothing_is_said_where_nothing_is_known(tmp_path: Path) -> None:
-    assert testbed_version(tmp_path) == "unknown"
+    assert commit_of_testbed(tmp_path) == "unknown"
