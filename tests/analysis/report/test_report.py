@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -277,7 +278,7 @@ def test_the_films_figure_has_links_to_what_its_runs_have_left(campaign: Path) -
     page = (campaign / "report" / "index.html").read_text()
     links = re.findall(r'<a href="\.\./(runs/[^"]*)">([^<]*)</a>', page)
     assert [text.partition(" run ")[0] for _, text in links] == ["TCP+", "QUIC"]
-    assert all(text.endswith(": network log") and (campaign / path).is_file() for path, text in links)
+    assert all(text.endswith(": network log") and (campaign / unquote(path)).is_file() for path, text in links)
 
 
 def test_tables_are_latex(campaign: Path) -> None:

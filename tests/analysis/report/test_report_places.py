@@ -86,7 +86,7 @@ def test_a_package_has_no_links_to_runs(campaign: Path, tmp_path: Path) -> None:
 
     write_package(campaign, tmp_path / "package", LICENCE, packaged)
     assert links(tmp_path / "package" / "report" / "index.html") == {}
-    assert "Files of" not in (tmp_path / "package" / "report" / "index.html").read_text()
+    assert "Files of runs" not in (tmp_path / "package" / "report" / "index.html").read_text()
 
 
 def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path, monke
         (folder / row.folder / LEFT[0]).write_bytes(b"x")
     report(folder)
     page = (folder / "report" / "index.html").read_text()
-    assert "Files of 2 of 4 runs that count" in page
+    assert "Files of runs that count (2 of 4)" in page
     assert re.findall(r"runs/s/([ab])/quic/([12])-1", page) == [("a", "1"), ("b", "1")]
 
 
