@@ -61,7 +61,7 @@ optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/option
 OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
 	$(call asked,servers,SERVERS) $(call asked,browsers,BROWSERS) $(call asked,shells,SHELLS) $(call asked,hops,HOPS),\
 	$(call optional,$(call asked,browsers,BROWSER) $(call asked,shells,SHELLS) $(call asked,servers,SERVERS)) \
-	$(if $(filter docs,$(MAKECMDGOALS)),documents/mkdocs))
+	$(if $(filter docs,$(MAKECMDGOALS)),documents/mkdocs) $(if $(filter proof,$(MAKECMDGOALS)),proof/format_checkers))
 
 # Studies say their own commands (studies/*/__init__.py), which are targets here.
 STUDIES := $(shell sed -n 's/^ *command="\([^"]*\)",$$/\1/p' studies/*/__init__.py)
@@ -152,14 +152,14 @@ status: setup ## tell how CAMPAIGN stands, also while it runs
 review: setup ## look at the films of CAMPAIGN, and accept or reject runs by eye
 	@$(EYELEVEL) review$(call argument,CAMPAIGN)
 
-report: setup ## write the report of CAMPAIGN: one page with all tables, figures, and films of SITE if given
-	@$(EYELEVEL) report$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+report: setup ## write the report of CAMPAIGN, INTO a folder if given: a page with all tables, figures, and films of SITE
+	@$(EYELEVEL) report$(call options,HYPOTHESES SITE INTO)$(call argument,CAMPAIGN)
 
 package: setup ## write CAMPAIGN as a folder that can be cited (RO-Crate), INTO one if given, without films and logs
 	@$(EYELEVEL) package$(call options,INTO LICENCE)$(call argument,CAMPAIGN)
 
 figures: setup ## draw the figures of CAMPAIGN alone
-	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE)$(call argument,CAMPAIGN)
+	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE INTO)$(call argument,CAMPAIGN)
 
 waterfall: setup ## show the requests over time of two PROTO of CAMPAIGN, for a SITE behind a NET, or of its runs RUN
 	@$(EYELEVEL) waterfall$(call options,SITE NET PROTO RUN METRIC THRESHOLD)$(call argument,CAMPAIGN)

@@ -7,10 +7,12 @@ import hashlib
 import mimetypes
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from analysis.runs import CampaignTable, load
+from analysis.samples import starts_of
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
@@ -19,6 +21,8 @@ from measure.table_schema import SCHEMA
 
 METADATA, SHEET = "ro-crate-metadata.json", "README.md"
 CONTEXT = "https://w3id.org/ro/crate/1.1"
+# Terms of schema.org that its context lacks, which came later.
+FURTHER_TERMS = {"sha256": "http://schema.org/sha256"}
 # What of a campaign's folder is in the package; what is not there is left out.
 FILES = {
     RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
@@ -67,11 +71,11 @@ def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any
         "@type": "Dataset",
         "name": f"Eyelevel campaign {campaign.name}",
         "description": _summary(campaign),
-        "datePublished": str(campaign.runs["started_at"].max())[:10] if "started_at" in campaign.runs else "unknown",
+        "datePublished": _measured_until(campaign) or datetime.now(UTC).date().isoformat(),
         "license": {"@id": licence},
         "hasPart": [{"@id": file["@id"]} for file in files],
         "variableMeasured": list(campaign.metrics),
-        "mentions": [{"@id": "#measurement"}],
+        "mentions": {"@id": "#measurement"},
     }
     about = {
         "@id": METADATA,
@@ -87,7 +91,15 @@ def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any
         "result": {"@id": RUNS},
     }
     program = {"@id": "#eyelevel", "@type": "SoftwareApplication", "name": "Eyelevel"}
-    return {"@context": f"{CONTEXT}/context", "@graph": [about, root, measurement, program, *files]}
+    terms = {"@id": licence, "@type": "CreativeWork", "name": licence, "description": "The licence of the numbers"}
+    graph = [about, root, measurement, program, terms, *files]
+    return {"@context": [f"{CONTEXT}/context", FURTHER_TERMS], "@graph": graph}
+
+
+def _measured_until(campaign: CampaignTable) -> str:
+    """The day of the last attempt (ISO 8601); nothing when that is unknown."""
+    starts = starts_of(campaign.runs)
+    return "" if starts.isna().all() else starts.max().date().isoformat()
 
 
 def _file(path: Path, folder: Path) -> dict[str, Any]:

@@ -76,6 +76,16 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
         _lock_file(new).unlink(missing_ok=True)
 
 
+def require_writable(folder: Path, remedy: str) -> None:
+    """Raise EyelevelError, with a `remedy`, when nothing can be written in `folder`, which need not be there yet."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    try:
+        # Permissions alone do not say it: root has all of them, also where a file system is read-only.
+        Path(tempfile.mkdtemp(dir=there, prefix=".eyelevel.")).rmdir()
+    except OSError as error:
+        raise EyelevelError(f"{folder} cannot be written ({error.strerror or error}); {remedy}") from None
+
+
 class Locked(EyelevelError):
     """Another process has a folder."""
 

@@ -8,6 +8,7 @@ how the recorder was connected, the size of its window.
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from warcio.statusandheaders import StatusAndHeaders
@@ -29,6 +30,22 @@ from record.site import Exchange, Site
 VERSION = "1.1.1"
 SOFTWARE = "Eyelevel"
 ARCHIVE = "data.warc.gz"
+
+# Of `search_key`: what a host's name may begin with, what stands for itself in paths and queries, and sessions in them.
+WWW = re.compile(r"^www\d*\.")
+UNESCAPED = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+SESSIONS_IN_PATHS = [
+    re.compile(rf"^(.*/){name}/([^?]+\.aspx.*)$", re.IGNORECASE)
+    for name in (r"\((?:[a-z]\([0-9a-z]{24}\))+\)", r"\([0-9a-z]{24}\)")
+]
+SESSIONS_IN_QUERIES = [
+    re.compile(rf"^(.*)(?:{name})(?:&(.*))?$", re.IGNORECASE)
+    for name in (
+        *(f"{known}=[0-9a-zA-Z]{{32}}" for known in ("jsessionid", "phpsessid", "sid")),
+        "ASPSESSIONID[a-zA-Z]{8}=[a-zA-Z]{24}",
+        "cfid=[^&]+&cftoken=[^&]+",
+    )
+]
 
 
 class _AsStored(StatusAndHeaders):  # type: ignore[misc]
@@ -165,13 +182,48 @@ def _request_head(exchange: Exchange, headers: Headers) -> _AsStored:
 
 
 def search_key(url: str) -> str:
-    """What the index sorts `url` by, as Webrecorder's programs do (SURT, without `www.`): `https://www.a.example/B?d&c`
-    is `example,a)/b?c&d`."""
-    parts = urlsplit(url.lower())
-    host = (parts.hostname or "").removeprefix("www.")
+    """What the index sorts `url` by, as Webrecorder's programs do (SURT): `https://www.a.example/B?d&c` is
+    `example,a)/b?c&d`.
+
+    What differs but in upper and lower case, in needless escapes, in the order of the query, or in one of the usual
+    names of sessions is one page to a web archive (the library `surt`, whose rules these are).
+    """
+    parts = urlsplit(url)
+    host = WWW.sub("", parts.hostname or "")
     port = f":{parts.port}" if parts.port and parts.port != 443 else ""
-    query = "&".join(sorted(parts.query.split("&"))) if parts.query else ""
-    return f"{','.join(reversed(host.split('.')))}{port}){parts.path or '/'}" + (f"?{query}" if query else "")
+    path, query = _escaped(_without_dots(_unescaped(parts.path))).lower(), _escaped(_unescaped(parts.query))
+    for session in SESSIONS_IN_PATHS:
+        path = session.sub(r"\1\2", path)
+    for session in SESSIONS_IN_QUERIES:
+        query = session.sub(r"\1\2", query)
+    # "a=1" before "a_=0", as the name is shorter.
+    ordered = "&".join(sorted(query.lower().split("&"), key=lambda field: field.split("=", 1)))
+    return f"{','.join(reversed(host.split('.')))}{port}){path.removesuffix('/') or '/'}{f'?{ordered}' * bool(query)}"
+
+
+def _unescaped(text: str) -> bytes:
+    """`text` without escapes, those of escapes included."""
+    before, after = b"", text.encode()
+    while before != after:
+        before, after = after, unquote_to_bytes(after)
+    return after
+
+
+def _escaped(text: bytes) -> str:
+    return quote_from_bytes(text, UNESCAPED)
+
+
+def _without_dots(path: bytes) -> bytes:
+    """`path` without empty segments and those of dots. One that leads above all others stays."""
+    kept: list[bytes] = []
+    *segments, last = path.split(b"/")[1:] or [b""]
+    for segment in (*segments, last):
+        if segment == b".." and kept:
+            kept.pop()
+        elif segment != b".":
+            kept.append(segment)
+    *folders, file = kept or [b""]
+    return b"/" + b"".join(folder + b"/" for folder in folders if folder) + file
 
 
 def _hash(content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -25,6 +26,7 @@ from analysis.findings import Findings
 from analysis.outcomes import SIGNIFICANT_P
 from analysis.planning import NEEDED
 from analysis.report import alternatives
+from analysis.report.run_files import files_of
 from analysis.report.section import ReportFigure
 from analysis.runs import rows_of
 from analysis.text import file_name, label, level, pair_label, plural
@@ -107,7 +109,8 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         shot = group[0].shot
         caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
         finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in group})
-        add("films", f"figure4_{shot.network}_{number}", caption, finding, figure4.draw, group)
+        name = f"figure4_{shot.network}_{number}"
+        figures["films"].append(ReportFigure(name, caption, figure4.draw, (group,), finding, _files_of_runs(group)))
     if len(findings["residuals"]):
         caption = "Each run's distance from its setting's median, over the campaign and by its place in the block."
         finding = alternatives.order(findings["residuals"], single_run_metric)
@@ -130,3 +133,13 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         runs_of = (samples, network, single_run_metric, protocols)
         add("within", f"within_{network}", caption, finding, within.draw, *runs_of)
     return figures
+
+
+def _files_of_runs(strips: list[Strip]) -> dict[str, Path]:
+    """What the runs that are shown have left behind, but their films."""
+    return {
+        f"{label(strip.shot.protocol)} run {strip.shot.run}: {text}": path
+        for strip in strips
+        for files in files_of(strip.shot.film.parent).values()
+        for text, path in files.items()
+    }

@@ -22,6 +22,7 @@ from analysis.report.film_selection import FilmSelection
 from analysis.report.latex import family_latex
 from analysis.report.level_ground import level_ground
 from analysis.report.question import answer, question, success
+from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
@@ -78,11 +79,16 @@ class Contents:
 
 
 def campaign_page(
-    findings: Findings, films: FilmSelection, waterfalls: Mapping[str, str], contents: Contents, figures: Path
+    findings: Findings,
+    films: FilmSelection,
+    waterfalls: Mapping[str, str],
+    contents: Contents,
+    figures: Path,
+    links: Links,
 ) -> str:
-    """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, and `figures` is the
-    folder of the PNG files."""
-    template = environment(figures, contents.sections).get_template("page.html.j2")
+    """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, `figures` is the
+    folder of the PNG files, and `links` makes those to files of runs."""
+    template = environment(figures, contents.sections, links).get_template("page.html.j2")
     return template.render(
         **page_basics(findings.campaign.document, contents),
         findings=findings,
@@ -106,15 +112,18 @@ def campaign_page(
     )
 
 
-def study_page(campaign: CampaignTable, contents: Contents, figures: Path) -> str:
+def study_page(campaign: CampaignTable, contents: Contents, figures: Path, links: Links) -> str:
     """The page of a study's campaign, or of one without films, as HTML; its results are in the sections of studies."""
-    template = environment(figures, contents.sections).get_template("study.html.j2")
+    template = environment(figures, contents.sections, links).get_template("study.html.j2")
     basics = page_basics(campaign.document, contents)
-    return template.render(**basics, name=campaign.name, filmed=campaign.document.filmed)
+    return template.render(
+        **basics, name=campaign.name, filmed=campaign.document.filmed, run_files=links.table(campaign)
+    )
 
 
-def environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environment:
-    """What the templates of this folder are rendered in; `figures` is the folder of the PNG files."""
+def environment(figures: Path, sections: Sequence[Section], links: Links | None = None) -> jinja2.Environment:
+    """What the templates of this folder are rendered in; `figures` is the folder of the PNG files, and `links` makes
+    those to files of runs, of which a page without it shows none."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -127,6 +136,7 @@ def environment(figures: Path, sections: Sequence[Section]) -> jinja2.Environmen
         "moment": moment,
         "level": level,
         "inline": inline,
+        "links": links or (lambda _: []),
     }
     of_studies = [table.name for section in sections for table in section.tables if len(table.texts) <= OPEN_ROWS]
     templates.tests["open"] = lambda table: table.name in OPEN_TABLES.union(of_studies)

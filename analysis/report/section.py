@@ -1,7 +1,7 @@
 """What a report is made of: tables, figures, drawings, and the section that a study returns."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,15 @@ class ReportTable:
 @dataclass(frozen=True)
 class ReportFigure:
     """A figure: the name of its files, its caption, the function that draws it from `arguments`, and its finding in
-    words for those who cannot see it; without, the caption has to do."""
+    words for those who cannot see it; without, the caption has to do. Of a figure that shows certain runs, `run_files`
+    are those of their files that it is about (what they are → where): the page links to those that are there."""
 
     name: str
     caption: str
     draw: Callable[..., Figure]
     arguments: tuple[Any, ...] = ()
     finding: str = ""
+    run_files: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def alt(self) -> str:

@@ -15,30 +15,40 @@ from analysis.report.figures import campaign_figures
 from analysis.report.film_selection import select_films
 from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
+from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, study_tables
 from analysis.report.waterfall import write_waterfalls
 from analysis.runs import load, typed
-from base.files import replacing_folder
+from base.errors import EyelevelError
+from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
 
 REPORT = "report"
+# In every report, and in hardly any other folder.
+PARQUET = "runs.parquet"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 # A study's section of the report on a campaign's folder; None when the campaign is not of this study.
 StudySection = Callable[[Path], Section | None]
 
 
 def write_report(
-    folder: Path, studies: Sequence[StudySection], declaration: Hypotheses, site: str | None = None
+    folder: Path,
+    studies: Sequence[StudySection],
+    declaration: Hypotheses,
+    site: str | None = None,
+    into: Path | None = None,
 ) -> Path:
-    """Write the report of the campaign in `folder` into it, in place of an older one; returns where.
+    """Write the report of the campaign in `folder` into it, or to `into`, in place of an older one; returns where.
 
     `site`: whose films to show, instead of those of the site with the largest disagreement. Raises EyelevelError.
     """
-    campaign, sections = load(folder), study_sections(folder, studies)
-    into = folder / REPORT
+    campaign = load(folder)
+    known_by = PARQUET if into else "*"
+    into = _place(folder, into)
+    sections, links = study_sections(folder, studies), Links(folder, into)
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
-    with workers() as pool, replacing_folder(into) as new:
+    with workers() as pool, replacing_folder(into, known_by) as new:
         (new / "tables").mkdir()
         if not campaign.document.study_name and campaign.document.filmed:
             findings = analyse(campaign, declaration, pool)
@@ -47,16 +57,16 @@ def write_report(
             draw(contents.all_figures, new / "figures", pool)
             waterfalls, no_waterfalls = write_waterfalls(films.strips, folder, new / "waterfalls")
             films.missing.extend(no_waterfalls)
-            html = campaign_page(findings, films, waterfalls, contents, new / "figures")
+            html = campaign_page(findings, films, waterfalls, contents, new / "figures", links)
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
             contents = Contents({}, study_tables(campaign), sections, versions)
             draw(contents.all_figures, new / "figures", pool)
-            html = study_page(campaign, contents, new / "figures")
+            html = study_page(campaign, contents, new / "figures", links)
         write_drawings(sections, new / "figures")
         write_tables(contents.all_tables, new / "tables")
-        typed(campaign.runs).to_parquet(new / "runs.parquet", index=False)
+        typed(campaign.runs).to_parquet(new / PARQUET, index=False)
         (new / "index.html").write_text(html)
     give_to_caller(into)
     return into
@@ -66,8 +76,9 @@ def write_figures(
     folder: Path, studies: Sequence[StudySection], declaration: Hypotheses, site: str | None = None
 ) -> Path:
     """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
-    campaign, sections = load(folder), study_sections(folder, studies)
-    into = folder / REPORT / "figures"
+    campaign = load(folder)
+    into = _place(folder, None) / "figures"
+    sections = study_sections(folder, studies)
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}
         if not campaign.document.study_name and campaign.document.filmed:
@@ -76,6 +87,20 @@ def write_figures(
         draw(Contents(figures, {}, sections, {}).all_figures, new, pool)
         write_drawings(sections, new)
     give_to_caller(into.parent)
+    return into
+
+
+def _place(folder: Path, into: Path | None) -> Path:
+    """Where the report of the campaign in `folder` is to be. Raises EyelevelError where it cannot be written: at once,
+    since an analysis takes a while."""
+    if into is None:
+        require_writable(folder, "--into of 'eyelevel report' (INTO of make) names another folder for the report")
+        return folder / REPORT
+    if folder.resolve().is_relative_to(into.resolve()):
+        raise EyelevelError(f"{into} has the campaign itself in it; choose another folder for its report")
+    if into.exists() and not into.is_dir():
+        raise EyelevelError(f"{into} is a file; choose another name for the folder of the report")
+    require_writable(into.absolute().parent, "choose another folder for the report")
     return into
 
 

@@ -8,7 +8,7 @@ from analysis.runs import load
 from analysis.text import listing
 from analysis.waterfalls import median_run, named_run, read_load
 from base.errors import EyelevelError
-from base.files import replacing_folder
+from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
 from eyelevel.options import campaign_argument, campaign_folder
 
@@ -61,6 +61,7 @@ def main(
         chosen = [named_run(runs, name) for name in names]
     loads = [read_load(folder, row, why) for row, why in chosen]
     into = folder / WATERFALLS / folder_name(loads)
+    require_writable(into.parent, "copy the campaign to where you may write")
     into.parent.mkdir(exist_ok=True)
     with replacing_folder(into) as new:
         write_waterfall(loads, new, threshold)

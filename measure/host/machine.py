@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,6 +20,10 @@ from servers.registry import all_servers
 # How each program prints its version; those of servers, browsers and shells say it themselves.
 COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
+# Into which `git archive` writes the commit (.gitattributes), and the Containerfile what it was built of; and what is a
+# commit there, rather than what git would have put one in the place of.
+COMMIT = "setup/commit"
+VERSION = re.compile(r"[\w.+-]{4,100}")
 
 
 def versions(
@@ -56,8 +61,25 @@ def machine() -> dict[str, str | int]:
         "cpus": len(os.sched_getaffinity(0)),
         "memory_kib": int(_first_match("/proc/meminfo", r"^MemTotal:\s*(\d+) kB") or 0),
         "system": _first_match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.system(),
-        "testbed": _output(["git", "-C", str(PROJECT), "describe", "--always", "--dirty"]) or "unknown",
+        "testbed": commit_of_testbed(),
     }
+
+
+def commit_of_testbed(project: Path = PROJECT) -> str:
+    """The commit of the testbed in the folder `project`, with `-dirty` if it was changed since; else "unknown".
+
+    Of a checkout git says it. What git archived of one, or what was copied into an image, has it in a file; what was
+    changed there later cannot be seen.
+    """
+    # Git would also answer of a repository that an unpacked archive happens to lie in.
+    if (project / ".git").exists() and (
+        description := _output(["git", "-C", str(project), "describe", "--always", "--dirty"])
+    ):
+        return description
+    with suppress(OSError):
+        if VERSION.fullmatch(text := (project / COMMIT).read_text(errors="replace").strip()):
+            return text
+    return "unknown"
 
 
 def _version(name: str, option: str) -> str:

@@ -280,7 +280,10 @@ def _windows(site: str, network: str, group: Sequence[SettingLoads]) -> ReportFi
         f"{site} behind {label(network)}: the connection that carried most, in the run with the median page load time "
         f"({runs}). Lines: congestion window; areas: bytes in flight; ticks: losses; below: the states."
     )
-    return ReportFigure(f"states_windows_{site}_{network}", caption, windows_figure.draw, (connections,))
+    logs = {f"{label(name)} run {load.number}: {load.busiest.path.name}": load.busiest.path for name, load in loads}
+    return ReportFigure(
+        f"states_windows_{site}_{network}", caption, windows_figure.draw, (connections,), run_files=logs
+    )
 
 
 def _graph(site: str, network: str, group: Sequence[SettingLoads], confidence: float) -> ReportFigure:

@@ -1,4 +1,4 @@
-"""Every recording at hand, handed on in every format that can be written, loses nothing that the format can hold."""
+"""Every recording at hand, handed on in every format that can be written, keeps what docs/formats.md says."""
 
 import json
 import re

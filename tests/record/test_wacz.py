@@ -200,6 +200,9 @@ def test_a_site_written_as_a_collection_is_found_by_its_index(tmp_path: Path) ->
         ("https://www.A.example/B?d&c", "example,a)/b?c&d"),
         ("https://a.example:8443/", "example,a:8443)/"),
         ("https://a.b.example/x%20y", "example,b,a)/x%20y"),
+        ("https://www2.a.example//x/../y/?b=%3A&a_=2&a=1", "example,a)/y?a=1&a_=2&b=:"),
+        ("https://a.example/../%2541/.?", "example,a)/../a"),
+        ("https://a.example/%23x?%26&sid=0123456789abcdef0123456789ABCDEF&y", "example,a)/%23x?&&y"),
     ],
 )
 def test_the_index_is_sorted_as_those_of_webrecorder(url: str, key: str) -> None:

@@ -425,6 +425,8 @@ def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaig
         figure.write(folder)
         assert smallest_type(figure.draw(*figure.arguments)) >= SMALL
     names = [figure.name for figure in report.figures]
+    typical = campaign / "runs/s/lte/quic/2-2/busy.sqlog"
+    assert report.figures[0].run_files["QUIC run 2: busy.sqlog"] == typical
     assert names == ["states_windows_s_lte", "states_graph_s_lte"]
     assert all((folder / f"{name}.{kind}").stat().st_size > 5_000 for name in names for kind in ("pdf", "png"))
     assert [table.name for table in report.tables] == ["states_shares", "states_transitions", "states_totals"]

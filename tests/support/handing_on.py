@@ -1,48 +1,107 @@
-"""Whether a site that is written in another format and imported again is the same."""
+"""What of a site is the same after it was written in another format and imported again.
 
-from dataclasses import replace
+docs/formats.md says, in a table, what each format keeps.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
+from base.places import PROJECT
+from record.connections import recorded_rtts
 from record.content import UndecodableContent, decode
-from record.formats import WritableFormat, har, read_recording, wacz
+from record.formats import WritableFormat, read_recording
 from record.site import Exchange, Site, write_site
 
+DOCUMENT = PROJECT / "docs" / "formats.md"
 
-def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
-    """What is no longer the same when `site` has been written in another format and imported again.
 
-    Mahimahi holds no times, HAR no content-encodings, WACZ no waits, and only addresses that are some.
-    """
+def _address(exchange: Exchange) -> str | None:
+    """That of the server; None where a recording had none, and a stand-in is there."""
+    with suppress(ValueError):
+        return str(ip_address(exchange.recorded_ip))
+    return None
+
+
+def _content(exchange: Exchange) -> bytes:
+    """The body without its encoding; as it is where it cannot be decoded."""
+    response = exchange.response
+    with suppress(UndecodableContent):
+        return decode(response.body, response.header("content-encoding") or "")
+    return response.body
+
+
+def _fields(exchange: Exchange) -> list[tuple[str, str]]:
+    return [field for field in exchange.response.headers if field[0].lower() != "content-length"]
+
+
+# What there is to keep, by its name in the document's table. Where the value is None, a site has none of it.
+OF_EXCHANGES: Mapping[str, Callable[[Exchange], Any]] = {
+    "method and URL, in order": lambda exchange: (exchange.method, exchange.url),
+    "status and reason": lambda exchange: (exchange.response.status, exchange.response.reason),
+    "header fields, but `Content-Length`": _fields,
+    "content of bodies, decoded": _content,
+    "bodies as they were sent, and `Content-Length`": lambda exchange: (
+        exchange.response.body,
+        exchange.response.header("content-length"),
+    ),
+    "address of the server": _address,
+    "when the request began": lambda exchange: exchange.started_ms,
+    "time to the first byte": lambda exchange: exchange.ttfb_ms,
+}
+OF_SITES: Mapping[str, Callable[[Site], Any]] = {
+    "start page": lambda site: site.url,
+    "which hosts each server has": lambda site: (site.servers, site.addresses),
+    "name of the recording browser": lambda site: site.user_agent,
+    "size of its window": lambda site: site.viewport,
+    "round-trip times of servers": lambda site: recorded_rtts(site.connections) or None,
+    "chains of certificates": lambda site: [one.certificates for one in site.connections] or None,
+}
+
+
+def kept_by(form: WritableFormat) -> dict[str, bool]:
+    """What the document says of `form`: name → whether it is kept."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in DOCUMENT.read_text().splitlines()
+        if re.match(r"\| .* \|$", line)
+    ]
+    head = next(row for row in rows if form.NAME in row)
+    kept = {row[0]: row[head.index(form.NAME)] for row in rows[rows.index(head) + 1 :] if len(row) == len(head)}
+    assert set(kept.values()) <= {"kept", "lost"} and set(kept) == {*OF_EXCHANGES, *OF_SITES}
+    return {name: word == "kept" for name, word in kept.items()}
+
+
+def handed_on(site: Site, form: WritableFormat, folder: Path) -> Site:
+    """`site` written in another format, and imported again."""
     there = folder / f"handed-on{''.join(form.ENDINGS[:1])}"
     form.write(site, there)
-    back = write_site(read_recording(there), folder / "back")
-    lost = [f"it left out {reason}" for reason in back.skipped]
-    names = ("url", "user_agent", "servers", "addresses", *(() if form is wacz else ("recorded_ips",)))
-    for what in names:
-        if getattr(back, what) != getattr(site, what):
-            lost.append(f"{what}: {getattr(site, what)}, now {getattr(back, what)}")
-    for before, after in zip(site.exchanges, back.exchanges, strict=True):
-        old, new = site.recorded(before), back.recorded(after)
-        if form is har:
-            old, new = without_encoding(old), without_encoding(new)
-            # Of a recording without times a HAR knows but the order.
-            new = replace(new, started_ms=new.started_ms if old.started_ms is not None else None)
-        elif form is wacz:
-            old = replace(old, ttfb_ms=None, recorded_ip=new.recorded_ip)
-            new = replace(new, started_ms=new.started_ms if old.started_ms is not None else None)
-        else:
-            old = replace(old, started_ms=None, ttfb_ms=None)
-        if old != new:
-            lost.append(f"{old.method} {old.url}: {old}, now {new}"[:2000])
+    return write_site(read_recording(there), folder / "back")
+
+
+def survival(site: Site, back: Site) -> dict[str, list[str]]:
+    """Name → what is no longer the same `back` again, in words: of each exchange, or of the site. Only names of which
+    the site has anything."""
+    lost: dict[str, list[str]] = {}
+    for name, value_of_site in OF_SITES.items():
+        if (before := value_of_site(site)) is not None:
+            after = value_of_site(back)
+            lost[name] = [] if before == after else [f"{before}, now {after}"]
+    for old, new in zip(map(site.recorded, site.exchanges), map(back.recorded, back.exchanges), strict=True):
+        for name, value_of_exchange in OF_EXCHANGES.items():
+            if (value := value_of_exchange(old)) is not None:
+                of_name = lost.setdefault(name, [])
+                if value != (now := value_of_exchange(new)):
+                    of_name.append(f"{old.method} {old.url}: {value}, now {now}"[:2000])
     return lost
 
 
-def without_encoding(exchange: Exchange) -> Exchange:
-    """With its body decoded, and without the length that tells how it was encoded."""
-    response = exchange.response
-    headers = tuple(header for header in response.headers if header[0].lower() != "content-length")
-    try:
-        body = decode(response.body, response.header("content-encoding") or "")
-    except UndecodableContent:
-        body = response.body
-    return replace(exchange, response=response._replace(headers=headers, body=body))
+def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
+    """What is no longer the same of that which the document says `form` keeps, when `site` has gone through it."""
+    back = handed_on(site, form, folder)
+    kept = kept_by(form)
+    lost = [f"it left out {reason}" for reason in back.skipped]
+    return lost + [f"{name}: {what}" for name, texts in survival(site, back).items() if kept[name] for what in texts]

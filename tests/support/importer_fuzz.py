@@ -1,10 +1,12 @@
 """Broken recordings and site folders by the thousand: importing or loading each.
 
-python -m support.importer_fuzz FORM COUNT    prints the most memory that this took, in MiB
+python -m support.importer_fuzz FORM COUNT      prints the most memory that this took, in MiB, and how many there were
+python -m support.importer_fuzz FORM SECONDSs   the same for so long
 """
 
 import copy
 import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -23,11 +25,14 @@ from base.errors import EyelevelError
 from record.formats import read_recording
 from record.http1 import MalformedMessage, Response
 from record.site import Exchange, Recording, Site, write_site
+from record.wacz_writer import write_wacz
 from servers.application.wsgi import load_responses
 from support.recordings import HTML, PAGE, har_entry, save_file, wacz, warc_record, zipped
 
 # No input may take longer, on any machine: it is small.
 LIMIT_S = 20.0
+# How many inputs are made before the time is looked at. Each round draws others.
+INPUTS_OF_ROUND = 500
 
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 3\r\n\r\n<p>"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n"
@@ -92,6 +97,46 @@ def damaged_collections(draw: st.DrawFn) -> bytes:
         name: draw(damaged(ARCHIVE)),
     }
     return zipped(members, draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))))
+
+
+def _exported() -> dict[str, bytes]:
+    """The members of a collection that we write, by their names."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        exchange = Exchange("GET", "https://a.example/", Response(200, "OK", (HTML,), b"<p>"), "192.0.2.1", 0.0, 12.5)
+        write_site(Recording(exchange.url, (exchange,), {"tool": "test"}, "x"), Path(folder, "site"))
+        write_wacz(Site.load(Path(folder, "site")), Path(folder, "x.wacz"))
+        with zipfile.ZipFile(Path(folder, "x.wacz")) as package:
+            return {name: package.read(name) for name in package.namelist()}
+
+
+EXPORTED = _exported()
+ARCHIVE_NAME, PACKAGE_NAME, PACKAGE_DIGEST = "archive/data.warc.gz", "datapackage.json", "datapackage-digest.json"
+
+
+@st.composite
+def damaged_exports(draw: st.DrawFn) -> bytes:
+    """A collection that we have written, with some members damaged, others in their place, or gone; its digests are
+    true or not, so that what is behind their check is reached, too."""
+    members = dict(EXPORTED)
+    for name in draw(st.lists(st.sampled_from(sorted(members)), min_size=1, max_size=3, unique=True)):
+        content = members.pop(name)
+        if name == ARCHIVE_NAME and draw(st.booleans()):
+            members[name] = gzip.compress(draw(damaged(gzip.decompress(content))), mtime=0)
+        elif name in (PACKAGE_NAME, PACKAGE_DIGEST) and draw(st.booleans()):
+            members[name] = draw(damaged_json(json.loads(content)))
+        elif draw(st.integers(0, 5)):
+            members[name] = draw(damaged(content))
+    if PACKAGE_NAME in members and draw(st.booleans()):
+        try:
+            package = json.loads(members[PACKAGE_NAME])
+            for entry in package["resources"]:
+                entry["hash"] = f"sha256:{hashlib.sha256(members[entry['path']]).hexdigest()}"
+            members[PACKAGE_NAME] = json.dumps(package).encode()
+        except (ValueError, LookupError, TypeError):
+            pass  # it is damaged itself
+        digest = hashlib.sha256(members[PACKAGE_NAME]).hexdigest()
+        members[PACKAGE_DIGEST] = json.dumps({"path": PACKAGE_NAME, "hash": f"sha256:{digest}"}).encode()
+    return zipped(members, draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))))
 
 
 # What no import writes into an index, and what may look as if one had.
@@ -189,13 +234,15 @@ INDEX, RESPONSE = "site.json", "a.example/00000-index"
 
 Act = Callable[[Path, str, bytes], None]
 
+WACZ_CONTENTS = damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections() | damaged_exports()
+
 # What is done, with which file, and with what in it.
 FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
     "mahimahi": (import_of, "m/save.0", damaged(SAVE)),
     "raw": (import_of, "r/a.example/index", damaged(RAW)),
     "warc": (import_of, "x.warc", damaged(ARCHIVE)),
     "warc.gz": (import_of, "x.warc.gz", damaged(ARCHIVE).map(gzip.compress) | damaged(gzip.compress(PAGE, mtime=0))),
-    "wacz": (import_of, "x.wacz", damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections()),
+    "wacz": (import_of, "x.wacz", WACZ_CONTENTS),
     "har": (import_of, "x.har", damaged_json(HAR) | damaged(json.dumps(HAR).encode())),
     "garbage": (import_of, "x.har", st.binary()),
     "index": (load_of, INDEX, damaged_json(json.loads(SITE[INDEX]), json_values | SITE_VALUES) | damaged(SITE[INDEX])),
@@ -223,8 +270,21 @@ def fuzz(form: str, examples: int) -> Callable[[], None]:
     return run
 
 
+def fuzz_for(form: str, seconds: float) -> int:
+    """Import or load broken recordings or sites of one form for so long; returns how many there were."""
+    end_s, inputs = time.monotonic() + seconds, 0
+    while time.monotonic() < end_s:
+        fuzz(form, INPUTS_OF_ROUND)()
+        inputs += INPUTS_OF_ROUND
+    return inputs
+
+
 if __name__ == "__main__":
-    fuzz(sys.argv[1], int(sys.argv[2]))()
+    form, amount = sys.argv[1:]
+    if amount.endswith("s"):
+        inputs = fuzz_for(form, float(amount[:-1]))
+    else:
+        fuzz(form, inputs := int(amount))()
     most_kb = re.search(r"VmHWM:\s*([0-9]+) kB", Path("/proc/self/status").read_text())
     assert most_kb
-    print(int(most_kb[1]) >> 10)
+    print(int(most_kb[1]) >> 10, inputs)

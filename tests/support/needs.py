@@ -22,6 +22,8 @@ from measure.host.timekeeping import timekeeping
 from support.axe import AXE
 from support.material import CORPUS, CORPUS_VARIABLE, FILMS_VARIABLE, REFERENCE, film_paths
 
+# Programs of others that check what we write.
+FORMAT_CHECKERS = cache_dir() / "format_checkers" / "bin"
 # Programs of services that some proofs run by themselves.
 CLUSTER_PROGRAMS = cache_dir() / "unpacked" / "clusters"
 
@@ -130,6 +132,13 @@ NEEDS = (
         "Firefox and its driver",
         "run `make setup BROWSERS=firefox`",
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
+    ),
+    Need("git", "git", "install the package git", lambda: _is_installed("git")),
+    Need(
+        "format_checkers",
+        "checkers of formats",
+        "run `setup/setup.sh proof/format_checkers`",
+        lambda: (FORMAT_CHECKERS / "wacz").is_file(),
     ),
     Need("axe", "axe-core", "run `make setup`", AXE.is_file),
     Need("mkdocs", "mkdocs", "run `make docs`", lambda: _is_installed("mkdocs")),

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
@@ -67,6 +68,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for run in (1, 2, 3, 4, 5, 6):
             path = folder / f"runs/site-01/dsl/{protocol}/{run}-1"
             path.mkdir(parents=True)
+            (path / "netlog.json.gz").touch()
             if run == 1:
                 film(path / "film.mp4", scenes)
             else:
@@ -269,6 +271,13 @@ def test_every_file_that_the_page_names_is_there(campaign: Path) -> None:
     assert [name for name in named if not (folder / name).exists()] == []
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf", ".png"}
     assert "figure4_dsl_1" in {path.stem for path in (folder / "figures").iterdir()}
+
+
+def test_the_films_figure_has_links_to_what_its_runs_have_left(campaign: Path) -> None:
+    page = (campaign / "report" / "index.html").read_text()
+    links = re.findall(r'<a href="\.\./(runs/[^"]*)">([^<]*)</a>', page)
+    assert [text.partition(" run ")[0] for _, text in links] == ["TCP+", "QUIC"]
+    assert all(text.endswith(": network log") and (campaign / unquote(path)).is_file() for path, text in links)
 
 
 def test_tables_are_latex(campaign: Path) -> None:

@@ -1,0 +1,139 @@
+"""Where a report is written, and that its links to what runs have left lead to files that are there."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from click.testing import CliRunner
+from factories import ROW, with_metrics
+
+from analysis import hypotheses
+from analysis.package import write_package
+from analysis.report import run_files
+from analysis.report.write import write_report
+from base.namespaces import namespaced
+from base.places import PROJECT
+from eyelevel.commands.report import main
+from measure.table import CampaignDocument, Row, header, lines, write_document
+
+LICENCE = "https://example.org/licence"
+LEFT = ("browsertime.har.gz", "netlog.json.gz", "client.pcapng", "quic-198.18.0.1-ä 1.sqlog")
+
+
+def campaign_with(folder: Path, *rows: Row) -> Path:
+    """A campaign of loads that were not filmed."""
+    settings = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"quic": {}}, "filmed": False}
+    folder.mkdir(parents=True)
+    write_document(folder, CampaignDocument({"seed": 1, "runs": len(rows), **settings}))
+    (folder / "runs.csv").write_text(header() + lines(rows))
+    return folder
+
+
+def run(number: int) -> Row:
+    place = f"runs/s/lte/quic/{number}-1"
+    return replace(with_metrics(ROW, plt=1000.0), site="s", network="lte", protocol="quic", run=number, folder=place)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Two runs: one has left all files, the other none but what leads out of the campaign."""
+    folder = campaign_with(tmp_path / "data" / "try", run(1), run(2))
+    for row in (run(1), run(2)):
+        (folder / row.folder).mkdir(parents=True)
+    for name in LEFT:
+        (folder / run(1).folder / name).write_bytes(b"x")
+    (tmp_path / "secret").write_text("x")
+    (folder / run(2).folder / "client.pcapng").symlink_to(tmp_path / "secret")
+    return folder
+
+
+def report(folder: Path, *options: str) -> str:
+    """What is printed when the report of the campaign in `folder` is made, or why it is not."""
+    done = CliRunner().invoke(main, [str(folder), *options])
+    return str(done.exception or done.output).strip()
+
+
+def links(page: Path) -> dict[str, Path]:
+    """The texts of the page's links to runs, and where each leads."""
+    anchors = re.findall(r'<a href="([^"#:]*runs/[^"]*)">([^<]*)</a>', page.read_text())
+    return {text: Path(os.path.normpath(page.parent / unquote(href))) for href, text in anchors}
+
+
+@pytest.mark.parametrize("place", ["", "elsewhere/deep/page"])
+def test_links_lead_to_the_files_of_runs_that_are_there_and_to_no_others(
+    place: str, campaign: Path, tmp_path: Path
+) -> None:
+    into = tmp_path / place if place else campaign / "report"
+    assert report(campaign, *(["--into", str(into)] if place else [])) == str(into)
+    names = {"HAR": LEFT[0], "network log": LEFT[1], "client": LEFT[2], "quic-198.18.0.1-ä 1": LEFT[3]}
+    expected = {text: campaign / run(1).folder / name for text, name in names.items()}
+    assert links(into / "index.html") == expected
+    for name in LEFT[1:]:
+        (campaign / run(1).folder / name).unlink()
+    report(campaign, *(["--into", str(into)] if place else []))
+    assert set(links(into / "index.html")) == {"HAR"}
+    assert "qlog" not in (into / "index.html").read_text().partition("<table")[2].partition("</table")[0]
+
+
+def test_a_package_has_no_links_to_runs(campaign: Path, tmp_path: Path) -> None:
+    def packaged(of: Path) -> Path:
+        return write_report(of, [], hypotheses.load(hypotheses.DECLARED))
+
+    write_package(campaign, tmp_path / "package", LICENCE, packaged)
+    assert links(tmp_path / "package" / "report" / "index.html") == {}
+    assert "Files of runs" not in (tmp_path / "package" / "report" / "index.html").read_text()
+
+
+def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_files, "MOST_RUNS", 2)
+    settings = [(network, run(number)) for network in "ab" for number in (1, 2)]
+    rows = [replace(one, network=network, folder=one.folder.replace("lte", network)) for network, one in settings]
+    folder = campaign_with(tmp_path / "try", *rows)
+    for row in rows:
+        (folder / row.folder).mkdir(parents=True)
+        (folder / row.folder / LEFT[0]).write_bytes(b"x")
+    report(folder)
+    page = (folder / "report" / "index.html").read_text()
+    assert "Files of runs that count (2 of 4)" in page
+    assert re.findall(r"runs/s/([ab])/quic/([12])-1", page) == [("a", "1"), ("b", "1")]
+
+
+@pytest.mark.needs_namespaces
+def test_the_report_of_a_folder_that_cannot_be_written_goes_elsewhere(campaign: Path, tmp_path: Path) -> None:
+    # Also for root.
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+    def make(*options: str) -> "subprocess.CompletedProcess[str]":
+        command = [*namespaced("mount"), "sh", "-c", read_only, campaign, sys.executable, "-m", "eyelevel", "report"]
+        return subprocess.run([*command, campaign, *options], cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    refused = make()
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        f"eyelevel: {campaign} cannot be written (Read-only file system); --into of 'eyelevel report' (INTO of make) "
+        "names another folder for the report\n"
+    )
+    assert make("--figures-only").stderr == refused.stderr
+    done = make("--into", str(tmp_path / "elsewhere"))
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'elsewhere'}\n"), done.stderr
+    assert (tmp_path / "elsewhere" / "index.html").exists()
+    assert sorted(path.name for path in campaign.iterdir()) == ["campaign.json", "runs", "runs.csv"]
+
+
+def test_a_report_takes_the_place_of_a_report_alone(campaign: Path, tmp_path: Path) -> None:
+    thesis = tmp_path / "thesis"
+    thesis.mkdir()
+    (thesis / "index.html").write_text("mine")
+    assert "stays as it is" in report(campaign, "--into", str(thesis))
+    assert "has the campaign itself in it" in report(campaign, "--into", str(campaign.parent))
+    assert "has the campaign itself in it" in report(campaign, "--into", str(campaign))
+    assert "cannot be written" in report(campaign, "--into", "/proc/report")
+    assert "leave --figures-only out" in report(campaign, "--into", str(tmp_path / "x"), "--figures-only")
+    assert [path.name for path in thesis.iterdir()] == ["index.html"]
+    for _ in range(2):
+        assert report(campaign, "--into", str(tmp_path / "report")) == str(tmp_path / "report")
