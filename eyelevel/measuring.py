@@ -25,6 +25,7 @@ from base.privileges import require_browsing, require_namespaces
 from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP
+from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
@@ -128,11 +129,12 @@ def carry_out(
     command: str,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
+    budget_s: float | None = None,
 ) -> None:
     """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
 
-    The lines of the `announcement` are printed before the first run, when the number of lanes is known. Ends the
-    process when it is interrupted. Raises EyelevelError.
+    The lines of the `announcement` are printed before the first run, when the number of lanes is known. `budget_s`: how
+    long all of this may take, validation included. Ends the process when it is interrupted. Raises EyelevelError.
     """
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
@@ -143,7 +145,9 @@ def carry_out(
     require_recorded(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
-    with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
+    again = continuation(command, campaign.folder)
+    with place, interruptible(campaign.folder, again):
+        budget = None if budget_s is None else Budget.of(budget_s)
         if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
@@ -158,7 +162,9 @@ def carry_out(
         for line in announcement(campaign):
             console.print(line, markup=False, soft_wrap=True)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
-        measure(campaign, display, workers_of(campaign, options), enough)
+        if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
+            text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
+            console.print(text, markup=False, soft_wrap=True)
 
 
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:

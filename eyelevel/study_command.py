@@ -46,7 +46,7 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     console = Console(highlight=False)
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
-    carry_out(measurement.campaign, options, console, study.command, measurement.enough)
+    carry_out(measurement.campaign, options, console, study.command, measurement.enough, budget_s=measurement.budget_s)
     for line in measurement.summary():
         console.print(line, markup=False, soft_wrap=True)
     name = folder.name if folder.parent == RESULTS else str(folder)

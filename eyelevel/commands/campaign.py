@@ -25,6 +25,7 @@ from eyelevel.measuring import (
 )
 from eyelevel.options import (
     ALPN_HELP,
+    BUDGET_HELP,
     CERTIFICATES_HELP,
     OFF_OR_RECORDED,
     PATH,
@@ -33,7 +34,9 @@ from eyelevel.options import (
     THINK_TIME_HELP,
 )
 from eyelevel.study_command import command_of
+from measure.campaign.budget import read_budget
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
+from measure.campaign.taking_up import take_up
 from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
@@ -78,6 +81,12 @@ OPTIONS: list[click.Parameter] = [
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    click.Option(["--budget"], help=BUDGET_HELP),
+    click.Option(
+        ["--package"],
+        type=PATH,
+        help="Go on from this package of a campaign (eyelevel package), if results/ does not have the campaign.",
+    ),
     click.Option(
         ["--yes", "agreed"], is_flag=True, help="Begin without a question, however long it takes (docs/terminal.md)."
     ),
@@ -96,7 +105,12 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
-    folder = options["results"] / campaign_name(options["name"])
+    budget_s = read_budget(options["budget"]) if options["budget"] else None
+    console = Console(highlight=False)
+    package: Path | None = options["package"]
+    folder = options["results"] / campaign_name(options["name"] or (package and package.resolve().name))
+    if package and take_up(package, folder):
+        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
     settings, films = document.settings, FilmPolicy(**document.films)
 
@@ -135,7 +149,6 @@ def main(**options: Any) -> None:
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
         hypotheses=declaration,
     )
-    console = Console(highlight=False)
     measuring = MeasuringOptions.take(options)
     if not document.settings:
         unnamed = [variable for option, variable in NAMED.items() if options[option] is None]
@@ -149,6 +162,7 @@ def main(**options: Any) -> None:
         "campaign",
         enough_runs if campaign.auto else never_enough,
         announcement if campaign.auto and not document.settings else no_announcement,
+        budget_s,
     )
     report(folder, console)
     if campaign.auto:

@@ -1,5 +1,7 @@
 """The plan: randomised blocks, each run exactly once, the same for the same seed."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +109,13 @@ def test_variants_are_measured_beside_their_original_in_random_order() -> None:
     places = [(one.index("shop"), one.index("shop@a")) for one in rounds]
     assert all(abs(original - variant) == 1 for original, variant in places)
     assert len({original < variant for original, variant in places}) == 2
+
+
+def test_wherever_a_campaign_stops_all_sites_but_one_have_been_behind_all_networks_as_often() -> None:
+    blocks = [(block[0].site, block[0].network) for block in plan("abcdef", "wxyz", "pq", 3, 1)]
+    for end in range(len(blocks) + 1):
+        times = Counter(blocks[:end])
+        uneven = [site for site in "abcdef" if len({times[site, network] for network in "wxyz"}) > 1]
+        assert len(uneven) <= 1
+        of_networks = [sum(times[site, network] for site in "abcdef") for network in "wxyz"]
+        assert max(of_networks) - min(of_networks) <= 1
