@@ -14,6 +14,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT, all_browsers, on_devices
+from eyelevel.commands.package import ENDING
 from eyelevel.consent import require_consent
 from eyelevel.measuring import (
     MeasuringOptions,
@@ -108,7 +109,9 @@ def main(**options: Any) -> None:
     budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]
-    folder = options["results"] / campaign_name(options["name"] or (package and package.resolve().name))
+    # A package is named after its campaign.
+    kept_name = package.resolve().name.removesuffix(ENDING) if package else None
+    folder = options["results"] / campaign_name(options["name"] or kept_name)
     if package and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})

@@ -12,6 +12,8 @@ from eyelevel.options import PATH, campaign_argument, campaign_folder
 from measure.table import require_document
 from studies import STUDIES
 
+# What stands after the campaign's name in that of its package.
+ENDING = "-package"
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
 
 
@@ -31,7 +33,7 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     Example: eyelevel package try --into try-data
     """
     folder = campaign_folder(campaign)
-    click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}-package", licence))
+    click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
 
 
 def package_of(folder: Path, into: Path, licence: str) -> Path:

@@ -281,6 +281,11 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
     if original := read_document(folder):
         if differences := changes(original, document):
             text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
+            if all(difference.startswith("versions/") for difference in differences):
+                raise EyelevelError(
+                    f"the campaign {folder.name} was begun with other versions: {text}; go on with it where these are "
+                    "installed (docs/package.md), or use another campaign name ('make compare' compares both)"
+                )
             raise EyelevelError(
                 f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name"
             )

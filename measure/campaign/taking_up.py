@@ -57,6 +57,8 @@ def take_up(package: Path, folder: Path) -> bool:
     or has changed since it was written, or when the campaign is there and lacks attempts that the package has.
     """
     require_sound(package)
+    if folder.resolve() == package.resolve():
+        raise EyelevelError(f"{package} is the package itself, which stays as it is; name the campaign otherwise")
     if (folder / DOCUMENT).exists():
         _require_no_less(package, folder)
         return False

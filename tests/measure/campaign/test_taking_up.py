@@ -99,7 +99,8 @@ def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -
     elsewhere = tmp_path / "elsewhere" / "try"
     take_up(package, elsewhere)
     other = replace(DOCUMENT, versions={"chromium": "2"})
-    with pytest.raises(EyelevelError, match="versions/chromium was 1, is 2"), opened(elsewhere, other):
+    message = "begun with other versions: versions/chromium was 1, is 2; go on with it where these are installed"
+    with pytest.raises(EyelevelError, match=message), opened(elsewhere, other):
         pass
 
 
@@ -152,6 +153,11 @@ def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package:
     with pytest.raises(EyelevelError, match="lacks 5 attempts that the package"):
         take_up(package, other)
     assert len(read_rows(other)) == 1
+
+
+def test_a_package_does_not_become_a_campaign_itself(package: Path) -> None:
+    with pytest.raises(EyelevelError, match="is the package itself"):
+        take_up(package, package)
 
 
 def test_a_folder_of_something_else_stays(package: Path, tmp_path: Path) -> None:
