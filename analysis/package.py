@@ -18,9 +18,9 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from measure.campaign.last_frames import all_digests, write_digests
-from measure.campaign.taking_up import FILES, METADATA
 from measure.table import RUNS, read_rows
 from measure.table_schema import SCHEMA
+from measure.taking_up import FILES, METADATA
 
 SHEET = "README.md"
 # In the report of a campaign of pages (`analysis.report.tables`).

@@ -30,7 +30,7 @@ DOCUMENT = "campaign.json"
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
 # What stands between the name of a machine and a number, where a campaign has been taken up from its package since
-# (`measure.campaign.taking_up`): its evidence is elsewhere.
+# (`measure.taking_up`): its evidence is elsewhere.
 EARLIER_MACHINE = "~"
 
 # Settings of which more may be added to a campaign that exists.

@@ -37,13 +37,13 @@ from eyelevel.options import (
 from eyelevel.study_command import command_of
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
-from measure.campaign.taking_up import take_up
 from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
+from measure.taking_up import take_up
 from record.collection import choose_sites
 from replay.shells.registry import all_shells
 from tuning import networks, protocols

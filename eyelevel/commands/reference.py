@@ -20,12 +20,12 @@ from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import in_words
-from measure.campaign.taking_up import METADATA, take_up
 from measure.closing import summary
 from measure.completeness import read
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.run.aliases import choose_protocols
 from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
+from measure.taking_up import METADATA, take_up
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -49,6 +49,7 @@ PACKAGE_S = 180.0
 @click.option(
     "--corpus", type=PATH, help=f"The folder with the recordings: {CORPUS_VARIABLE} unless given, or ../shared/corpus."
 )
+@click.option("--campaign", "name", help="The folder in results/; named after the declaration unless given.")
 @click.option("--budget", help=BUDGET_HELP)
 @click.option("--results", type=PATH, default=RESULTS, help="Another folder for results.")
 @click.option("--validate/--no-validate", default=True, help="Whether to measure networks and protocols before.")
@@ -60,6 +61,7 @@ def main(
     declaration: Path,
     into: Path | None,
     corpus: Path | None,
+    name: str | None,
     budget: str | None,
     results: Path,
     validate: bool,
@@ -76,7 +78,7 @@ def main(
     console = Console(highlight=False)
     allowed = Budget.of(read_budget(budget)) if budget else None
     declared = read_declared(declaration)
-    folder = results / campaign_name(declaration.stem)
+    folder = results / campaign_name(name or declaration.stem)
     package = into or declaration.with_suffix("")
     question = hypotheses.read_text(declaration.with_name(declared.hypotheses))
     hypotheses.parse(question, declaration.with_name(declared.hypotheses))

@@ -95,8 +95,9 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
     means = {}
     for cell, of_cell in rows_of.items():
         sizes = _bytes(of_cell, folder)
-        guess = model.forecast(cell).bytes if sizes is None and model.knows(cell) else 0.0
-        means[cell] = Forecast(mean(row.seconds for row in of_cell), guess if sizes is None else sizes)
+        if sizes is None:
+            sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
+        means[cell] = Forecast(mean(row.seconds for row in of_cell), sizes)
     factors: dict[str, list[float]] = defaultdict(list)
     for cell in filter(model.knows, means):
         factors[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)

@@ -232,7 +232,7 @@ def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) 
 
 
 def size_verdict(given: ClaimInputs) -> tuple[str, str]:
-    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)
+    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)[:2]
 
 
 @pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from support import known_campaigns
 
-from analysis.package import METADATA, write_package
+from analysis.package import write_package
 from analysis.runs import load
 from base.errors import EyelevelError
+from measure.taking_up import METADATA
 
 
 def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from factories import ROW
+from factories import ROW, rejected
 from rich.console import Console
 from support.material import recording_path
 
@@ -67,11 +67,11 @@ def test_the_reference_is_of_ten_sites_the_papers_design_and_the_level_pair() ->
 
 def test_the_reference_asks_what_campaigns_ask_and_of_the_level_pair() -> None:
     text = hypotheses.read_text(path := FILE.with_name(read_declared(FILE).hypotheses))
-    asked, usual = hypotheses.parse(text, path), hypotheses.load()
-    assert asked.comparisons == (*usual.comparisons, LEVEL)
-    assert asked.family == (*usual.family, LEVEL)
+    question, usual = hypotheses.parse(text, path), hypotheses.load()
+    assert question.comparisons == (*usual.comparisons, LEVEL)
+    assert question.family == (*usual.family, LEVEL)
     same = ("significant_p", "confidence", "equivalence_margin", "equivalence_round_trips", "family_metrics")
-    assert [getattr(asked, name) for name in same] == [getattr(usual, name) for name in same]
+    assert [getattr(question, name) for name in same] == [getattr(usual, name) for name in same]
 
 
 @pytest.mark.needs_corpus
@@ -87,7 +87,7 @@ def test_the_recordings_of_the_reference_are_in_the_corpus() -> None:
         ('films = "none"', 'films = "some"', "films must be one of all, sample, none, not 'some'"),
         ('networks = ["dsl", "mss"]', "networks = []", "networks is empty"),
         ('name = "demo-light"', 'name = "../x"', "no name for a site"),
-        ("seed = 1", "seeds = 1", "seeds"),
+        ("seed = 1", "", "the key 'seed' is missing"),
         ("seed = 1", "seed = ", "cannot be read"),
     ],
 )
@@ -112,7 +112,7 @@ def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(sma
     done = CliRunner().invoke(
         reference.main, ["--declaration", str(small), "--results", str(results), "--estimate"], catch_exceptions=False
     )
-    first, counts, rest = done.output.splitlines()
+    first, counts, rest = done.stdout.splitlines()[-3:]
     assert first == "demo-light: it is small"
     assert counts.startswith("1 sites x 2 networks x 2 protocols: 4 loads in a round, about ")
     assert rest.startswith("open: 12 of 12 runs, about ")
@@ -120,13 +120,9 @@ def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(sma
 
 
 def test_what_was_measured_says_how_long_the_rest_takes(campaign: Campaign) -> None:
-    names = {"site": "demo-light", "network": "dsl", "seconds": 600.0}
-    rows = [
-        replace(ROW, **names, protocol="tcp+", run=1),
-        replace(ROW, **names, protocol="quic", run=1, valid=False, reason=None),
-    ]
-    counts, rest = estimate_lines(campaign, rows)
-    assert "dsl 20:00 min" in counts
+    row = replace(ROW, site="demo-light", network="dsl", protocol="tcp+", seconds=600.0)
+    counts, rest = estimate_lines(campaign, [row, rejected("film_unclean", row, protocol="quic")])
+    assert "(dsl 20 min, mss " in counts
     assert counts.endswith("as 2 attempts took")
     assert rest.startswith("open: 11 of 12 runs, about ")
 

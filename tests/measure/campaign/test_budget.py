@@ -55,7 +55,7 @@ def campaign(tmp_path: Path) -> Campaign:
     known_networks, known_protocols = networks.load(), protocols.load()
     return Campaign(
         folder=tmp_path / "try",
-        sites={"a": replace(site, name="a"), "b": replace(site, name="b")},
+        sites={"a": site, "b": site},
         networks={name: known_networks[name] for name in ("dsl", "lte")},
         protocols={name: known_protocols[name] for name in ("tcp", "quic")},
         runs=3,
@@ -77,8 +77,8 @@ def measured_blocks(work: PlannedWork, results: Results, clock: Clock) -> int:
         for run in block.settings:
             clock.now_s += LOAD_S
             place = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
-            names = {"site": run.site, "network": run.network, "protocol": run.protocol, "run": run.number}
-            results.keep_attempt(replace(ROW, **names, folder=place, block=block.number, seconds=LOAD_S))
+            of = replace(ROW, site=run.site, network=run.network, protocol=run.protocol, run=run.number)
+            results.keep_attempt(replace(of, folder=place, block=block.number, seconds=LOAD_S))
     return blocks
 
 

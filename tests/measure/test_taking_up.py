@@ -17,13 +17,13 @@ from measure.campaign.appearances import Appearances
 from measure.campaign.last_frames import LAST_FRAMES, read_digests
 from measure.campaign.plan import plan, write_plan
 from measure.campaign.results import changes, opened
-from measure.campaign.taking_up import FILES, take_up
 from measure.campaign.verdicts import Verdict
 from measure.norms import ENOUGH, NORMS, judge
 from measure.reasons import Reason
 from measure.run.films import LAST
 from measure.status import status
 from measure.table import GivenUp, Row, read_document, read_rows, write_given_up
+from measure.taking_up import FILES, take_up
 from measure.validate.record import ValidationEntry, keep_entries, kept_entries
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
@@ -122,8 +122,8 @@ def test_a_run_whose_block_was_made_on_another_machine_is_given_up(package: Path
     take_up(package, elsewhere)
     blocks = plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1)
     with opened(elsewhere, DOCUMENT) as results:
-        made = results.made_elsewhere(blocks)
-    assert {run.number for run in made} == {1, 2}
+        runs = results.made_elsewhere(blocks)
+    assert {run.number for run in runs} == {1, 2}
     now = status(elsewhere)
     # The run that a norm has rejected, and what was not begun.
     assert (now.planned, now.done, now.given_up, len(now.open_runs)) == (8, 3, 1, 4)
@@ -189,8 +189,6 @@ def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tm
     """The first run here that looks otherwise than all others is found, too."""
     folder, there = tmp_path / "try", tmp_path / "there"
     rows = [row_of(number) for number in range(1, ENOUGH + 3)]
-    for row in rows[:ENOUGH]:
-        picture(there, row)
     package_of_rows(there, folder, rows[:ENOUGH])
     picture(folder, rows[ENOUGH], WHITE // 2)
     picture(folder, rows[ENOUGH + 1])
@@ -206,6 +204,8 @@ def package_of_rows(there: Path, folder: Path, rows: list[Row]) -> None:
     """Leave in `folder` what a package has of the last frames of `rows`."""
     with opened(there, DOCUMENT) as results:
         results.keep_attempts(rows)
+    for row in rows:
+        picture(there, row)
     write_plan(there, plan(["s"], ["lte"], ["tcp"], RUNS, 1))
     package = write_package(there, there.with_name("package"), "https://example.org/licence", no_report)
     folder.mkdir(exist_ok=True)
