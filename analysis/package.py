@@ -116,17 +116,17 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     lines = [f"| {name} | {version} |" for name, version in sorted(versions.items()) if isinstance(version, str)]
     described = [f"- `{name}`: {text}" for name, text in FILES.items() if (folder / name).exists()]
     times = campaign.runs.get("started_at", ["unknown"])
-    settings = campaign.document.settings
+    settings, commit = campaign.document.settings, campaign.document.machine.get("testbed", "unknown")
     return "\n".join(
         [
             f"# Eyelevel campaign {campaign.name}",
             "",
             _summary(campaign),
-            f"Measured from {min(times)} to {max(times)}. Licence: {licence}",
+            f"Measured from {min(times)} to {max(times)} by Eyelevel (commit {commit}). Licence: {licence}",
             "",
             f"Sites: {', '.join(campaign.document.sites)}. Networks: {', '.join(campaign.networks)}.",
-            f"Planned: {settings.get('runs', 'an unknown number of')} runs of each site, network and protocol, in",
-            f"blocks in random order (seed {settings.get('seed', 'unknown')}). {_machines(campaign)}",
+            f"Planned: {settings.get('runs', 'an unknown number of')} runs of each site, network and protocol, in blocks,",
+            f"whose order is drawn (seed {settings.get('seed', 'unknown')}). {_machines(campaign)}",
             "",
             *_claims(folder),
             "Not in it: films, pictures, logs of browsers and servers, and the recordings of the sites, which are",
