@@ -31,7 +31,7 @@ from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import require_no_others
+from measure.campaign.results import require_no_others, require_same_versions
 from measure.cluster.addresses import scheduler_address
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
@@ -143,6 +143,9 @@ def carry_out(
     require_networks(campaign)
     require_shells(campaign, options)
     require_recorded(campaign)
+    if (campaign.folder / DOCUMENT).exists():
+        # Before minutes of validation, which would be in vain.
+        require_same_versions(campaign.folder, campaign.versions())
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
     again = continuation(command, campaign.folder)

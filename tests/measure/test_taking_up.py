@@ -16,7 +16,7 @@ from base.errors import EyelevelError
 from measure.campaign.appearances import Appearances
 from measure.campaign.last_frames import LAST_FRAMES, read_digests
 from measure.campaign.plan import plan, write_plan
-from measure.campaign.results import changes, opened
+from measure.campaign.results import changes, opened, require_same_versions
 from measure.campaign.verdicts import Verdict
 from measure.norms import ENOUGH, NORMS, judge
 from measure.reasons import Reason
@@ -102,6 +102,10 @@ def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -
     message = "begun with other versions: versions/chromium was 1, is 2; go on with it where these are installed"
     with pytest.raises(EyelevelError, match=message), opened(elsewhere, other):
         pass
+    with pytest.raises(EyelevelError, match=message):
+        require_same_versions(elsewhere, other.versions)
+    require_same_versions(elsewhere, DOCUMENT.versions)
+    require_same_versions(tmp_path / "new", other.versions)
 
 
 def test_machines_of_one_name_are_told_apart_each_time_that_it_is_taken_up(package: Path, tmp_path: Path) -> None:
