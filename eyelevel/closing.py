@@ -15,6 +15,11 @@ from record.site import Site
 from tuning import networks, protocols
 from tuning.settings import choose_one
 
+# What a load takes on two cores beside the page's own time and the wait until it is quiet (s), and the loads of a site
+# together, of a page that takes 5 s.
+LOAD_S = 4.0
+CLOSING_S = 2 * LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
+
 
 def close_now(site: Site, origin_ca: Path | None = None, *, allow_private: bool = False) -> Completeness:
     """Close `site` as `eyelevel close` does unless it is told otherwise: what is missing is fetched if we recorded it.

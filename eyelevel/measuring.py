@@ -59,6 +59,14 @@ DISK_FAULTS = {
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
 
+# What validation takes on two cores (s): of a network, and of a protocol beside others.
+NETWORK_S, PROTOCOL_S = 15.0, 50.0
+
+
+def validation_s(networks: int, protocols: int) -> float:
+    """How long it takes to validate so many networks and protocols (s)."""
+    return NETWORK_S * networks + PROTOCOL_S * protocols
+
 
 def measuring_options(
     *, validates: bool, default: str = "the time of day", several_browsers: bool = False

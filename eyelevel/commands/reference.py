@@ -11,9 +11,9 @@ from analysis import hypotheses
 from base.errors import EyelevelError
 from base.places import PROJECT, RESULTS, SITES
 from base.privileges import require_browsing
-from eyelevel.closing import close_now
+from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.package import LICENCE, package_of
-from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of
+from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, validation_s
 from eyelevel.options import BUDGET_HELP, PATH
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
@@ -85,7 +85,7 @@ def main(
     if estimate:
         campaign = campaign_of(declared, folder, sites_of(declared.sites, corpus, console), question)
         rows = read_rows(package) if (package / RUNS).is_file() else []
-        for line in (*reasons(declared.sites), *estimate_lines(campaign, rows)):
+        for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
             console.print(line, markup=False, soft_wrap=True)
         return
     require_browsing("measuring")
@@ -161,6 +161,15 @@ def measured_rows(folder: Path) -> list[Row]:
 def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
     """Which sites were chosen, and why."""
     return (f"{site.name}: {site.reason}" for site in declared)
+
+
+def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
+    """What comes before the first run of a session on a machine, and after its last; sites are closed before the first
+    of all `rows` of `campaign`."""
+    unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
+    validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
+    closing = f"closing {unclosed} sites, about {in_words(unclosed * CLOSING_S)}; " if unclosed else ""
+    return f"before: {closing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"
 
 
 def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:

@@ -112,7 +112,8 @@ def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(sma
     done = CliRunner().invoke(
         reference.main, ["--declaration", str(small), "--results", str(results), "--estimate"], catch_exceptions=False
     )
-    first, counts, rest = done.stdout.splitlines()[-3:]
+    first, before, counts, rest = done.stdout.splitlines()[-4:]
+    assert "validation, about 2 min; after: the report and the package, 3 min" in before
     assert first == "demo-light: it is small"
     assert counts.startswith("1 sites x 2 networks x 2 protocols: 4 loads in a round, about ")
     assert rest.startswith("open: 12 of 12 runs, about ")
