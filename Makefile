@@ -2,7 +2,7 @@
 
 # What can be given. None of it is taken from the environment, where such short names mean something else.
 CAMPAIGN_VARIABLES := NET PROTO SITES RUNS MAX_RUNS SEED FILMS HYPOTHESES QUALITY BROWSER DEVICE SHELLS LANES DASK CAMPAIGN \
-	SERVER_RTTS THINK_TIME CERTIFICATES ALPN
+	SERVER_RTTS THINK_TIME CERTIFICATES ALPN BUDGET PACKAGE
 STUDY_VARIABLES := SITE SITES NET PROTO RUNS SEED CAMPAIGN BROWSER DEVICE LANES DASK PRESET COUNTS SIZES LIMIT BUDGET DELAYS \
 	CONDITIONS AGAINST MIXES SECONDS VIDEOS PLAYER
 INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
@@ -85,7 +85,7 @@ $(if $(filter answer,$(MAKECMDGOALS)),$(if $(URL)$(SITE)$(CAMPAIGN),,$(error ans
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help answer setup test quick check docs proof record import export close site-info replay campaign status review report package figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help answer setup test quick check docs proof record import export close site-info replay campaign status review report package reference figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -157,6 +157,9 @@ report: setup ## write the report of CAMPAIGN, INTO a folder if given: a page wi
 
 package: setup ## write CAMPAIGN as a folder that can be cited (RO-Crate), INTO one if given, without films and logs
 	@$(EYELEVEL) package$(call options,INTO LICENCE)$(call argument,CAMPAIGN)
+
+reference: setup ## measure the campaign that data/reference.toml declares, or go on with it, and write it as data/reference
+	@$(EYELEVEL) reference$(call all_options,BUDGET)
 
 figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE INTO)$(call argument,CAMPAIGN)
@@ -236,7 +239,9 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
 ##   SECONDS          of make fairness: for how long the flows of a run last; of make video: how long a play lasts
 ##   VIDEOS, PLAYER   of make video: qualities and rules of the player (hd720,dynamic); dash or hls
-##   BUDGET, LIMIT    of make grid, make answer: how long all may take (60m); of make grid: how many seconds a load may
+##   BUDGET           of make campaign, reference, grid, answer: how long all may take (60m, 2h)
+##   PACKAGE          of make campaign: a package (make package) to go on from, where results/ has no such campaign
+##   LIMIT            of make grid: how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none
 ##   SERVER, TEST     of make interop: servers and tests; there BROWSER may be a list, too
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to

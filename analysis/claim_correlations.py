@@ -19,6 +19,7 @@ from analysis.claim_tests import (
     estimated,
     jackknife,
     not_measured,
+    runs_of_pair,
     within_p,
 )
 from analysis.heterogeneity import site_ratios
@@ -64,6 +65,7 @@ def little_influence(
         if not missing:
             values = np.array([site_facts.get(site, {}).get(fact, np.nan) for site in samples.sites], dtype=float)
             is_known = np.isfinite(ratios).any(axis=2).all(axis=0) & np.isfinite(values)
+            condition = replace(condition, runs=2 * int(np.isfinite(ratios[:, is_known]).sum()))
             condition = _influence(
                 ratios[:, is_known], values[is_known], condition, fact, networks, inputs.hypotheses.confidence
             )
@@ -106,6 +108,7 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
             high=float(row["correlation_high"]),
             limit=f"above {SAME_CORRELATION} they say the same",
             sites=int(row["sites"]),
+            runs=runs_of_pair(samples, Pair(row["reference"], row["compared"]), [row["network"]], row["metric"]),
             p_for=float(table["opposite_p"].min()),
             p_against=float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max()),
         )

@@ -43,8 +43,9 @@ class ClaimInputs:
 class Condition:
     """A number that a claim rests on, with its interval, and the p values of what it says for and against the claim.
 
-    `unit`: GAIN, ROUND_TRIPS or CORRELATION; `limit`: what the value is held against, in words; `missing`: what was not
-    measured for it; `decides`: whether the claim hangs on it, or it only stands beside.
+    `unit`: GAIN, ROUND_TRIPS or CORRELATION; `limit`: what the value is held against, in words; `sites` and `runs`: how
+    many it rests on; `missing`: what was not measured for it; `decides`: whether the claim hangs on it, or it only
+    stands beside.
     """
 
     subject: str
@@ -56,6 +57,7 @@ class Condition:
     p_for: float = float("nan")
     p_against: float = float("nan")
     sites: int = 0
+    runs: int = 0
     missing: tuple[str, ...] = ()
     decides: bool = True
 
@@ -176,17 +178,19 @@ def lead_per_round_trip(
     rtts = np.array([inputs.rtt_ms[network] for network in wanted])[:, None]
     slopes = _slopes(rtts, leads)
     one_server = np.array([inputs.site_facts.get(site, {}).get("servers") == 1 for site in inputs.samples.sites])
-    over = listing([label(name) for name in wanted])
+    over, runs = listing([label(name) for name in wanted]), runs_of_pair(inputs.samples, pair, wanted, metric)
     means = {f"{lead} in ms per ms of RTT, over {over}": slopes}
     if one_server.any():
         means[f"{lead} in ms per ms of RTT, on sites of one server"] = slopes[one_server]
     for network, of_sites in zip(wanted, leads / rtts, strict=True):
         means[within_network("QUIC's mean lead over TCP+ in round trips", network, metric)] = of_sites
     conditions = [
-        _one_round_trip(*_over_sites(values, Condition(name, ROUND_TRIPS, decides=place == 0), inputs), inputs)
+        _one_round_trip(
+            *_over_sites(values, Condition(name, ROUND_TRIPS, runs=runs, decides=place == 0), inputs), inputs
+        )
         for place, (name, values) in enumerate(means.items())
     ]
-    shares = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS)
+    shares = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS, runs=runs)
     return [*conditions, _one_round_trip(*_slope_of_shares(inputs, pair, wanted, metric, rtts, shares), inputs)]
 
 
@@ -209,6 +213,7 @@ def lead_beyond_handshake(
             continue
         rtts = np.array([inputs.rtt_ms[name] for name in wanted])[:, None]
         leads = _leads(inputs.samples, pair, wanted, metric) / rtts
+        condition = replace(condition, runs=runs_of_pair(inputs.samples, pair, wanted, metric))
         mean, condition = _over_sites(leads[0] - leads[1:].mean(axis=0), condition, inputs)
         if not condition.missing:
             p_for, p_against = two_sided(above_p(mean, 0)), two_sided(below_p(mean, 0))
@@ -254,6 +259,13 @@ def block_values(samples: Samples, weights: Weights, network: str, metric: str, 
     times = {name: cell[:, samples.protocols.index(name)] for name in (*weights, *within)}
     total = sum(weight * times[name] for name, weight in weights.items())
     return np.where(np.isfinite(list(times.values())).all(axis=0), total, np.nan)
+
+
+def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> int:
+    """How many runs of `pair` there are behind `networks` in blocks with both."""
+    weights = dict.fromkeys(pair, 1.0)
+    blocks = sum(int(np.isfinite(block_values(samples, weights, name, metric)).sum()) for name in networks)
+    return len(weights) * blocks
 
 
 def logarithmic(samples: Samples) -> Samples:
@@ -334,7 +346,8 @@ def _contrast(
     values = block_values(logarithmic(inputs.samples), weights, network, metric, within)
     ratio = mean_over_sites(values)
     sites = int(np.isfinite(values).any(axis=1).sum())
-    return ratio, estimated(ratio, Condition(subject, sites=sites), inputs.hypotheses.confidence)
+    runs = int(np.isfinite(values).sum()) * len({*weights, *within})
+    return ratio, estimated(ratio, Condition(subject, sites=sites, runs=runs), inputs.hypotheses.confidence)
 
 
 def _leads_missing(inputs: ClaimInputs, pair: Pair, networks: Sequence[str], metric: str) -> tuple[str, ...]:

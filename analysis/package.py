@@ -11,28 +11,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis.runs import CampaignTable, load
+import pandas as pd
+
+from analysis.claims import balance_of
+from analysis.runs import MACHINE, CampaignTable, load, records
 from analysis.samples import starts_of
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
-from measure.table import DOCUMENT, RUNS
+from measure.campaign.last_frames import all_digests, write_digests
+from measure.table import RUNS, read_rows
 from measure.table_schema import SCHEMA
+from measure.taking_up import FILES, METADATA
 
-METADATA, SHEET = "ro-crate-metadata.json", "README.md"
+SHEET = "README.md"
+# In the report of a campaign of pages (`analysis.report.tables`).
+CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
 # Terms of schema.org that its context lacks, which came later.
 FURTHER_TERMS = {"sha256": "http://schema.org/sha256"}
-# What of a campaign's folder is in the package; what is not there is left out.
-FILES = {
-    RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
-    DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
-    "plan.csv": "All runs in order, by block",
-    "hypotheses.toml": "What was asked, as it was declared before the first run",
-    "validation.json": "What was measured of networks and protocols before the first run",
-    "verdicts.jsonl": "What was decided about attempts later",
-    "given_up.json": "Sites that were given up",
-}
 
 
 def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path], object]) -> Path:
@@ -50,6 +47,7 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
         for name in FILES:
             if (folder / name).is_file():
                 shutil.copyfile(folder / name, draft / name)
+        write_digests(draft, all_digests(folder, (row.folder for row in read_rows(folder))))
         shutil.copyfile(SCHEMA, draft / SCHEMA.name)
         report(draft)
         campaign = load(draft)
@@ -130,19 +128,24 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     lines = [f"| {name} | {version} |" for name, version in sorted(versions.items()) if isinstance(version, str)]
     described = [f"- `{name}`: {text}" for name, text in FILES.items() if (folder / name).exists()]
     times = campaign.runs.get("started_at", ["unknown"])
+    settings, commit = campaign.document.settings, campaign.document.machine.get("testbed", "unknown")
     return "\n".join(
         [
             f"# Eyelevel campaign {campaign.name}",
             "",
             _summary(campaign),
-            f"Measured from {min(times)} to {max(times)}. Licence: {licence}",
+            f"Measured from {min(times)} to {max(times)} by Eyelevel (commit {commit}). Licence: {licence}",
             "",
             f"Sites: {', '.join(campaign.document.sites)}. Networks: {', '.join(campaign.networks)}.",
+            f"Planned: {settings.get('runs', 'an unknown number of')} runs of each site, network and protocol, in",
+            f"blocks whose order is drawn (seed {settings.get('seed', 'unknown')}). {_machines(campaign)}",
             "",
+            *_claims(folder),
             "Not in it: films, pictures, logs of browsers and servers, and the recordings of the sites, which are",
             "others' content. `campaign.json` has the SHA-256 of each recording.",
             "",
-            "`make report CAMPAIGN=<this folder>` of Eyelevel writes `report/` anew. All files with sizes and SHA-256",
+            "`make report CAMPAIGN=<this folder>` of Eyelevel writes `report/` anew, and `make campaign PACKAGE=<this",
+            "folder>` goes on with the campaign, on a machine with the same versions. All files with sizes and SHA-256",
             f"are in `{METADATA}` (RO-Crate 1.1).",
             "",
             *described,
@@ -155,3 +158,37 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
             "",
         ]
     )
+
+
+def _machines(campaign: CampaignTable) -> str:
+    """Which machines made its runs, in a sentence."""
+    if MACHINE not in campaign.runs:
+        return ""
+    counts = campaign.valid[MACHINE].value_counts(sort=False)
+    return f"Runs that count by machine: {', '.join(f'{name} {count}' for name, count in counts.items())}."
+
+
+def _claims(folder: Path) -> list[str]:
+    """What the report in `folder` says of the paper's claims, in lines; none where it has no such table."""
+    path = folder / CLAIMS_TABLE
+    if not path.is_file():
+        return []
+    campaign, table = load(folder), pd.read_csv(path, keep_default_na=False)
+    rows = [
+        f"| {one['paper']} | {one['number'] or '-'} | {one['verdict']} | {one['sentence'].partition(': ')[2]} "
+        f"| {one['sites']} | {one['runs']} |"
+        for one in records(table)
+    ]
+    return [
+        "## The paper's claims",
+        "",
+        balance_of(table, len(campaign.valid), campaign.valid["site"].nunique()),
+        "The paper is Wolsing et al., ANRW 2019; `analysis/claims.py` of Eyelevel declares each claim with its test.",
+        "",
+        "| the paper says | its number | today | here | sites | runs |",
+        "|---|---|---|---|---|---|",
+        *rows,
+        "",
+        "## The folder",
+        "",
+    ]

@@ -113,12 +113,13 @@ class Row:
 
 
 def median_run(
-    runs: pd.DataFrame, site: str, network: str, protocol: str, metric: str | None = None
+    runs: pd.DataFrame, site: str, network: str, protocol: str, metric: str | None = None, within: Path | None = None
 ) -> tuple[Mapping[str, Any], str]:
     """The row of a setting's median run, and how it was chosen, as a sentence; `runs` are a campaign's.
 
     Of the runs that count it is the one whose `metric` is the nearest to the median; without one, that whose SI and PLT
-    together are, as the sum of both distances, each as a share of its median. The first of equals.
+    together are, as the sum of both distances, each as a share of its median. The first of equals. Of a campaign whose
+    earlier runs were made elsewhere, it is the nearest of those with a HAR in the campaign's folder, `within`.
     Raises EyelevelError when there is none.
     """
     if metric and metric not in runs:
@@ -129,9 +130,13 @@ def median_run(
         raise EyelevelError(f"no run of {site} behind {network} over {protocol} counts{_with(metric)}")
     medians = counting[names].median()
     distance = ((counting[names] - medians).abs() / medians.where(medians > 0, 1)).sum(axis=1)
-    row: dict[str, Any] = counting.loc[distance.idxmin()].to_dict()
+    nearest = distance.sort_values(kind="stable").index
+    folders = counting["folder"].astype(str) if within and "folder" in counting else {}
+    present = [place for place in nearest if within and place in folders and (within / folders[place] / HAR).is_file()]
+    row: dict[str, Any] = counting.loc[(present or nearest)[0]].to_dict()
     called = " and ".join(name.upper() for name in names)
-    why = f"of {len(counting)} runs that count, the nearest to their median {called}"
+    whose = "" if not present or len(present) == len(counting) else f" of the {len(present)} whose requests are here"
+    why = f"of {len(counting)} runs that count, the nearest{whose} to their median {called}"
     return row, (why if len(counting) > 1 else "the only run that counts")
 
 

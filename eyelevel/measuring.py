@@ -26,12 +26,13 @@ from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
 from eyelevel.consent import require_consent
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP
+from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import require_no_others
+from measure.campaign.results import require_no_others, require_same_versions
 from measure.cluster.addresses import scheduler_address
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
@@ -58,6 +59,14 @@ DISK_FAULTS = {
     errno.EIO: "has errors (dmesg tells them); repair it",
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
+
+# What validation takes on two cores (s): of a network, and of a protocol beside others.
+NETWORK_S, PROTOCOL_S = 15.0, 50.0
+
+
+def validation_s(networks: int, protocols: int) -> float:
+    """How long it takes to validate so many networks and protocols (s)."""
+    return NETWORK_S * networks + PROTOCOL_S * protocols
 
 
 def measuring_options(
@@ -141,14 +150,17 @@ def carry_out(
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
     unnamed: Sequence[str] = (),
+    budget_s: float | None = None,
 ) -> None:
     """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
 
     The lines of the `announcement` are printed before the first run, when the number of lanes is known. `unnamed`: of a
     new campaign, the variables that decide how long it takes and that its user did not give; a long one is asked about
-    then. Ends the process when it is interrupted. Raises EyelevelError.
+    then, unless `budget_s` says how long all of this may take, validation included. Ends the process when it is
+    interrupted. Raises EyelevelError.
     """
-    require_consent(campaign, unnamed, console, agreed=options.agreed, lanes=options.lane_count)
+    if budget_s is None:
+        require_consent(campaign, unnamed, console, agreed=options.agreed, lanes=options.lane_count)
     # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
     (require_namespaces if options.dask else require_browsing)("measuring")
     require_browser(campaign)
@@ -156,9 +168,14 @@ def carry_out(
     require_networks(campaign)
     require_shells(campaign, options)
     require_recorded(campaign)
+    if (campaign.folder / DOCUMENT).exists():
+        # Before minutes of validation, which would be in vain.
+        require_same_versions(campaign.folder, campaign.versions())
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
-    with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
+    again = continuation(command, campaign.folder)
+    with place, interruptible(campaign.folder, again):
+        budget = None if budget_s is None else Budget.of(budget_s)
         if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
@@ -173,7 +190,9 @@ def carry_out(
         for line in announcement(campaign):
             console.print(line, markup=False, soft_wrap=True)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
-        measure(campaign, display, workers_of(campaign, options), enough)
+        if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
+            text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
+            console.print(text, markup=False, soft_wrap=True)
 
 
 def unnamed_variables(

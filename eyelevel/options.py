@@ -57,6 +57,11 @@ think_time_option = click.option(
     "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
 )
 
+BUDGET_HELP = (
+    "How long all may take (90s, 60m, 1.5h): no block begins that is not expected to end by then, and the same command "
+    "goes on."
+)
+
 INSECURE_HELP = (
     "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."
 )

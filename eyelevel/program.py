@@ -30,6 +30,7 @@ COMMANDS = {
     "review": "look at the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
+    "reference": "measure the reference campaign, and keep it as the package data/reference",
     "package": "write a campaign as a folder that can be cited, without films and others' content",
     "waterfall": "show the requests of one run, or of two side by side, over time",
     "user-study": "show people the films of a campaign, and take their votes",
@@ -51,8 +52,8 @@ COMMANDS = {
 
 # Those that run browsers, servers or shells; studies do, too.
 MEASURING_COMMANDS = {
-    *("answer", "record", "close", "replay", "load", "campaign", "probe-network", "validate", "interop"),
-    *("devices", "lanes", "scheduler", "worker"),
+    *("answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
+    *("interop", "devices", "lanes", "scheduler", "worker"),
 }
 
 

@@ -56,7 +56,15 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     for line in measurement.announcement:
         console.print(line, markup=False, soft_wrap=True)
     unnamed = unnamed_variables(document, decisive, study.decisive)
-    carry_out(measurement.campaign, options, console, study.command, measurement.enough, unnamed=unnamed)
+    carry_out(
+        measurement.campaign,
+        options,
+        console,
+        study.command,
+        measurement.enough,
+        unnamed=unnamed,
+        budget_s=measurement.budget_s,
+    )
     for line in measurement.summary():
         console.print(line, markup=False, soft_wrap=True)
     name = folder.name if folder.parent == RESULTS else str(folder)

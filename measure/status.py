@@ -59,9 +59,12 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     store = FolderStore(folder, rows)
     given_up_sites = read_given_up(folder)
     given_up_cells = {(one.site, one.network) for one in given_up_sites}
-    planned = [run for block in read_plan(folder) for run in block]
+    blocks = read_plan(folder)
+    planned, elsewhere = [run for block in blocks for run in block], store.made_elsewhere(blocks)
     unmeasured = [run for run in planned if not store.is_valid(run)]
-    given_up = {run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells}
+    given_up = {
+        run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells or run in elsewhere
+    }
     decided = frozenset(enough(folder))
     spared = {run for run in unmeasured if run not in given_up and run.cell in decided}
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in spared)

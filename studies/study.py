@@ -81,12 +81,14 @@ class Measurement:
     """A campaign that a study is about to measure.
 
     `announcement` is printed before, `summary` returns what is printed afterwards. `enough` as in `campaign.measure`.
+    `budget_s`: how long all may take, if that has a limit.
     """
 
     campaign: Campaign
     announcement: Sequence[str] = ()
     summary: Callable[[], Sequence[str]] = list
     enough: Enough = never_enough
+    budget_s: float | None = None
 
 
 @dataclass(frozen=True)

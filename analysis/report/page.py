@@ -15,6 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis import lanes, programs
+from analysis.claims import balance_of
 from analysis.findings import Findings
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.report import sentences
@@ -103,6 +104,7 @@ def campaign_page(
         program_level_ground=level_ground(findings.campaign, programs.pairs_beside(findings["program_differences"])),
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
+        claims=balance_of(findings["claims"], len(findings.campaign.valid), len(findings.samples.sites)),
         warnings=sentences.warnings(findings),
         is_balanced=not sentences.balance_warnings(findings),
         families=contents.families(findings.declared),

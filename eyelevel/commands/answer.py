@@ -1,6 +1,5 @@
 """`eyelevel answer`: what HTTP/3 would change for one site: record, close, measure and report it in one go."""
 
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,23 +17,21 @@ from analysis.user_study.section import section as user_study
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from base.privileges import require_browsing
-from browsers.browsertime.configuration import QUIET_MS
+from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.campaign import AUTO, MAX_RUNS, SEED, enough_runs, number_of_runs
-from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of
+from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, validation_s
 from eyelevel.options import PATH, allow_private
 from eyelevel.study_command import command_of
+from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign, never_enough
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import clock_in, in_words
-from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary, warnings
+from measure.closing import summary, warnings
 from measure.completeness import Completeness, read
 from measure.declaration import kept_hypotheses
-from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
-from measure.run.setting import Loading
 from measure.table import RUNS, CampaignDocument
 from record.collection import choose_site
-from record.edit import is_variant
 from record.names import require_site_name
 from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
@@ -43,7 +40,6 @@ from record.recorder.targets import read_targets
 from record.site import Site
 from record.summary import summary as recorded_summary
 from studies import STUDIES
-from studies.grid.measure import read_budget
 from tuning import networks, protocols
 from tuning.settings import choose, choose_one
 
@@ -53,9 +49,8 @@ NETWORKS = "lte,fibre"
 BUDGET = "60m"
 PREFIX = "answer-"
 STEPS = ("record", "close", "validate", "measure", "report")
-# What steps take on two cores (s): recording a page; a load of closing beside the page's own time and the wait until it
-# is quiet; validating a network, or a protocol beside another; the report.
-RECORD_S, CLOSING_LOAD_S, NETWORK_S, PROTOCOL_S, REPORT_S = 45.0, 4.0, 15.0, 50.0, 40.0
+# What recording a page, and the report, take on two cores (s).
+RECORD_S, REPORT_S = 45.0, 40.0
 # Of what a page asks for, so much must be in its recording.
 SERVED_SHARE = 0.95
 
@@ -124,8 +119,8 @@ def main(
     chosen = choose("network", net or list(document.networks) or NETWORKS, networks.load())
     wanted_runs = number_of_runs(runs, None, document.settings)
     progress = Progress(console)
-    progress.left_s = {"record": RECORD_S, "close": 2 * 2 * LOADS * (CLOSING_LOAD_S + QUIET_MS / 1000 + 5)}
-    progress.left_s["validate"] = NETWORK_S * len(chosen) + PROTOCOL_S * 2 if validate else 0
+    progress.left_s = {"record": RECORD_S, "close": 2 * CLOSING_S}
+    progress.left_s["validate"] = validation_s(len(chosen), 2) if validate else 0
     progress.left_s["report"] = REPORT_S
     progress.left_s["measure"] = max(0.0, budget_s - sum(progress.left_s.values()))
     one = site_to_answer(url, site or next(iter(document.sites), None), folder, origin_ca, allow_private, progress)
@@ -237,19 +232,7 @@ def closed(site: Site, origin_ca: Path | None, allow_private: bool, progress: Pr
         progress.skips("close", f"done on {completeness.closed_at}")
         return completeness
     progress.begins("close", f"loading {site.name} in replay, to find what was not recorded")
-    network, over = choose_one("network", NETWORK, networks.load()), choose_protocols(PROTOCOLS, protocols.load())
-    closing = Closing(
-        LOADS,
-        network,
-        {protocol.name: protocol for protocol in over},
-        Loading(filmed=False, quiet_ms=QUIET_MS),
-        origin_ca,
-        AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
-    )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
-    with measuring_alone("closing"):
-        completeness = close(site, closing, fetch=ours)
+    completeness = close_now(site, origin_ca, allow_private=allow_private)
     progress.console.print(summary(site.name, completeness), markup=False, soft_wrap=True)
     return completeness
 

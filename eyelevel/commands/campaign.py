@@ -14,6 +14,7 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from browsers.registry import DEFAULT, all_browsers, on_devices
+from eyelevel.commands.package import ENDING
 from eyelevel.measuring import (
     MeasuringOptions,
     campaign_name,
@@ -25,6 +26,7 @@ from eyelevel.measuring import (
 )
 from eyelevel.options import (
     ALPN_HELP,
+    BUDGET_HELP,
     CERTIFICATES_HELP,
     OFF_OR_RECORDED,
     PATH,
@@ -33,6 +35,7 @@ from eyelevel.options import (
     THINK_TIME_HELP,
 )
 from eyelevel.study_command import command_of
+from measure.campaign.budget import read_budget
 from measure.campaign.campaign import REPEATS, Campaign, never_enough
 from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
@@ -40,6 +43,7 @@ from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from measure.table import CampaignDocument
+from measure.taking_up import take_up
 from record.collection import choose_sites
 from replay.shells.registry import all_shells
 from tuning import networks, protocols
@@ -78,6 +82,12 @@ OPTIONS: list[click.Parameter] = [
     click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
     click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
     click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+    click.Option(["--budget"], help=BUDGET_HELP),
+    click.Option(
+        ["--package"],
+        type=PATH,
+        help="Go on from this package of a campaign (eyelevel package), if results/ does not have the campaign.",
+    ),
     *measuring_options(validates=True, several_browsers=True),
 ]
 # The options that decide how much a new campaign measures.
@@ -93,7 +103,14 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
-    folder = options["results"] / campaign_name(options["name"])
+    budget_s = read_budget(options["budget"]) if options["budget"] else None
+    console = Console(highlight=False)
+    package: Path | None = options["package"]
+    # A package is named after its campaign.
+    kept_name = package.resolve().name.removesuffix(ENDING) if package else None
+    folder = options["results"] / campaign_name(options["name"] or kept_name)
+    if package and take_up(package, folder):
+        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
     settings, films = document.settings, FilmPolicy(**document.films)
 
@@ -132,7 +149,6 @@ def main(**options: Any) -> None:
         auto=settings.get("auto", False) if runs is None else runs == AUTO,
         hypotheses=declaration,
     )
-    console = Console(highlight=False)
     measuring = MeasuringOptions.take(options)
     carry_out(
         campaign,
@@ -142,6 +158,7 @@ def main(**options: Any) -> None:
         enough_runs if campaign.auto else never_enough,
         announcement if campaign.auto and not document.settings else no_announcement,
         unnamed_variables(document, options, DECISIVE),
+        budget_s,
     )
     report(folder, console)
     if campaign.auto:

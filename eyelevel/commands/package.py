@@ -12,13 +12,17 @@ from eyelevel.options import PATH, campaign_argument, campaign_folder
 from measure.table import require_document
 from studies import STUDIES
 
+# What stands after the campaign's name in that of its package.
+ENDING = "-package"
+LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+
 
 @click.command()
 @campaign_argument
 @click.option("--into", type=PATH, help="The folder to write; results/CAMPAIGN-package unless given.")
 @click.option(
     "--licence",
-    default="https://creativecommons.org/licenses/by/4.0/",
+    default=LICENCE,
     show_default=True,
     help="The licence of the numbers, as a URL.",
 )
@@ -29,9 +33,14 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     Example: eyelevel package try --into try-data
     """
     folder = campaign_folder(campaign)
+    click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
+
+
+def package_of(folder: Path, into: Path, licence: str) -> Path:
+    """Write the campaign in `folder` as a package to `into`, with its report; returns `into`. Raises EyelevelError."""
 
     def report(of: Path) -> Path:
         question = hypotheses.of_campaign(of, require_document(of), None)
         return write_report(of, [study.section for study in STUDIES], question)
 
-    click.echo(write_package(folder, into or RESULTS / f"{folder.resolve().name}-package", licence, report))
+    return write_package(folder, into, licence, report)

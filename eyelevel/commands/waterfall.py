@@ -56,7 +56,7 @@ def main(
         runs = _narrowed(runs, column, value, must_be_one=run is None)
     if run is None:
         first = runs.iloc[0]
-        chosen = [median_run(runs, first["site"], first["network"], name, metric) for name in names]
+        chosen = [median_run(runs, first["site"], first["network"], name, metric, folder) for name in names]
     else:
         chosen = [named_run(runs, name) for name in names]
     loads = [read_load(folder, row, why) for row, why in chosen]

@@ -16,6 +16,7 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named, device_of
 from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
+from measure.campaign.budget import Budget
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
@@ -245,36 +246,45 @@ def measure(
     display: Callable[[Sequence[Run], int], ProgressDisplay],
     workers: Workers | None = None,
     enough: Enough = never_enough,
-) -> None:
+    budget: Budget | None = None,
+) -> int:
     """Measure all open runs of `campaign`: each until it is valid, or has been repeated often enough.
 
-    `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs.
+    `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs;
+    `budget` is how long all may take. Returns how many runs are still open since the budget was used up.
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
     document = campaign.document()
     with opened(campaign.folder, document, campaign.hypotheses) as results:
         # As in what is kept: a campaign has no runs with another.
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
-        work = PlannedWork(campaign, results)
+        work = PlannedWork(campaign, results, budget)
         work.settle()
         measure_blocks = workers or partial(measure_here, campaign, work.after)
         expected = work.forecast()
         require_space(expected.bytes, campaign.folder)
-        with display(work.open_runs(), work.ended()).live(expected, at_most=campaign.auto) as live:
+        at_most = campaign.auto or (budget is not None and budget.remaining_s < expected.seconds)
+        if budget:
+            expected = replace(expected, seconds=max(0.0, min(expected.seconds, budget.remaining_s)))
+        with display(work.open_runs(), work.ended()).live(expected, at_most=at_most) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs():
                 attempts = len(results.rows)
                 measure_blocks(work.open_blocks(enough), results, live, partial(work.end, live))
                 if len(results.rows) == attempts:
                     break
+        return len(work.open_runs()) if work.is_out_of_time else 0
 
 
 class PlannedWork:
     """How far a campaign has come: which of its planned blocks have open runs, and what follows when one ends."""
 
-    def __init__(self, campaign: Campaign, results: Results) -> None:
+    def __init__(self, campaign: Campaign, results: Results, budget: Budget | None = None) -> None:
         self._campaign = campaign
         self._results = results
+        self._budget = budget
+        # Whether a block was not begun since it would not have ended within the budget.
+        self.is_out_of_time = False
         self._blocks = results.extend_plan(campaign.plan())
         self._given_up = GivenUpSites(self._blocks, results, campaign.repeats)
         self._appearances = Appearances(results.folder)
@@ -282,6 +292,7 @@ class PlannedWork:
         for row in results.rows:
             self._rounds.count(row.block, (row.of,))
         self._enough = frozenset[Cell]()
+        self._elsewhere = results.made_elsewhere(self._blocks)
 
     def settle(self) -> None:
         """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others."""
@@ -315,6 +326,10 @@ class PlannedWork:
                 if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
                     rounds, self._enough = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in self._enough]:
+                    # A shorter block further on might fit, but then slow networks would have fewer runs.
+                    if self.is_out_of_time or self._is_too_long(runs):
+                        self.is_out_of_time = True
+                        return
                     yield self._campaign.block(number, runs)
 
     def after(self, block: Block) -> tuple[Run, Setting] | None:
@@ -337,10 +352,22 @@ class PlannedWork:
                 display.gives_up(entry, self._given_up.runs_of(cell))
         hand_over(block, results)
 
+    def _is_too_long(self, runs: Sequence[Run]) -> bool:
+        """Whether `runs` would not end within the budget."""
+        if self._budget is None:
+            return False
+        campaign = self._campaign
+        expected = forecast(runs, self._results.rows, campaign.folder, campaign.run_model())
+        return expected.seconds > self._budget.remaining_s
+
     def _open(self, block: PlannedBlock) -> list[Run]:
         given_up = {cell for cell in dict.fromkeys(run.cell for run in block) if cell in self._given_up}
         repeats = self._campaign.repeats
-        return [run for run in block if run.cell not in given_up and self._results.is_open(run, repeats)]
+        return [
+            run
+            for run in block
+            if run.cell not in given_up and run not in self._elsewhere and self._results.is_open(run, repeats)
+        ]
 
 
 class Rounds:
@@ -412,6 +439,7 @@ def apply_norms(
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
         unsettled = {row.folder for row in fresh}
+        appearances.look_at(sound)
         start = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
         for place, reason in judge([appearances.of(row) for row in sound], start, norms).items():
             if verdicts[sound[place].folder] is None:

@@ -93,10 +93,12 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
     rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in rows:
         rows_of[row.site, row.network].append(row)
-    means = {
-        cell: Forecast(mean(row.seconds for row in of_cell), _bytes(of_cell, folder))
-        for cell, of_cell in rows_of.items()
-    }
+    means = {}
+    for cell, of_cell in rows_of.items():
+        sizes = _bytes(of_cell, folder)
+        if sizes is None:
+            sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
+        means[cell] = Forecast(mean(row.seconds for row in of_cell), sizes)
     factors: dict[str, list[float]] = defaultdict(list)
     for cell in filter(model.knows, means):
         factors[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
@@ -137,9 +139,9 @@ def in_bytes(count: float) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def _bytes(rows: Sequence[Row], folder: Path) -> float:
-    sizes = [
-        sum(file.stat().st_size for file in (folder / row.folder).glob("*") if file.is_file())
-        for row in rows[-LOOKED_AT:]
-    ]
-    return mean(sizes) if sizes else 0.0
+def _bytes(rows: Sequence[Row], folder: Path) -> float | None:
+    """The mean size of the newest of `rows` of which evidence is in `folder`; None where there is none, as of what was
+    measured on another machine."""
+    attempts = [attempt for row in rows[-LOOKED_AT:] if (attempt := folder / row.folder).is_dir()]
+    sizes = [sum(file.stat().st_size for file in attempt.glob("*") if file.is_file()) for attempt in attempts]
+    return mean(sizes) if sizes else None

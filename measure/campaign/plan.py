@@ -49,9 +49,12 @@ def plan(
 ) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
-    The first run of every setting comes before the second of any, so that a campaign that is stopped
-    halfway has about as many of each. `companions`: network → conditions that its blocks have beside those of the
-    network itself over `protocols`; each of its conditions is measured in all `browsers`.
+    The first run of every setting comes before the second of any, and a site is measured behind all networks before the
+    next one, so that a campaign that is stopped anywhere has about as many of each, and sites with all networks.
+    The order of the sites, and of a site's networks, is drawn anew for each round of runs.
+
+    `companions`: network → conditions that its blocks have beside those of the network itself over `protocols`; each of
+    its conditions is measured in all `browsers`.
     """
     variants: dict[str, list[str]] = {}
     for site in sites:
@@ -59,7 +62,7 @@ def plan(
     blocks = []
     for number, original, network in product(range(1, runs + 1), variants, networks):
         draw = Random(f"{seed}/{number}/{original}/{network}")
-        place = draw.random()
+        place = Random(f"{seed}/{number}/{original}").random(), draw.random()
         conditions = [*((network, protocol) for protocol in protocols), *companions.get(network, ())]
         each = list(product(variants[original], browsers, conditions))
         order = draw.sample(each, len(each))

@@ -259,6 +259,24 @@ def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]
     return list(_differences(_terms(original), _terms(document)))
 
 
+def require_same_versions(folder: Path, versions: Mapping[str, str]) -> None:
+    """Raises EyelevelError when there is a campaign in `folder` that was begun with other than these `versions`."""
+    original = read_document(folder)
+    if original and (differences := changes(original, replace(original, versions=dict(versions)))):
+        raise _continuation_fault(folder, differences)
+
+
+def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelError:
+    """Why the campaign in `folder` cannot go on, which was begun with these `differences` (see `changes`)."""
+    text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
+    if all(difference.startswith("versions/") for difference in differences):
+        return EyelevelError(
+            f"the campaign {folder.name} was begun with other versions: {text}; go on with it where these are "
+            "installed (docs/package.md), or use another campaign name ('make compare' compares both)"
+        )
+    return EyelevelError(f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name")
+
+
 def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
     """The same of what stands at `place` in them (`settings/networks/lte/up_mbps`), None where nothing does."""
     if isinstance(original, dict | None) and isinstance(document, dict | None):
@@ -280,10 +298,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
     """
     if original := read_document(folder):
         if differences := changes(original, document):
-            text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
-            raise EyelevelError(
-                f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name"
-            )
+            raise _continuation_fault(folder, differences)
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))

@@ -120,8 +120,13 @@ def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
     """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
     entries = [*kept_entries(folder), *more]
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / FILENAME, unstructured(entries))
+    write_entries(folder, entries)
     give_to_caller(folder)
+
+
+def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
+    """Let `entries` be what `folder` keeps."""
+    write_json(folder / FILENAME, unstructured(list(entries)))
 
 
 def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:

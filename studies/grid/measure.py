@@ -4,8 +4,6 @@ A preset says which pages, networks and protocols. What comes of it is an ordina
 loads a page once over every protocol, one after the other. A cell is a page behind a network.
 """
 
-import re
-import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +13,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from browsers.registry import DEFAULT
-from measure.campaign.campaign import Campaign
+from measure.campaign.budget import read_budget
+from measure.campaign.campaign import Campaign, Enough
 from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.progress import in_words
 from measure.gates import is_over_time
@@ -40,7 +39,6 @@ USUAL_SERVERS = frozenset(transport.default_server for transport in TRANSPORTS.v
 ROUND_TRIPS = 2
 # After so many loads that took too long, a cell gets no more rounds.
 OVER_TIME_ENDS = 2
-UNITS_S = {"s": 1, "m": 60, "h": 3600}
 NO_TIME, NO_BUDGET = "time", "budget"
 
 Cell = tuple[str, str]
@@ -92,26 +90,10 @@ def too_slow(rows: Iterable[Row]) -> set[Cell]:
     return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
 
 
-class Rounds:
-    """Says which cells get no more rounds: those that are left out or too slow, and all when the time is over."""
-
-    def __init__(self, cells: Collection[Cell], without: Collection[Cell], until: float | None) -> None:
-        """`without`: cells that are left out now, and may have been planned when there was more time. `until`: when no
-        more rounds are begun, on the monotonic clock (s)."""
-        self._cells, self._without, self._until = {*cells}, {*without}, until
-        self.is_over = False
-
-    def __call__(self, folder: Path) -> Collection[Cell]:
-        self.is_over = self._until is not None and time.monotonic() > self._until
-        return self._without | (self._cells if self.is_over else too_slow(read_rows(folder)))
-
-
-def read_budget(text: str) -> float:
-    """The seconds that `text` says: 90s, 60m, 1.5h. Raises EyelevelError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not match:
-        raise EyelevelError(f"a budget is said like 90s, 60m or 1.5h, not {text!r}")
-    return float(match[1]) * UNITS_S[match[2]]
+def no_more_rounds(without: Collection[Cell]) -> Enough:
+    """Says which cells get no more rounds: those that are too slow, and those `without`, which are left out now and may
+    have been planned when there was more time."""
+    return lambda folder: {*without} | too_slow(read_rows(folder))
 
 
 def left_out(
@@ -181,18 +163,18 @@ def measurement(request: Request) -> Measurement:
         request.browser_names(grid.devices),
     )
     measured = set(product(campaign.sites, campaign.networks)) - campaign.without
-    rounds = Rounds(measured, campaign.without, None if budget_s is None else time.monotonic() + budget_s)
 
     def summary() -> list[str]:
-        lines = ["the budget is used up; the same command without it goes on"] if rounds.is_over else []
-        lines += [
+        lines = [
             f"{site} behind {network} cannot finish in its time ({campaign.loading.limit_s:g} s)"
             for site, network in sorted(too_slow(read_rows(campaign.folder)))
         ]
         return [*lines, f"measured: {campaign.folder}"]
 
     left_out = [LeftOut(**one) for one in campaign.study["left_out"]]
-    return Measurement(campaign, left_out_lines(left_out, len(measured)), summary, rounds)
+    return Measurement(
+        campaign, left_out_lines(left_out, len(measured)), summary, no_more_rounds(campaign.without), budget_s
+    )
 
 
 def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | None = None) -> Preset:

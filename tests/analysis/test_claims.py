@@ -11,9 +11,10 @@ from support.samples_truth import samples
 from analysis import hypotheses
 from analysis.claim_correlations import little_influence, metric_agreement, metric_agreements, reliability
 from analysis.claim_tests import ClaimInputs, Condition, controls_matter_more, lead_shrinks
-from analysis.claims import CANNOT_TELL, CLAIMS, FIGURE_METRICS, NOT_REPLICATED, QUIC, REPLICATED, claims, judge
+from analysis.claims import CLAIMS, DOES_NOT_HOLD, FIGURE_METRICS, HOLDS, QUIC, balance_of, claims, judge
 from analysis.confirmatory import confirmatory
 from analysis.hypotheses import Pair
+from analysis.outcomes import NOT_DECIDED
 from analysis.ratios import margins
 from analysis.samples import Array, Samples
 
@@ -74,21 +75,21 @@ def without(
     )
 
 
-def test_where_nothing_differs_equivalences_are_replicated_and_leads_are_not() -> None:
+def test_where_nothing_differs_equivalences_hold_and_leads_do_not() -> None:
     result = verdicts(inputs(campaign({})))
-    assert {name for name, verdict in result.items() if verdict == REPLICATED} >= {
+    assert {name for name, verdict in result.items() if verdict == HOLDS} >= {
         "controls_dsl_lte", "tcps_da2gc", "quic_bbr_da2gc"
     }  # fmt: skip
     for name in ("tuning", "quic_dsl", "quic_lte", "quic_da2gc", "quic_mss", "quic_bbr", "handshake"):
-        assert result[name] == NOT_REPLICATED
-    assert result["lead_mss"] == CANNOT_TELL
+        assert result[name] == DOES_NOT_HOLD
+    assert result["lead_mss"] == NOT_DECIDED
 
 
 def test_a_lead_of_one_round_trip_is_the_handshake() -> None:
     result = verdicts(inputs(campaign({"quic": (1, 1), "quic+bbr": (1, 1)}, blocks=12)))
-    assert result["handshake"] == result["handshake_dsl_lte"] == REPLICATED
-    assert result["quic_mss"] == result["quic_bbr"] == REPLICATED
-    assert result["loss"] == CANNOT_TELL
+    assert result["handshake"] == result["handshake_dsl_lte"] == HOLDS
+    assert result["quic_mss"] == result["quic_bbr"] == HOLDS
+    assert result["loss"] == NOT_DECIDED
 
 
 def test_a_lead_of_some_per_cent_is_not_the_handshake() -> None:
@@ -97,7 +98,7 @@ def test_a_lead_of_some_per_cent_is_not_the_handshake() -> None:
     results = conditions[(conditions["claim"] == "handshake") & conditions["decides"]]
     assert 0.4 < results["value"].iloc[0] < 1.6
     assert results["value"].iloc[1] == pytest.approx(0, abs=0.2)
-    assert table.set_index("claim")["verdict"]["handshake"] == NOT_REPLICATED
+    assert table.set_index("claim")["verdict"]["handshake"] == DOES_NOT_HOLD
 
 
 def test_the_slopes_are_the_round_trips_that_are_there() -> None:
@@ -115,20 +116,20 @@ def test_how_much_counts_as_one_round_trip_is_what_is_declared() -> None:
         table, conditions = claims(replace(given, hypotheses=declared))
         verdict[off] = table.set_index("claim")["verdict"]["handshake"]
         assert f"{1 - off:g} to {1 + off:g} counts as 1" in set(conditions["limit"].str.split(", and ").str[-1])
-    assert verdict == {0.1: NOT_REPLICATED, 0.8: REPLICATED}
+    assert verdict == {0.1: DOES_NOT_HOLD, 0.8: HOLDS}
 
 
 def test_leads_that_losses_make_longer() -> None:
     lossy = {"quic": (1.0, [1.0, 1.0, 3.0, 3.0])}
-    assert verdicts(inputs(campaign(lossy)))["loss"] == REPLICATED
+    assert verdicts(inputs(campaign(lossy)))["loss"] == HOLDS
     fewer = {"quic": (1.0, [3.0, 3.0, 1.0, 1.0])}
-    assert verdicts(inputs(campaign(fewer)))["loss"] == NOT_REPLICATED
+    assert verdicts(inputs(campaign(fewer)))["loss"] == DOES_NOT_HOLD
 
 
 @pytest.mark.parametrize(
     ("control", "protocol", "verdict"),
-    [(0.7, 0.9, REPLICATED), (1.4, 0.9, REPLICATED), (0.7, 1.1, REPLICATED), (0.9, 0.7, NOT_REPLICATED),
-     (1.1, 0.7, NOT_REPLICATED), (0.9, 1.4, NOT_REPLICATED), (0.8, 0.8, CANNOT_TELL), (1.25, 0.8, CANNOT_TELL)],
+    [(0.7, 0.9, HOLDS), (1.4, 0.9, HOLDS), (0.7, 1.1, HOLDS), (0.9, 0.7, DOES_NOT_HOLD),
+     (1.1, 0.7, DOES_NOT_HOLD), (0.9, 1.4, DOES_NOT_HOLD), (0.8, 0.8, NOT_DECIDED), (1.25, 0.8, NOT_DECIDED)],
 )  # fmt: skip
 def test_what_matters_more_whichever_is_faster(control: float, protocol: float, verdict: str) -> None:
     effects = {"tcp+bbr": (control, 0.0), "quic": (protocol, 0.0), "quic+bbr": (control * protocol, 0.0)}
@@ -144,14 +145,14 @@ def test_what_matters_more_is_judged_in_blocks_of_all_four() -> None:
     values[:, :, PROTOCOLS.index("tcp+bbr"), :, :5] *= 3
     results = controls_matter_more(inputs(replace(given, values=values)), network="mss", metric="plt")
     assert results[0].value == pytest.approx(0.7 / 0.9 - 1, abs=0.01)
-    assert judge(results, 0.01)[0] == REPLICATED
+    assert judge(results, 0.01)[0] == HOLDS
 
 
 def test_the_interaction_by_hand() -> None:
     effects = {"tcp+bbr": (0.7, 0.0), "quic": (0.64, 0.0), "quic+bbr": (0.6, 0.0)}
     (condition,) = lead_shrinks(inputs(campaign(effects, noise=1e-9)), network="mss", metric="si")
     assert condition.value == pytest.approx(0.6 / 0.7 / 0.64 - 1, abs=1e-6)
-    assert judge([condition], 0.01)[0] == REPLICATED
+    assert judge([condition], 0.01)[0] == HOLDS
 
 
 def test_the_interaction_needs_blocks_of_all_four() -> None:
@@ -162,7 +163,7 @@ def test_the_interaction_needs_blocks_of_all_four() -> None:
     values[:, :, PROTOCOLS.index("quic+bbr"), :, 1::2] = np.nan
     (condition,) = lead_shrinks(inputs(replace(given, values=values)), network="mss", metric="si")
     assert condition.missing
-    assert judge([condition], 0.01)[0] == CANNOT_TELL
+    assert judge([condition], 0.01)[0] == NOT_DECIDED
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_claims_on_contrasts_are_seldom_decided_where_there_is_nothing(noise: fl
             lead_shrinks(given, network="mss", metric="si"),
             controls_matter_more(given, network="mss", metric="si"),
         )
-        decided += [judge(conditions, 0.05)[0] != CANNOT_TELL for conditions in results]
+        decided += [judge(conditions, 0.05)[0] != NOT_DECIDED for conditions in results]
     # 5 % of 150 are 7.5; 16 or more happen once in 300 times.
     assert (decided <= 16).all()
 
@@ -194,11 +195,11 @@ def test_a_claim_on_a_contrast_of_the_family_rests_on_its_corrected_p_value() ->
 
 def test_controls_that_matter_behind_dsl_are_found() -> None:
     result = verdicts(inputs(campaign({"tcp+bbr": ([0.9, 1.0, 1.0, 1.0], 0.0)})))
-    assert result["controls_dsl_lte"] == NOT_REPLICATED
+    assert result["controls_dsl_lte"] == DOES_NOT_HOLD
     # The margin itself is neither nothing nor something.
     margin = margins(campaign({}), Pair("tcp+", "tcp+bbr"), hypotheses.load(), RTT_MS)[0, FIGURE_METRICS.index("si")]
     slightly = campaign({"tcp+bbr": ([np.exp(-margin), 1.0, 1.0, 1.0], 0.0)})
-    assert verdicts(inputs(slightly))["controls_dsl_lte"] == CANNOT_TELL
+    assert verdicts(inputs(slightly))["controls_dsl_lte"] == NOT_DECIDED
 
 
 def test_gains_that_go_with_size_and_those_that_do_not() -> None:
@@ -212,12 +213,12 @@ def test_gains_that_go_with_size_and_those_that_do_not() -> None:
     arguments = {"pair": QUIC, "networks": NETWORKS, "metric": "si"}
     (grown,) = little_influence(inputs(replace(given, values=with_size), facts), facts=["bytes"], **arguments)  # type: ignore[arg-type]
     assert grown.value < -0.9
-    assert judge([grown], 0.01)[0] == NOT_REPLICATED
+    assert judge([grown], 0.01)[0] == DOES_NOT_HOLD
     (flat,) = little_influence(inputs(given, facts), facts=["requests"], **arguments)  # type: ignore[arg-type]
     assert flat.low < 0 < flat.high
-    assert judge([flat], 0.01)[0] == REPLICATED
+    assert judge([flat], 0.01)[0] == HOLDS
     (unknown,) = little_influence(inputs(given, facts), facts=["servers"], **arguments)  # type: ignore[arg-type]
-    assert judge([unknown], 0.01) == (CANNOT_TELL, f"Cannot tell: the campaign lacks {unknown.missing[0]}.")
+    assert judge([unknown], 0.01) == (NOT_DECIDED, f"Not decided: the campaign lacks {unknown.missing[0]}.", None)
 
 
 def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) -> ClaimInputs:
@@ -231,7 +232,7 @@ def sized_inputs(gains: Array, size: Array, runs: int, noise: float, seed: int) 
 
 
 def size_verdict(given: ClaimInputs) -> tuple[str, str]:
-    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)
+    return judge(little_influence(given, pair=QUIC, networks=NETWORKS, metric="si", facts=["bytes"]), 0.01)[:2]
 
 
 @pytest.mark.parametrize(("runs", "outlier"), [(3, 0.0), (5, 0.0), (5, 1.0)])
@@ -243,7 +244,7 @@ def test_noise_does_not_pass_for_little_influence(runs: int, outlier: float) -> 
         gains = np.tile(-0.02 * (size - size.mean()) / size.std(), (4, 1))
         gains[:, 0] += outlier
         results.append(size_verdict(sized_inputs(gains, size, runs, 0.1, seed)))
-    assert {verdict for verdict, _ in results} == {CANNOT_TELL}
+    assert {verdict for verdict, _ in results} == {NOT_DECIDED}
     assert "% is not the runs', which hides any influence" in results[0][1]
 
 
@@ -256,16 +257,16 @@ def test_full_influence_is_never_called_little_however_noisy(runs: int, scatter:
         size = np.random.default_rng(seed).permutation(38).astype(float)
         gains = np.tile(-scatter * (size - size.mean()) / size.std(), (4, 1))
         verdicts.append(size_verdict(sized_inputs(gains, size, runs, 0.1, seed))[0])
-    assert REPLICATED not in verdicts
+    assert HOLDS not in verdicts
 
 
-def test_no_influence_is_replicated_where_runs_are_many() -> None:
+def test_no_influence_holds_where_runs_are_many() -> None:
     verdicts = []
     for seed in range(6):
         draw = np.random.default_rng(seed)
         given = sized_inputs(draw.normal(0, 0.05, (4, 38)), draw.permutation(38).astype(float), 31, 0.1, seed)
         verdicts.append(size_verdict(given)[0])
-    assert verdicts.count(REPLICATED) >= 5 and NOT_REPLICATED not in verdicts
+    assert verdicts.count(HOLDS) >= 5 and DOES_NOT_HOLD not in verdicts
 
 
 @pytest.mark.parametrize("outlier", [0.0, 100.0])
@@ -282,12 +283,12 @@ def test_reliability_is_the_sites_share_of_the_scatter(truth: float, outlier: fl
 def test_gains_of_one_block_hide_what_they_go_with() -> None:
     size = np.arange(20.0)
     verdict, sentence = size_verdict(sized_inputs(np.tile(0.1 * size, (4, 1)), size, 1, 0.01, 1))
-    assert verdict == CANNOT_TELL and "two blocks of a site" in sentence
+    assert verdict == NOT_DECIDED and "two blocks of a site" in sentence
 
 
 def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     given = campaign({"quic": (0.9, 0.0)})
-    assert verdicts(inputs(given))["metrics_disagree"] == CANNOT_TELL
+    assert verdicts(inputs(given))["metrics_disagree"] == NOT_DECIDED
     values = given.values.copy()
     values[NETWORKS.index("da2gc"), 3, PROTOCOLS.index("quic"), FIGURE_METRICS.index("vc85")] *= 2
     opposed = replace(given, values=values)
@@ -296,7 +297,7 @@ def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     assert set(results["network"]) == {"da2gc"}
     assert set(results["opposite_sites"]) == {"s04"}
     assert len(results) == 3 and (results[["metric", "other_metric"]] == "vc85").any(axis=1).all()
-    assert verdicts(inputs(opposed))["metrics_disagree"] == REPLICATED
+    assert verdicts(inputs(opposed))["metrics_disagree"] == HOLDS
 
 
 def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> None:
@@ -307,7 +308,7 @@ def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> No
     values[:, :, PROTOCOLS.index("tcp"), :, :8] = np.nan
     values[:, :, PROTOCOLS.index("quic"), :, 8:] = np.nan
     result = claims(inputs(replace(given, values=values)))[0].set_index("claim").loc["metrics_disagree"]
-    assert result["verdict"] == REPLICATED
+    assert result["verdict"] == HOLDS
     assert "QUIC against TCP+" in result["sentence"] and "(s04)" in result["sentence"]
 
 
@@ -331,7 +332,7 @@ def test_metrics_that_say_the_same() -> None:
     given = campaign({}, noise=1e-4, sites=30)
     values = given.values.copy()
     values[:, :, PROTOCOLS.index("quic")] *= np.exp(np.random.default_rng(1).normal(0, 0.1, 30))[None, :, None, None]
-    assert verdicts(inputs(replace(given, values=values)))["metrics_disagree"] == NOT_REPLICATED
+    assert verdicts(inputs(replace(given, values=values)))["metrics_disagree"] == DOES_NOT_HOLD
 
 
 @pytest.mark.parametrize(
@@ -347,7 +348,7 @@ def test_metrics_that_say_the_same() -> None:
 def test_what_is_missing_is_said(lacking: dict[str, tuple[str, ...]], claim: str, missing: str) -> None:
     given = inputs(without(campaign({}), **lacking))
     table = claims(given)[0].set_index("claim")
-    assert table["verdict"][claim] == CANNOT_TELL
+    assert table["verdict"][claim] == NOT_DECIDED
     assert missing in table["missing"][claim]
     assert missing in table["sentence"][claim]
 
@@ -355,7 +356,7 @@ def test_what_is_missing_is_said(lacking: dict[str, tuple[str, ...]], claim: str
 def test_a_network_without_an_rtt_and_sites_without_facts() -> None:
     table = claims(inputs(campaign({}), facts={}, rtt_ms={}))[0].set_index("claim")
     assert "an RTT of DSL" in table["missing"]["handshake_dsl_lte"]
-    assert table["verdict"]["size_and_structure"] == CANNOT_TELL
+    assert table["verdict"]["size_and_structure"] == NOT_DECIDED
 
 
 @pytest.mark.parametrize("blocks", [0, 1])
@@ -363,14 +364,14 @@ def test_too_few_blocks_decide_nothing(blocks: int) -> None:
     given = campaign({"quic": (0.5, 0.0)}, blocks=1)
     values = given.values if blocks else np.full_like(given.values, np.nan)
     result = verdicts(inputs(replace(given, values=values)))
-    assert result["quic_dsl"] == CANNOT_TELL
+    assert result["quic_dsl"] == NOT_DECIDED
 
 
 def test_an_empty_campaign_and_one_site() -> None:
     empty = Samples(np.empty((0, 0, 0, 4, 0)), (), (), (), FIGURE_METRICS)
-    assert set(verdicts(inputs(empty)).values()) == {CANNOT_TELL}
+    assert set(verdicts(inputs(empty)).values()) == {NOT_DECIDED}
     one = campaign({"quic": (0.5, 0.0)}, sites=1)
-    assert verdicts(inputs(one))["quic_dsl"] == REPLICATED
+    assert verdicts(inputs(one))["quic_dsl"] == HOLDS
 
 
 def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
@@ -379,25 +380,44 @@ def test_all_conditions_must_hold_and_one_opposite_is_enough() -> None:
         Condition("bad", p_for=1, p_against=0.004),
         Condition("open", p_for=0.5, p_against=0.5),
     )
-    assert judge([good, good], 0.01)[0] == REPLICATED
-    assert judge([good, open_], 0.01)[0] == CANNOT_TELL
-    assert judge([good, bad], 0.01)[0] == NOT_REPLICATED
+    assert judge([good, good], 0.01)[0] == HOLDS
+    assert judge([good, open_], 0.01)[0] == NOT_DECIDED
+    assert judge([good, bad], 0.01)[0] == DOES_NOT_HOLD
     # Among three, a p value of 0.004 is no evidence at 0.01.
-    assert judge([good, bad, good], 0.01)[0] == CANNOT_TELL
-    assert judge([good, replace(bad, decides=False)], 0.01)[0] == REPLICATED
+    assert judge([good, bad, good], 0.01)[0] == NOT_DECIDED
+    assert judge([good, replace(bad, decides=False)], 0.01)[0] == HOLDS
     lacking = Condition("lacking", missing=("network LTE",))
-    assert judge([good, lacking], 0.01) == (CANNOT_TELL, "Cannot tell: the campaign lacks network LTE.")
-    assert judge([replace(bad, p_against=1e-5), lacking], 0.01)[0] == NOT_REPLICATED
+    assert judge([good, lacking], 0.01) == (NOT_DECIDED, "Not decided: the campaign lacks network LTE.", None)
+    assert judge([replace(bad, p_against=1e-5), lacking], 0.01)[0] == DOES_NOT_HOLD
 
 
 def test_the_tables() -> None:
     table, conditions = claims(inputs(campaign({})))
     assert table["claim"].tolist() == [claim.name for claim in CLAIMS]
     assert table["claim"].is_unique
-    assert table["sentence"].str.match(r"(Replicated|Not replicated|Cannot tell): .*\.$").all()
+    assert table["sentence"].str.match(r"(Holds|Does not hold|Not decided): .*\.$").all()
     assert not table["sentence"].str.contains("nan").any()
     assert set(conditions["claim"]) == set(table["claim"])
     measured = conditions[conditions["missing"] == ""]
     has_interval = measured[["value", "low", "high"]].notna().all(axis=1)
     assert has_interval.all()
     assert (measured["low"] <= measured["value"]).all() and (measured["value"] <= measured["high"]).all()
+
+
+def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> None:
+    table, _ = claims(inputs(campaign({}, blocks=12)))
+    by_name = table.set_index("claim")
+    assert by_name["number"]["quic_mss"] == "QUIC against TCP+ in SI: MSS -36 %"
+    assert by_name["number"]["quic_bbr_da2gc"].endswith("DA2GC 0 of 38 sites faster")
+    assert by_name["number"]["tcps_da2gc"] == ""
+    # Both protocols behind one network; all four of the interaction.
+    sites = by_name["sites"]["quic_mss"]
+    assert by_name["runs"]["quic_mss"] == 2 * 12 * sites
+    assert by_name["runs"]["lead_mss"] == 4 * 12 * sites
+    assert by_name["runs"]["handshake_dsl_lte"] == 2 * 2 * 12 * sites
+
+
+def test_how_many_claims_hold_is_counted() -> None:
+    table = pd.DataFrame({"verdict": [HOLDS, HOLDS, DOES_NOT_HOLD, NOT_DECIDED]})
+    text = "Of 4 claims of the paper, 2 hold in this campaign, 1 does not hold, and 1 is not decided, "
+    assert balance_of(table, 9, 1) == f"{text}by 9 runs that count, of 1 site."

@@ -4,12 +4,14 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support import known_campaigns
 
-from analysis.package import METADATA, write_package
+from analysis.package import CLAIMS_TABLE, write_package
 from analysis.runs import load
 from base.errors import EyelevelError
+from measure.taking_up import METADATA
 
 
 def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:
@@ -36,3 +38,17 @@ def test_a_folder_of_somebody_else_stays(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match="stays as it is"):
         write_package(campaign, into, "https://example.org/licence", lambda folder: (folder / "report").mkdir())
     assert [path.name for path in into.iterdir()] == ["letter"]
+
+
+def test_the_data_sheet_says_what_the_report_says_of_the_papers_claims(tmp_path: Path) -> None:
+    def report(folder: Path) -> None:
+        (folder / CLAIMS_TABLE.parent).mkdir(parents=True)
+        row = {"paper": "QUIC is faster.", "number": "DSL -9 %", "verdict": "holds", "sentence": "Holds: it is -8 %."}
+        pd.DataFrame([{**row, "sites": 12, "runs": 96}]).to_csv(folder / CLAIMS_TABLE, index=False)
+
+    campaign, into = tmp_path / "late", tmp_path / "late-package"
+    known_campaigns.write(campaign, "late")
+    sheet = (write_package(campaign, into, "https://example.org/licence", report) / "README.md").read_text()
+    assert "Of 1 claim of the paper, 1 holds in this campaign, 0 do not hold, and 0 are not decided" in sheet
+    assert "| QUIC is faster. | DSL -9 % | holds | it is -8 %. | 12 | 96 |" in sheet
+    assert "Runs that count by machine: bench " in sheet

@@ -21,6 +21,7 @@ from analysis.waterfalls import (
 )
 from base.errors import EyelevelError
 from browsers.registry import all_browsers
+from measure.run.visit import HAR
 
 CHROMIUM = all_browsers()["chromium"]
 
@@ -126,6 +127,18 @@ def test_the_median_run_is_the_nearest_to_both_medians_or_to_that_of_the_metric(
         median_run(runs, "s", "lte", "tcp")
     with pytest.raises(EyelevelError, match="no metric lcpp"):
         median_run(runs, "s", "lte", "quic", "lcpp")
+
+
+def test_of_runs_that_were_made_elsewhere_the_nearest_with_requests_here_is_shown(tmp_path: Path) -> None:
+    runs = runs_of(si=[500, 600, 610, 900, 700], plt=[900, 2000, 1010, 1000, 950])
+    for number in (1, 5):
+        (tmp_path / f"runs/s/lte/quic/{number}-1").mkdir(parents=True)
+        (tmp_path / f"runs/s/lte/quic/{number}-1" / HAR).touch()
+    row, why = median_run(runs, "s", "lte", "quic", within=tmp_path)
+    assert row["run"] == 5
+    assert why == "of 5 runs that count, the nearest of the 2 whose requests are here to their median SI and PLT"
+    # Where nothing is, the run that lacks it is named.
+    assert median_run(runs, "s", "lte", "quic", within=tmp_path / "none")[0]["run"] == 3
 
 
 def test_a_run_is_named_by_the_end_of_its_folder_if_that_is_one_folders() -> None:

@@ -232,21 +232,11 @@ def test_further_servers_are_measured_over_the_protocols_that_are_named_after_th
         grid.served_by("4", PROTOCOLS)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
-def test_budgets_are_read(text: str, seconds: float) -> None:
-    assert grid.read_budget(text) == seconds
-
-
 def test_a_grid_of_one_protocol_is_refused(tmp_path: Path) -> None:
     options = ["--preset", "controlled", "--proto", "quic", "--results", str(tmp_path)]
     done = CliRunner().invoke(study_command(STUDY), options)
     assert str(done.exception) == "a grid compares protocols, and quic is one alone; name more with --proto"
     assert not list(tmp_path.iterdir())
-
-
-def test_a_budget_that_says_no_unit_is_refused() -> None:
-    with pytest.raises(EyelevelError, match=r"90s, 60m or 1\.5h, not '60'"):
-        grid.read_budget("60")
 
 
 def campaign(folder: Path, budget_s: float | None) -> Any:
@@ -280,18 +270,9 @@ def test_a_cell_whose_loads_take_too_long_gets_no_more_rounds(tmp_path: Path) ->
     assert not FolderStore(tmp_path, [failed]).is_given_up(ROW.of, REPEATS)
 
 
-def test_when_the_budget_is_used_up_no_round_is_begun(tmp_path: Path) -> None:
-    (tmp_path / "runs.csv").write_text(",".join(columns()) + "\n")
-    cells = {("a", "n"), ("b", "n")}
-    assert set(grid.Rounds(cells, (), None)(tmp_path)) == set()
-    over = grid.Rounds(cells, (), 0.0)
-    assert set(over(tmp_path)) == cells
-    assert over.is_over
-
-
 def test_what_is_left_out_now_gets_no_more_rounds_though_it_was_planned_before(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text(",".join(columns()) + "\n")
-    assert set(grid.Rounds({("a", "n")}, {("b", "n")}, None)(tmp_path)) == {("b", "n")}
+    assert set(grid.no_more_rounds({("b", "n")})(tmp_path)) == {("b", "n")}
 
 
 # 700 KB could come in 4.8 s, were it not for headers, one round trip more, and slow start; 100 bytes need 1.6 s.

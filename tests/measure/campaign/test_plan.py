@@ -138,3 +138,13 @@ def test_a_plan_of_an_earlier_version_goes_on_with_what_it_lacks(tmp_path: Path)
     more = extended(read_plan(tmp_path), plan(["shop", "shop@a"], ["lte"], "pq", 3, 1))
     assert more[:4] == earlier
     assert [len(block) for block in more[4:]] == [4]
+
+
+def test_wherever_a_campaign_stops_all_sites_but_one_have_been_behind_all_networks_as_often() -> None:
+    blocks = [(block[0].site, block[0].network) for block in plan("abcdef", "wxyz", "pq", 3, 1)]
+    for end in range(len(blocks) + 1):
+        times = Counter(blocks[:end])
+        uneven = [site for site in "abcdef" if len({times[site, network] for network in "wxyz"}) > 1]
+        assert len(uneven) <= 1
+        of_networks = [sum(times[site, network] for site in "abcdef") for network in "wxyz"]
+        assert max(of_networks) - min(of_networks) <= 1

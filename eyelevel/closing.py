@@ -1,0 +1,41 @@
+"""Closing a site before it is measured, as the commands do that take a page from its recording to a result."""
+
+import signal
+from pathlib import Path
+
+from browsers.browsertime.configuration import QUIET_MS
+from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close
+from measure.completeness import Completeness
+from measure.host.exclusive import measuring_alone
+from measure.run.aliases import choose_protocols
+from measure.run.setting import Loading
+from record.edit import is_variant
+from record.recorder.addresses import AddressPolicy
+from record.site import Site
+from tuning import networks, protocols
+from tuning.settings import choose_one
+
+# What a load takes on two cores beside the page's own time and the wait until it is quiet (s), and the loads of a site
+# together, of a page that takes 5 s.
+LOAD_S = 4.0
+CLOSING_S = 2 * LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
+
+
+def close_now(site: Site, origin_ca: Path | None = None, *, allow_private: bool = False) -> Completeness:
+    """Close `site` as `eyelevel close` does unless it is told otherwise: what is missing is fetched if we recorded it.
+
+    Raises EyelevelError.
+    """
+    network, over = choose_one("network", NETWORK, networks.load()), choose_protocols(PROTOCOLS, protocols.load())
+    closing = Closing(
+        LOADS,
+        network,
+        {protocol.name: protocol for protocol in over},
+        Loading(filmed=False, quiet_ms=QUIET_MS),
+        origin_ca,
+        AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
+    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
+    with measuring_alone("closing"):
+        return close(site, closing, fetch=ours)

@@ -1,0 +1,195 @@
+"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from analysis import hypotheses
+from base.errors import EyelevelError
+from base.places import PROJECT, RESULTS, SITES
+from base.privileges import require_browsing
+from eyelevel.closing import CLOSING_S, close_now
+from eyelevel.commands.package import LICENCE, package_of
+from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, validation_s
+from eyelevel.options import BUDGET_HELP, PATH
+from eyelevel.study_command import command_of
+from measure.campaign.budget import Budget, read_budget
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import forecast
+from measure.campaign.progress import in_words
+from measure.closing import summary
+from measure.completeness import read
+from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
+from measure.run.aliases import choose_protocols
+from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
+from measure.taking_up import METADATA, take_up
+from record import collection, formats
+from record.site import Site, write_site
+from tuning import networks, protocols
+from tuning.settings import choose
+
+DATA = PROJECT / "data"
+CORPUS_VARIABLE = "EYELEVEL_CORPUS"
+# What writing the report and the package takes on two cores (s), for which a budget must leave time.
+PACKAGE_S = 180.0
+
+
+@click.command()
+@click.option(
+    "--declaration", type=PATH, default=DATA / "reference.toml", help="Another file than data/reference.toml."
+)
+@click.option(
+    "--into",
+    type=PATH,
+    help="The package that it goes on from and that it writes; beside the declaration unless given.",
+)
+@click.option(
+    "--corpus", type=PATH, help=f"The folder with the recordings: {CORPUS_VARIABLE} unless given, or ../shared/corpus."
+)
+@click.option("--campaign", "name", help="The folder in results/; named after the declaration unless given.")
+@click.option("--budget", help=BUDGET_HELP)
+@click.option("--results", type=PATH, default=RESULTS, help="Another folder for results.")
+@click.option("--validate/--no-validate", default=True, help="Whether to measure networks and protocols before.")
+@click.option(
+    "--estimate", is_flag=True, help="Tell what is to be measured, and how long it takes, and measure nothing."
+)
+@click.option("--plain", is_flag=True, help="Lines only, for logs.")
+def main(
+    declaration: Path,
+    into: Path | None,
+    corpus: Path | None,
+    name: str | None,
+    budget: str | None,
+    results: Path,
+    validate: bool,
+    estimate: bool,
+    plain: bool,
+) -> None:
+    """Measure the reference campaign as data/reference.toml declares it, and write it as the package data/reference.
+
+    Sites that are not there are imported from the corpus, and closed. It goes on where it stopped; on another machine,
+    or where its results are gone, from the package.
+
+    Example: eyelevel reference --budget 2h
+    """
+    console = Console(highlight=False)
+    allowed = Budget.of(read_budget(budget)) if budget else None
+    declared = read_declared(declaration)
+    folder = results / campaign_name(name or declaration.stem)
+    package = into or declaration.with_suffix("")
+    question = hypotheses.read_text(declaration.with_name(declared.hypotheses))
+    hypotheses.parse(question, declaration.with_name(declared.hypotheses))
+    if estimate:
+        campaign = campaign_of(declared, folder, sites_of(declared.sites, corpus, console), question)
+        rows = read_rows(package) if (package / RUNS).is_file() else []
+        for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
+            console.print(line, markup=False, soft_wrap=True)
+        return
+    require_browsing("measuring")
+    if (package / METADATA).is_file() and take_up(package, folder):
+        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
+    document = document_of(folder, "", command_of) or CampaignDocument({})
+    sites = sites_of(declared.sites, corpus, console)
+    for site in sites:
+        # What is known of a site's completeness when it comes to a campaign stays.
+        if document.site_facts.get(site.name, {}).get("served") is None:
+            console.print(closed(site), markup=False, soft_wrap=True)
+    campaign = campaign_of(declared, folder, sites, question)
+    options = MeasuringOptions(None, trust_workers=False, insecure=False, plain=plain, validate=validate)
+    carry_out(
+        campaign,
+        options,
+        console,
+        "reference",
+        announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
+        budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
+    )
+    click.echo(package_of(folder, package, LICENCE))
+
+
+def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:
+    """The `declared` campaign in `folder`, of `sites`, which asks the `question`. Raises EyelevelError."""
+    return Campaign(
+        folder=folder,
+        sites={site.name: site for site in sites},
+        networks={network.name: network for network in choose("network", list(declared.networks), networks.load())},
+        protocols={one.name: one for one in choose_protocols(list(declared.protocols), protocols.load())},
+        runs=declared.runs,
+        seed=declared.seed,
+        films=declared.film_policy,
+        hypotheses=question,
+    )
+
+
+def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Console) -> list[Site]:
+    """The `declared` sites, in their order; those that are not there are imported. Raises EyelevelError."""
+    sites = []
+    for one in declared:
+        if one.recording and not (SITES / one.name).is_dir():
+            console.print(f"importing {one.name}", markup=False, soft_wrap=True)
+            recording = formats.read_recording(recording_path(one, corpus))
+            write_site(recording, SITES / one.name)
+        sites.append(collection.choose_site(one.name))
+    return sites
+
+
+def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
+    """Where the recording of `site` is. Raises EyelevelError when it is not there."""
+    named = corpus or (Path(value) if (value := os.environ.get(CORPUS_VARIABLE)) else None)
+    folder = named or PROJECT.parent / "shared" / "corpus"
+    if not (path := folder / site.recording).exists():
+        raise EyelevelError(
+            f"the recording of {site.name} is not there: {path}; say where the corpus is by {CORPUS_VARIABLE} "
+            f"(--corpus), or import the site yourself: make import FROM=…/{site.recording}"
+        )
+    return path
+
+
+def closed(site: Site) -> str:
+    """Close `site` unless that was done before; returns what is known of its completeness. Raises EyelevelError."""
+    return summary(site.name, read(site) or close_now(site))
+
+
+def measured_rows(folder: Path) -> list[Row]:
+    """The attempts that the campaign in `folder` has; none before its first. Raises EyelevelError."""
+    return read_rows(folder) if (folder / RUNS).is_file() else []
+
+
+def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
+    """Which sites were chosen, and why."""
+    return (f"{site.name}: {site.reason}" for site in declared)
+
+
+def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
+    """What comes before the first run of a session on a machine, and after its last; sites are closed before the first
+    of all `rows` of `campaign`."""
+    unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
+    validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
+    closing = f"closing {unclosed} sites, about {in_words(unclosed * CLOSING_S)}; " if unclosed else ""
+    return f"before: {closing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"
+
+
+def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
+    """What `campaign`, of which `rows` have been made, takes: a round (a block of each site and network) behind each
+    network, a round in all, and what is open."""
+    done = {row.of for row in rows if row.valid}
+    blocks = campaign.plan()
+    first = [run for block in blocks for run in block if run.number == 1]
+    model = campaign.run_model()
+
+    def seconds(runs: Iterable[Run]) -> float:
+        return forecast(runs, rows, campaign.folder, model).seconds
+
+    behind = {name: seconds(run for run in first if run.network == name) for name in campaign.networks}
+    remaining = [run for block in blocks for run in block if run not in done]
+    counts = f"{len(campaign.sites)} sites x {len(campaign.networks)} networks x {len(campaign.protocols)} protocols"
+    by_network = ", ".join(f"{name} {in_words(of_network)}" for name, of_network in behind.items())
+    source = f"as {len(rows)} attempts took" if rows else "by the sizes of pages and the rates of networks"
+    return [
+        f"{counts}: {len(first)} loads in a round, about {in_words(sum(behind.values()))} ({by_network}), {source}",
+        f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; whole "
+        "rounds come one after another, in each a site behind all networks after another",
+    ]

@@ -1,0 +1,38 @@
+"""How long a measurement may take.
+
+A campaign with a budget begins no block that is not expected to end within it, so it stops between two blocks, and the
+same command goes on with it."""
+
+import re
+import time
+from dataclasses import dataclass
+
+from base.errors import EyelevelError
+
+UNITS_S = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A time of so many `seconds`, which begins when this is made (`begun_s`, on the monotonic clock)."""
+
+    seconds: float
+    begun_s: float
+
+    @classmethod
+    def of(cls, seconds: float) -> "Budget":
+        """The budget that begins now."""
+        return cls(seconds, time.monotonic())
+
+    @property
+    def remaining_s(self) -> float:
+        """What is left of it, negative when it is over."""
+        return self.begun_s + self.seconds - time.monotonic()
+
+
+def read_budget(text: str) -> float:
+    """The seconds that `text` says: 90s, 60m, 1.5h. Raises EyelevelError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match:
+        raise EyelevelError(f"a budget is said like 90s, 60m or 1.5h, not {text!r}")
+    return float(match[1]) * UNITS_S[match[2]]

@@ -1,0 +1,73 @@
+"""A campaign that is declared in a file, whatever is there of its sites yet: which recordings, networks and protocols,
+how many runs, what is asked, and why these sites (`data/reference.toml`)."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tomllib import TOMLDecodeError, loads
+
+from base.errors import EyelevelError
+from base.structure import structured
+from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from record.names import require_site_name
+
+
+@dataclass(frozen=True)
+class DeclaredSite:
+    """A site: its name in `sites/`, the `reason` why it was chosen, and its `recording` in a corpus; without one it is
+    a site that is there, or a demo site."""
+
+    name: str
+    reason: str
+    recording: str = ""
+
+
+@dataclass(frozen=True)
+class DeclaredCampaign:
+    """What is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
+    `measure.run.films.FilmPolicy`."""
+
+    sites: tuple[DeclaredSite, ...]
+    networks: tuple[str, ...]
+    protocols: tuple[str, ...]
+    hypotheses: str
+    runs: int
+    seed: int
+    films: str
+    quality: str
+
+    @property
+    def film_policy(self) -> FilmPolicy:
+        """Which films are kept, and how."""
+        return FilmPolicy(self.films, self.quality)
+
+
+def read_declared(path: Path) -> DeclaredCampaign:
+    """The campaign that the file `path` declares. Raises EyelevelError."""
+    try:
+        values = loads(path.read_text())
+    except (OSError, UnicodeDecodeError, TOMLDecodeError) as error:
+        raise EyelevelError(f"{path} cannot be read: {error}") from None
+    declared = structured(values, DeclaredCampaign, str(path))
+    if faults := list(_faults(declared)):
+        raise EyelevelError(f"{path}: {'; '.join(faults)}")
+    return declared
+
+
+def _faults(declared: DeclaredCampaign) -> Iterator[str]:
+    for name, count in Counter(site.name for site in declared.sites).items():
+        require_site_name(name, "a declared site")
+        if count > 1:
+            yield f"the site {name} stands there {count} times"
+    for what, names in (("sites", declared.sites), ("networks", declared.networks), ("protocols", declared.protocols)):
+        if not names:
+            yield f"{what} is empty"
+    for site in declared.sites:
+        if not site.reason.strip():
+            yield f"the site {site.name} has no reason"
+    if declared.runs < 1:
+        yield f"runs must be 1 or more, not {declared.runs}"
+    for key, value, known in (("films", declared.films, KEPT), ("quality", declared.quality, QUALITIES)):
+        if value not in known:
+            yield f"{key} must be one of {', '.join(known)}, not {value!r}"

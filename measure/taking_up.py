@@ -1,0 +1,126 @@
+"""A campaign goes on from its package (`analysis.package`): its files are taken up, and what is open is measured here.
+
+The evidence of what was measured before stays where it was made. Of it, the comparison with later runs needs digests of
+last frames alone (`measure.campaign.last_frames`). Whether this machine may go on, that is, whether its programs have
+the campaign's versions, is decided as for any campaign (`measure.campaign.results.opened`).
+"""
+
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from shutil import copyfile
+
+from base.errors import EyelevelError
+from base.files import read_json, replacing_folder, write_atomically
+from base.ownership import give_to_caller
+from measure.campaign.last_frames import LAST_FRAMES
+from measure.campaign.plan import PLAN
+from measure.campaign.results import require_no_others
+from measure.campaign.verdicts import VERDICTS
+from measure.declaration import HYPOTHESES
+from measure.table import (
+    DOCUMENT,
+    EARLIER_MACHINE,
+    GIVEN_UP,
+    RUNS,
+    Row,
+    further_columns,
+    header,
+    lines,
+    read_rows,
+    read_table,
+    require_document,
+    write_document,
+)
+from measure.validate.record import FILENAME as VALIDATION
+from measure.validate.record import kept_entries, write_entries
+
+METADATA = "ro-crate-metadata.json"
+# The files by which a campaign goes on, which a package has as far as the campaign does.
+FILES = {
+    RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
+    DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
+    PLAN: "All runs in order, by block",
+    HYPOTHESES: "What was asked, as it was declared before the first run",
+    VALIDATION: "What was measured of networks and protocols before the first run",
+    VERDICTS: "What was decided about attempts later",
+    GIVEN_UP: "Sites that were given up",
+    LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
+}
+
+
+def take_up(package: Path, folder: Path) -> bool:
+    """Make the campaign in `folder` of the `package`, unless it is there; returns whether it was made.
+
+    The machines that it was measured on get a number after their names (`measure.table.EARLIER_MACHINE`): images give
+    many machines one name, so this one may have the name of one of them. Raises EyelevelError when the package is none,
+    or has changed since it was written, or when the campaign is there and lacks attempts that the package has.
+    """
+    require_sound(package)
+    if folder.resolve() == package.resolve():
+        raise EyelevelError(f"{package} is the package itself, which stays as it is; name the campaign otherwise")
+    if (folder / DOCUMENT).exists():
+        _require_no_less(package, folder)
+        return False
+    require_no_others(folder)
+    with replacing_folder(folder) as new:
+        for name in FILES:
+            if (package / name).is_file():
+                copyfile(package / name, new / name)
+        _number_machines(new)
+    give_to_caller(folder)
+    return True
+
+
+def require_sound(package: Path) -> None:
+    """Raises EyelevelError when there is no package in the folder `package`, or when one of the files by which its
+    campaign goes on is not the one whose checksum the package has."""
+    if not (package / METADATA).is_file():
+        raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
+    try:
+        graph = read_json(package / METADATA)["@graph"]
+        known = {entry["@id"]: entry["sha256"] for entry in graph if "sha256" in entry}
+    except (KeyError, TypeError) as error:
+        raise EyelevelError(f"{package / METADATA} is broken: {error!r}") from None
+    for name in FILES:
+        path = package / name
+        present = sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        if present != known.get(name):
+            raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
+    require_document(package)
+
+
+def _require_no_less(package: Path, folder: Path) -> None:
+    """Raises EyelevelError when the campaign in `folder` lacks attempts of `package`: somebody has gone on with that
+    elsewhere, or it is of another campaign."""
+    present = {(row.folder, row.started_at) for row in read_rows(folder)}
+    lacking = sum((row.folder, row.started_at) not in present for row in read_rows(package))
+    if lacking:
+        raise EyelevelError(
+            f"{folder} lacks {lacking} attempts that the package {package} has: it is another campaign, or was gone on "
+            f"with elsewhere; move {folder} away, and the same command takes the package up"
+        )
+
+
+def _number_machines(folder: Path) -> None:
+    """Put a number after the names of the machines in the campaign in `folder` that have none yet: that of how often it
+    has been taken up."""
+    present, rows = read_table(folder)
+    entries, document = kept_entries(folder), require_document(folder)
+    # Of a validation, the host's name is enough to be left out where it was made (`measure.validate.record`).
+    machines = {row.machine for row in rows} | {str(entry.on.get("host", "")) for entry in entries}
+    numbers = [machine.rpartition(EARLIER_MACHINE)[2] for machine in machines if EARLIER_MACHINE in machine]
+    number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
+
+    def numbered(machine: str) -> str:
+        return machine if not machine or EARLIER_MACHINE in machine else f"{machine}{EARLIER_MACHINE}{number}"
+
+    further = further_columns(present)
+    numbered_rows: list[Row] = [replace(row, machine=numbered(row.machine)) for row in rows]
+    write_atomically(folder / RUNS, header(further) + lines(numbered_rows, further))
+    if entries:
+        hosts = [{**entry.on, "host": numbered(str(entry.on.get("host", "")))} for entry in entries]
+        write_entries(folder, [replace(entry, on=on) for entry, on in zip(entries, hosts, strict=True)])
+    machine = {**document.machine, "host": numbered(str(document.machine.get("host", "")))}
+    lanes = {numbered(name): record for name, record in document.lanes.items()}
+    write_document(folder, replace(document, machine=machine, lanes=lanes))

@@ -1,0 +1,134 @@
+"""The reference campaign is declared in whole, and what is to be measured is told before anything is."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from factories import ROW, rejected
+from rich.console import Console
+from support.material import recording_path
+
+from analysis import hypotheses
+from analysis.hypotheses import Pair
+from base.errors import EyelevelError
+from eyelevel.commands import reference
+from eyelevel.commands.reference import DATA, campaign_of, estimate_lines, sites_of
+from measure.campaign.campaign import Campaign
+from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
+from measure.run.aliases import choose_protocols
+from record.collection import choose_sites
+from tuning import networks, protocols
+from tuning.settings import choose
+
+FILE = DATA / "reference.toml"
+PAPER = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
+LEVEL = Pair("tcp+level", "quic+1con")
+SMALL = """
+networks = ["dsl", "mss"]
+protocols = ["tcp+", "quic"]
+hypotheses = "question.toml"
+runs = 3
+seed = 1
+films = "none"
+quality = "small"
+
+[[sites]]
+name = "demo-light"
+reason = "it is small"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The declaration of a small campaign."""
+    path = tmp_path / "declared" / "small.toml"
+    path.parent.mkdir()
+    path.write_text(SMALL)
+    (path.parent / "question.toml").write_text(hypotheses.DECLARED.read_text())
+    return path
+
+
+@pytest.fixture
+def campaign(small: Path, tmp_path: Path) -> Campaign:
+    return campaign_of(read_declared(small), tmp_path / "try", choose_sites(["demo-light"]), "")
+
+
+def test_the_reference_is_of_ten_sites_the_papers_design_and_the_level_pair() -> None:
+    declared = read_declared(FILE)
+    assert len(declared.sites) >= 10
+    assert declared.networks == ("dsl", "lte", "da2gc", "mss")
+    assert declared.protocols == (*PAPER, *LEVEL)
+    assert declared.runs >= 3
+    assert len(choose("network", list(declared.networks), networks.load())) == 4
+    assert len(choose_protocols(list(declared.protocols), protocols.load())) == 7
+
+
+def test_the_reference_asks_what_campaigns_ask_and_of_the_level_pair() -> None:
+    text = hypotheses.read_text(path := FILE.with_name(read_declared(FILE).hypotheses))
+    question, usual = hypotheses.parse(text, path), hypotheses.load()
+    assert question.comparisons == (*usual.comparisons, LEVEL)
+    assert question.family == (*usual.family, LEVEL)
+    same = ("significant_p", "confidence", "equivalence_margin", "equivalence_round_trips", "family_metrics")
+    assert [getattr(question, name) for name in same] == [getattr(usual, name) for name in same]
+
+
+@pytest.mark.needs_corpus
+def test_the_recordings_of_the_reference_are_in_the_corpus() -> None:
+    assert [site.name for site in read_declared(FILE).sites if not recording_path(site.recording).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('reason = "it is small"', 'reason = " "', "the site demo-light has no reason"),
+        ("runs = 3", "runs = 0", "runs must be 1 or more, not 0"),
+        ('films = "none"', 'films = "some"', "films must be one of all, sample, none, not 'some'"),
+        ('networks = ["dsl", "mss"]', "networks = []", "networks is empty"),
+        ('name = "demo-light"', 'name = "../x"', "no name for a site"),
+        ("seed = 1", "", "the key 'seed' is missing"),
+        ("seed = 1", "seed = ", "cannot be read"),
+    ],
+)
+def test_a_declaration_that_is_wrong_is_refused_in_one_line(small: Path, old: str, new: str, message: str) -> None:
+    small.write_text(SMALL.replace(old, new))
+    with pytest.raises(EyelevelError, match=re.escape(message)) as error:
+        read_declared(small)
+    assert "\n" not in str(error.value)
+
+
+def test_a_recording_that_is_not_there_is_named_with_how_to_say_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "SITES", tmp_path / "sites")
+    site = DeclaredSite("page", "why not", "har/page.har")
+    with pytest.raises(EyelevelError, match=r"the recording of page is not there: .*har/page\.har; .*EYELEVEL_CORPUS"):
+        sites_of([site], tmp_path, Console(quiet=True))
+
+
+def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(small: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    done = CliRunner().invoke(
+        reference.main, ["--declaration", str(small), "--results", str(results), "--estimate"], catch_exceptions=False
+    )
+    first, before, counts, rest = done.stdout.splitlines()[-4:]
+    assert "validation, about 2 min; after: the report and the package, 3 min" in before
+    assert first == "demo-light: it is small"
+    assert counts.startswith("1 sites x 2 networks x 2 protocols: 4 loads in a round, about ")
+    assert rest.startswith("open: 12 of 12 runs, about ")
+    assert not results.exists()
+
+
+def test_what_was_measured_says_how_long_the_rest_takes(campaign: Campaign) -> None:
+    row = replace(ROW, site="demo-light", network="dsl", protocol="tcp+", seconds=600.0)
+    counts, rest = estimate_lines(campaign, [row, rejected("film_unclean", row, protocol="quic")])
+    assert "(dsl 20 min, mss " in counts
+    assert counts.endswith("as 2 attempts took")
+    assert rest.startswith("open: 11 of 12 runs, about ")
+
+
+def test_a_declared_campaign_is_measured_as_it_is_declared(campaign: Campaign, small: Path) -> None:
+    declared: DeclaredCampaign = read_declared(small)
+    assert (campaign.runs, campaign.seed, campaign.films.kept, campaign.films.quality) == (3, 1, "none", "small")
+    assert (tuple(campaign.networks), tuple(campaign.protocols)) == (declared.networks, declared.protocols)

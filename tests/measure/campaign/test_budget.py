@@ -1,0 +1,110 @@
+"""A campaign with a budget ends in time, between two blocks, and goes on later."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import ROW, campaign_document
+
+from base.errors import EyelevelError
+from measure.campaign import budget
+from measure.campaign.budget import Budget, read_budget
+from measure.campaign.campaign import Campaign, PlannedWork, never_enough
+from measure.campaign.results import Results, opened
+from record.demo import generate
+from record.site import write_site
+from tuning import networks, protocols
+
+# What each load takes in these tests (s).
+LOAD_S = 10.0
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
+def test_budgets_are_read(text: str, seconds: float) -> None:
+    assert read_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["60", "1h30m", "-5m", "m", ""])
+def test_a_budget_that_says_no_unit_is_refused(text: str) -> None:
+    with pytest.raises(EyelevelError, match=r"90s, 60m or 1\.5h, not"):
+        read_budget(text)
+
+
+class Clock:
+    """In the place of `time`, as far as budgets ask it."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(budget, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    known_networks, known_protocols = networks.load(), protocols.load()
+    return Campaign(
+        folder=tmp_path / "try",
+        sites={"a": site, "b": site},
+        networks={name: known_networks[name] for name in ("dsl", "lte")},
+        protocols={name: known_protocols[name] for name in ("tcp", "quic")},
+        runs=3,
+        seed=1,
+    )
+
+
+@pytest.fixture
+def results(campaign: Campaign) -> Iterator[Results]:
+    with opened(campaign.folder, campaign_document()) as results:
+        yield results
+
+
+def measured_blocks(work: PlannedWork, results: Results, clock: Clock) -> int:
+    """Make all runs that `work` gives out, each in LOAD_S; returns how many blocks these were."""
+    blocks = 0
+    for block in work.open_blocks(never_enough):
+        blocks += 1
+        for run in block.settings:
+            clock.now_s += LOAD_S
+            place = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
+            of = replace(ROW, site=run.site, network=run.network, protocol=run.protocol, run=run.number)
+            results.keep_attempt(replace(of, folder=place, block=block.number, seconds=LOAD_S))
+    return blocks
+
+
+def test_a_campaign_ends_within_its_budget_between_two_blocks(
+    campaign: Campaign, results: Results, clock: Clock
+) -> None:
+    seconds = 9 * LOAD_S  # four blocks of two loads, and half of one
+    work = PlannedWork(campaign, results, Budget.of(seconds))
+    assert measured_blocks(work, results, clock) == 4
+    assert work.is_out_of_time
+    assert clock.now_s - 1000 <= seconds
+    assert set(Counter((row.site, row.network, row.run) for row in results.rows).values()) == {2}
+
+
+def test_a_campaign_goes_on_after_its_budget_until_nothing_is_open(
+    campaign: Campaign, results: Results, clock: Clock
+) -> None:
+    measured_blocks(PlannedWork(campaign, results, Budget.of(9 * LOAD_S)), results, clock)
+    work = PlannedWork(campaign, results)
+    assert measured_blocks(work, results, clock) == 12 - 4
+    assert not work.is_out_of_time
+    assert work.open_runs() == []
+
+
+def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results: Results, clock: Clock) -> None:
+    work = PlannedWork(campaign, results, Budget.of(1))
+    assert measured_blocks(work, results, clock) == 0
+    assert work.is_out_of_time
+    assert len(work.open_runs()) == 24

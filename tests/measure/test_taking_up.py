@@ -1,0 +1,221 @@
+"""A campaign goes on from its package: nothing is lost or measured twice, and machines can be told apart."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from factories import ROW, campaign_document, rejected
+from PIL import Image
+
+from analysis.package import write_package
+from analysis.runs import load
+from base.errors import EyelevelError
+from measure.campaign.appearances import Appearances
+from measure.campaign.last_frames import LAST_FRAMES, read_digests
+from measure.campaign.plan import plan, write_plan
+from measure.campaign.results import changes, opened, require_same_versions
+from measure.campaign.verdicts import Verdict
+from measure.norms import ENOUGH, NORMS, judge
+from measure.reasons import Reason
+from measure.run.films import LAST
+from measure.status import status
+from measure.table import GivenUp, Row, read_document, read_rows, write_given_up
+from measure.taking_up import FILES, take_up
+from measure.validate.record import ValidationEntry, keep_entries, kept_entries
+
+WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
+DOCUMENT = campaign_document(films="all")
+RUNS = 4
+
+
+def no_report(folder: Path) -> None:
+    (folder / "report").mkdir()
+
+
+def row_of(number: int, attempt: int = 1, protocol: str = "tcp") -> Row:
+    place = f"runs/s/lte/{protocol}/{number}-{attempt}"
+    return replace(ROW, run=number, attempt=attempt, protocol=protocol, folder=place, block=number)
+
+
+def picture(campaign: Path, row: Row, look: np.ndarray = WHITE) -> None:
+    (campaign / row.folder).mkdir(parents=True, exist_ok=True)
+    Image.fromarray(look).save(campaign / row.folder / LAST)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """Two blocks of four that were measured, one attempt of which was rejected by its gates, and one by a norm."""
+    folder = tmp_path / "results" / "try"
+    with opened(folder, DOCUMENT, "significant_p = 0.01\n") as results:
+        results.extend_plan(plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1))
+        results.keep_attempt(rejected("film_unclean", row_of(1)))
+        results.keep_attempts([row_of(1, 2), row_of(1, protocol="quic"), row_of(2), row_of(2, protocol="quic")])
+        results.decide(Verdict.of(row_of(2), Reason("request_missed", "9"), by="request_missed"))
+    for row in read_rows(folder):
+        picture(folder, row)
+    on = {"host": "here", "testbed": "1", "versions": {}}
+    keep_entries(folder, [ValidationEntry("2026", on, (), (), {})])
+    write_given_up(folder, [GivenUp("gone", "lte", "load_failed", 2, "2026")])
+    return folder
+
+
+@pytest.fixture
+def package(campaign: Path, tmp_path: Path) -> Path:
+    return write_package(campaign, tmp_path / "kept", "https://example.org/licence", no_report)
+
+
+def test_a_campaign_that_was_taken_up_goes_on_where_it_stopped(campaign: Path, package: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "try"
+    assert take_up(package, elsewhere)
+    assert {path.name for path in elsewhere.iterdir()} == set(FILES)
+    before = [replace(row, machine="") for row in read_rows(campaign)]
+    assert [replace(row, machine="") for row in read_rows(elsewhere)] == before
+    with opened(elsewhere, DOCUMENT) as results:
+        blocks = results.extend_plan(plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1))
+        results.remove_unmade()
+        open_runs = [run for block in blocks for run in block if results.is_open(run, 2)]
+        assert {run.number for run in open_runs} == {2, 3, 4}
+        assert results.attempts(row_of(1).of) == 2
+        assert results.first_verdict(row_of(2).folder) is not None
+        results.keep_attempt(replace(row_of(3), machine="there"))
+    assert not take_up(package, elsewhere)
+    assert len(read_rows(elsewhere)) == len(before) + 1
+
+
+def test_what_was_declared_before_the_first_run_stays_declared(package: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "try"
+    take_up(package, elsewhere)
+    with opened(elsewhere, DOCUMENT):
+        document, before = read_document(elsewhere), read_document(package)
+    assert document and before
+    assert (document.hypotheses, document.begun_at) == (before.hypotheses, before.begun_at)
+    assert changes(before, document) == []
+
+
+def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "try"
+    take_up(package, elsewhere)
+    other = replace(DOCUMENT, versions={"chromium": "2"})
+    message = "begun with other versions: versions/chromium was 1, is 2; go on with it where these are installed"
+    with pytest.raises(EyelevelError, match=message), opened(elsewhere, other):
+        pass
+    with pytest.raises(EyelevelError, match=message):
+        require_same_versions(elsewhere, other.versions)
+    require_same_versions(elsewhere, DOCUMENT.versions)
+    require_same_versions(tmp_path / "new", other.versions)
+
+
+def test_machines_of_one_name_are_told_apart_each_time_that_it_is_taken_up(package: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first" / "try", tmp_path / "second" / "try"
+    take_up(package, first)
+    assert {row.machine for row in read_rows(first)} == {"here~1"}
+    assert [entry.on["host"] for entry in kept_entries(first)] == ["here~1"]
+    with opened(first, DOCUMENT) as results:
+        results.keep_attempt(row_of(3))
+    again = write_package(first, tmp_path / "again", "https://example.org/licence", no_report)
+    take_up(again, second)
+    assert [row.machine for row in read_rows(second)][-2:] == ["here~1", "here~2"]
+    assert load(second).machine_column == "machine"
+
+
+def test_a_run_whose_block_was_made_on_another_machine_is_given_up(package: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "try"
+    take_up(package, elsewhere)
+    blocks = plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1)
+    with opened(elsewhere, DOCUMENT) as results:
+        runs = results.made_elsewhere(blocks)
+    assert {run.number for run in runs} == {1, 2}
+    now = status(elsewhere)
+    # The run that a norm has rejected, and what was not begun.
+    assert (now.planned, now.done, now.given_up, len(now.open_runs)) == (8, 3, 1, 4)
+
+
+def test_a_package_that_was_changed_is_not_taken_up(package: Path, tmp_path: Path) -> None:
+    text = (package / "runs.csv").read_text()
+    (package / "runs.csv").write_text(text.replace("1234.5", "1034.5"))
+    with pytest.raises(EyelevelError, match=r"runs\.csv is not what it was when the package was written"):
+        take_up(package, tmp_path / "elsewhere")
+    (package / "runs.csv").write_text(text)
+    (package / "verdicts.jsonl").unlink()
+    with pytest.raises(EyelevelError, match=r"verdicts\.jsonl is not what it was"):
+        take_up(package, tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_that_is_no_package_is_refused(campaign: Path, tmp_path: Path) -> None:
+    with pytest.raises(EyelevelError, match="is no package of a campaign"):
+        take_up(campaign, tmp_path / "elsewhere")
+
+
+def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package: Path, tmp_path: Path) -> None:
+    other = tmp_path / "elsewhere" / "try"
+    with opened(other, DOCUMENT) as results:
+        results.keep_attempt(row_of(3))
+    with pytest.raises(EyelevelError, match="lacks 5 attempts that the package"):
+        take_up(package, other)
+    assert len(read_rows(other)) == 1
+
+
+def test_a_package_does_not_become_a_campaign_itself(package: Path) -> None:
+    with pytest.raises(EyelevelError, match="is the package itself"):
+        take_up(package, package)
+
+
+def test_a_folder_of_something_else_stays(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("mine")
+    with pytest.raises(EyelevelError, match="has letter in it"):
+        take_up(package, tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
+
+
+def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_digests(
+    package: Path, tmp_path: Path
+) -> None:
+    assert not list(package.rglob(LAST))
+    digests = read_digests(package)
+    assert len(digests) == 5 and len(set(digests.values())) == 1
+    elsewhere = tmp_path / "elsewhere" / "try"
+    take_up(package, elsewhere)
+    fresh = row_of(3)
+    with opened(elsewhere, DOCUMENT) as results:
+        results.keep_attempt(fresh)
+    picture(elsewhere, fresh, WHITE // 2)
+    again = write_package(elsewhere, tmp_path / "again", "https://example.org/licence", no_report)
+    assert read_digests(again).items() >= digests.items()
+    assert read_digests(again)[fresh.folder] not in digests.values()
+
+
+def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tmp_path: Path) -> None:
+    """The first run here that looks otherwise than all others is found, too."""
+    folder, there = tmp_path / "try", tmp_path / "there"
+    rows = [row_of(number) for number in range(1, ENOUGH + 3)]
+    package_of_rows(there, folder, rows[:ENOUGH])
+    picture(folder, rows[ENOUGH], WHITE // 2)
+    picture(folder, rows[ENOUGH + 1])
+    appearances = Appearances(folder)
+    assert appearances.of(rows[0]).last_frame is None
+    appearances.look_at(rows)
+    runs = [appearances.of(row) for row in rows]
+    assert all(run.last_frame is not None for run in runs)
+    assert set(judge(runs, ENOUGH, NORMS)) == {ENOUGH}
+
+
+def package_of_rows(there: Path, folder: Path, rows: list[Row]) -> None:
+    """Leave in `folder` what a package has of the last frames of `rows`."""
+    with opened(there, DOCUMENT) as results:
+        results.keep_attempts(rows)
+    for row in rows:
+        picture(there, row)
+    write_plan(there, plan(["s"], ["lte"], ["tcp"], RUNS, 1))
+    package = write_package(there, there.with_name("package"), "https://example.org/licence", no_report)
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(package / LAST_FRAMES, folder / LAST_FRAMES)
+
+
+def test_the_checksum_of_every_file_that_is_taken_up_is_in_the_package(package: Path) -> None:
+    graph = json.loads((package / "ro-crate-metadata.json").read_text())["@graph"]
+    assert set(FILES) <= {entry["@id"] for entry in graph if "sha256" in entry}

@@ -1,0 +1,72 @@
+"""A declared campaign is measured within a budget and kept as a package, and goes on from that alone, elsewhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.campaigns import rows
+
+from analysis import hypotheses
+from analysis.package import CLAIMS_TABLE
+from base.places import PROJECT
+from measure.campaign.last_frames import read_digests
+from measure.campaign.plan import read_plan
+
+DECLARED = """
+networks = ["dsl"]
+protocols = ["tcp+", "quic"]
+hypotheses = "question.toml"
+runs = {runs}
+seed = 1
+films = "none"
+quality = "small"
+
+[[sites]]
+name = "demo-light"
+reason = "it is small"
+"""
+
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
+
+
+def reference(declaration: Path, results: Path, *options: str) -> str:
+    command = [sys.executable, "-m", "eyelevel", "reference", "--declaration", str(declaration), "--no-validate"]
+    command += ["--results", str(results), "--plain", *options]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.loads(group="reference")
+def test_a_campaign_goes_on_from_its_package_alone(tmp_path: Path) -> None:
+    declaration = tmp_path / "declared" / "small.toml"
+    declaration.parent.mkdir()
+    declaration.write_text(DECLARED.format(runs=1))
+    (declaration.parent / "question.toml").write_text(hypotheses.DECLARED.read_text())
+    reference(declaration, tmp_path / "here")
+    package = declaration.with_suffix("")
+    first = rows(package)
+    assert sorted((row["protocol"], row["run"]) for row in first if row["valid"] == "true") == [
+        ("quic", "1"),
+        ("tcp+", "1"),
+    ]
+    assert "of the paper" in (package / "README.md").read_text()
+    assert (package / CLAIMS_TABLE).exists()
+
+    # Of 3 rounds none fits a budget that leaves no time for a block beside the package.
+    declaration.write_text(DECLARED.format(runs=3))
+    printed = reference(declaration, tmp_path / "there", "--budget", "181s")
+    assert f"it goes on from {package}" in " ".join(printed.split())
+    assert "the budget is used up, and 4 runs are open" in printed
+    assert len(rows(package)) == len(first)
+
+    reference(declaration, tmp_path / "there")
+    later = rows(package)
+    assert {row["machine"] for row in later[: len(first)]} == {f"{first[0]['machine']}~1"}
+    assert {row["machine"] for row in later[len(first) :]} == {first[0]["machine"]}
+    planned = {(run.protocol, str(run.number)) for block in read_plan(package) for run in block}
+    valid = [(row["protocol"], row["run"]) for row in later if row["valid"] == "true"]
+    assert sorted(valid) == sorted(planned)
+    assert {row["folder"] for row in later if row["valid"] == "true"} <= set(read_digests(package))
