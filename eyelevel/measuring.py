@@ -128,8 +128,9 @@ def carry_out(
     command: str,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
+    again: str = "",
 ) -> None:
-    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
+    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it, or the command line `again`.
 
     The lines of the `announcement` are printed before the first run, when the number of lanes is known. Ends the
     process when it is interrupted. Raises EyelevelError.
@@ -143,7 +144,7 @@ def carry_out(
     require_recorded(campaign)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
-    with place, interruptible(campaign.folder, continuation(command, campaign.folder)):
+    with place, interruptible(campaign.folder, again or continuation(command, campaign.folder)):
         if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
