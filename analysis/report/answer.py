@@ -7,6 +7,7 @@ import base64
 import io
 import math
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -44,6 +45,7 @@ from base.files import replacing_folder
 from base.ownership import give_to_caller
 
 ANSWER, INDEX = "answer", "index.html"
+COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
 # The protocols of the pair as who asks for a page knows them.
 HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # Pictures of each film, and how wide they are kept; a page of two networks has 32.
@@ -57,8 +59,8 @@ VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_D
 @dataclass(frozen=True)
 class Card:
     """What the page shows of one network: its name and what it is, the verdict in words and what qualifies it, the
-    class of the verdict, a drawing of the interval (empty without one), a strip of pictures for each version of HTTP,
-    and why there is none."""
+    class of the verdict, a drawing of the interval (empty without one) and what is too small to count in it, a strip of
+    pictures for each version of HTTP, and why there is none."""
 
     title: str
     network: str
@@ -66,6 +68,7 @@ class Card:
     detail: str
     kind: str
     chart: Markup
+    bound: str
     strips: Sequence["PictureStrip"]
     no_strips: str
 
@@ -93,7 +96,9 @@ def write_answer(
     with replacing_folder(into, INDEX) as new:
         (new / "tables").mkdir()
         write_tables(contents.all_tables, new / "tables")
-        template = environment(new, []).get_template("answer.html.j2")
+        templates = environment(new, [])
+        templates.filters["with_commands"] = with_commands
+        template = templates.get_template("answer.html.j2")
         html = template.render(
             **page_basics(campaign.document, contents),
             answer_css=Markup((HERE / "answer.css").read_text()),
@@ -116,6 +121,12 @@ def write_answer(
         (new / INDEX).write_text(html)
     give_to_caller(into)
     return sentence, into / INDEX
+
+
+def with_commands(text: str) -> Markup:
+    """`text` for the page, its commands of make as such."""
+    parts = COMMAND.split(text)
+    return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))
 
 
 def _basis(by_network: Sequence[NetworkAnswer]) -> str:
@@ -169,6 +180,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
         detail,
         VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",
         chart(answer, reach),
+        level(answer.margin) if math.isfinite(answer.margin) else "",
         strips,
         no_strips,
     )
@@ -225,7 +237,7 @@ def chart(answer: NetworkAnswer, reach: float) -> Markup:
 
 def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[PictureStrip], str]:
     """The films of a typical load over each protocol as pictures at the same times; else why there are none."""
-    missing = "No load over both that counts has kept its film."
+    missing = "No film was kept of a load over each that counts."
     shots = [films.typical(campaign.runs, campaign.folder, site, network, protocol) for protocol in PAIR]
     both = [shot for shot in shots if shot]
     if len(both) < len(shots):

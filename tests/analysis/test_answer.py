@@ -1,6 +1,7 @@
 """The answer for one site in a sentence: each case from a simulated campaign of which the truth is known."""
 
 import math
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
@@ -14,10 +15,11 @@ from support.user_studies import filmed_campaign
 from analysis import hypotheses
 from analysis.answer import MILESTONE_COLUMNS, NetworkAnswer, amount, answers, headline, how_sure, milestones, why
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
-from analysis.report.answer import cards, in_words, network_words, page_facts, write_answer
+from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
 from analysis.runs import CampaignTable, load, records, rows_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
+from measure.site_facts import SiteFacts
 from measure.table import read_document, write_document
 from tuning import networks
 
@@ -206,6 +208,11 @@ def test_why_says_how_much_of_the_difference_is_there_at_the_first_byte() -> Non
     assert texts((-72, -80, -60), -180, undecided).endswith("a round trip takes 74 ms.")
 
 
+def test_commands_in_sentences_look_like_commands() -> None:
+    text = "More <b>: make answer SITE=a.example RUNS=31"
+    assert with_commands(text) == "More &lt;b&gt;: <code>make answer SITE=a.example RUNS=31</code>"
+
+
 @pytest.mark.parametrize("excluded", [{"quic": 1.0}, {"quic": 1.0, "tcp+": 1.0}])
 def test_a_page_without_any_load_that_counts_says_so(tmp_path: Path, excluded: dict[str, float]) -> None:
     truth = Truth(1, ("dsl", "lte"), ("tcp+", "quic"), 6, excluded=excluded)
@@ -231,8 +238,7 @@ def test_a_network_is_described_for_who_does_not_know_its_name() -> None:
 def test_hosts_of_others_are_told_since_the_answer_changes_them_too(simulated: Simulated) -> None:
     campaign = simulated(-0.1)
     assert page_facts(campaign, "site-01") == []
-    facts = {"exchanges": 91, "bytes": 1_840_000, "servers": 12, "hosts": 14, "third_party_hosts": 5}
-    facts |= {"largest_bytes": 1, "largest": "https://a.example/"}
+    facts = asdict(SiteFacts(91, 1_840_000, 12, 14, 5, 1, "https://a.example/"))
     write_document(campaign.folder, replace(campaign.document, site_facts={"site-01": facts}))
     of_page, of_others = page_facts(load(campaign.folder), "site-01")
     assert of_page == "The page: 91 files of 1.8 MB from 14 hosts on 12 servers."
@@ -260,10 +266,12 @@ def test_a_campaign_of_several_sites_has_no_such_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs_axe
-def test_the_page_begins_with_the_sentence_and_everybody_can_read_it(browser: Browser, simulated: Simulated) -> None:
-    campaign = simulated(-0.1)
+def test_the_page_begins_with_the_sentence_and_everybody_can_read_it(browser: Browser, tmp_path: Path) -> None:
+    campaign = load(filmed_campaign(tmp_path / "filmed"))
     text, page = write_answer(campaign.folder, QUESTION, ["gnu: <b>only half</b> of it is used"], has_report=True)
     assert text == sentence(campaign).replace("gnu.org", "site-01")
+    # It is sent to others alone.
+    assert all(source.startswith("data:") for source in re.findall(r'src="([^"]*)', page.read_text()))
     assert accessible(browser, page.as_uri()) == []
     browser.prefer("light")
     assert browser.run("return document.querySelector('h1').innerText") == text
