@@ -163,7 +163,7 @@ def test_the_chance_of_a_wrong_word_grows_with_networks_that_came_later(simulate
 
 
 def test_a_difference_that_ended_the_loads_early_is_told_to_be_probably_smaller(tmp_path: Path) -> None:
-    truth = Truth(1, ("dsl",), ("tcp+", "quic"), 10, {"quic": -0.06}, noise_sd=0.03)
+    truth = Truth(1, ("dsl",), ("tcp+", "quic"), 10, {"quic": -0.06}, noise_sd=0.02)
     folder = write(tmp_path / "early", truth, DECLARED)
     document = read_document(folder)
     assert document

@@ -46,7 +46,9 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "What differs beside the transport" in page
     assert (folder / "report" / "index.html").exists()
     # What the answer leaves out of the servers, it names; the command that it names answers with it.
-    (command,) = re.findall(r"With it: make answer SITE=\S+ (THINK_TIME=recorded.*?) CAMPAIGN=(\S+?)</p>", page)
+    (command,) = re.findall(
+        r"With it: <code>make answer SITE=\S+ (THINK_TIME=recorded.*?) CAMPAIGN=(\S+?)</code>", page
+    )
     variables, name = command
     further = [word for value in variables.split() for word in option_of(value)]
     recorded = ["--site", NAME, "--runs", "1", "--campaign", name, *further, *options]
