@@ -122,7 +122,7 @@ proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpor
 	@$(PYTEST) -n 3 tests/proof tests/analysis/report/test_latex.py
 
 answer: setup ## say what HTTP/3 would change for the page URL, or a SITE, behind NET, within BUDGET; goes on when run again
-	@$(EYELEVEL) answer$(PRIVATE)$(call options,SITE NET RUNS BUDGET CAMPAIGN)$(call argument,URL)
+	@$(EYELEVEL) answer$(PRIVATE)$(call options,SITE NET RUNS BUDGET SERVER_RTTS THINK_TIME CAMPAIGN)$(call argument,URL)
 
 record: setup ## load SITES, a URL or a file that lists some (sites.txt), from the web, make sites of them, and close these
 	@$(EYELEVEL) record$(PRIVATE)$(call options,LIVE NET)$(call argument,SITES); status=$$?; \

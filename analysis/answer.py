@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.confirmatory import confirmatory
-from analysis.gain import exclusions, mean
+from analysis.gain import exclusions
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
 from analysis.planning import needed_for
@@ -19,7 +19,7 @@ from analysis.ratios import block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import counts, samples_of
 from analysis.stopping import looks_of
-from analysis.text import label, level, listing, ms, plural
+from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 from measure.metrics import web_names
 
@@ -27,8 +27,14 @@ from measure.metrics import web_names
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 # To decide by more runs than this is beyond what one waits for.
 MOST_RUNS = 500
+# From this share on a difference is all there at the first byte, as far as one can say.
+MOST_OF_IT = 0.9
+# What a campaign of an answer is called unless its name is given: this, and its site's name.
+PREFIX = "answer-"
 ASKED = "HTTP/3 in place of HTTP/2"
-MILESTONE_COLUMNS = ["network", "metric", "mean_reference", "mean_compared", "difference", "low", "high"]
+# What is compared, and by what: `analysis/answer.toml` declares it.
+PAIR, METRIC = Pair("tcp+", "quic"), "si"
+MILESTONE_COLUMNS = ["network", "metric", "typical_reference", "typical_compared", "difference", "low", "high"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,9 @@ class NetworkAnswer:
 
     `verdict` (`analysis.outcomes`) on the compared protocol. `gain`: its time over the reference's, less 1 (negative:
     sooner), with the interval from `low` to `high`; `margin`: the gain below which it counts as no difference, and
-    `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the reference. NaN where
-    unknown. `pairs`: runs of both that count, measured one after the other, of so many `attempts`; `excluded`: why
+    `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the reference;
+    `shrunken`: the gain of a network that ended early, less what that adds to it. NaN where unknown.
+    `pairs`: runs of both that count, measured one after the other, of so many `attempts`; `excluded`: why
     attempts do not count. `more_runs`: how many more of each would probably show a difference of `margin` if there is
     one (inf: too many to be said; NaN: unknown).
     """
@@ -55,6 +62,12 @@ class NetworkAnswer:
     attempts: int = 0
     excluded: tuple[str, ...] = ()
     more_runs: float = math.nan
+    shrunken: float = math.nan
+
+    @property
+    def difference_ms(self) -> float:
+        """The gain as a time: negative is sooner."""
+        return self.gain * self.reference_ms
 
     @property
     def is_decided(self) -> bool:
@@ -67,17 +80,28 @@ class NetworkAnswer:
         return f"behind {label(self.network)}"
 
 
+def require_question(question: Hypotheses, campaign: str) -> None:
+    """Raises EyelevelError when `question`, which the campaign of this name declared, is not one that a sentence on the
+    Speed Index answers."""
+    is_answered = question.family == (PAIR,) and question.family_metrics == (METRIC,)
+    if not is_answered or question.equivalence_round_trips:
+        raise EyelevelError(
+            f"the campaign {campaign} was begun with another question than that of 'make answer' (analysis/answer.toml)"
+            f", so one sentence cannot answer it; 'make report CAMPAIGN={campaign}' does, or name another with CAMPAIGN"
+        )
+
+
 def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer]:
     """What was found behind each network of `campaign`, of one site, on the one contrast that `question` declares.
 
     Raises EyelevelError when it is another kind of campaign.
     """
-    declared = question.restricted_to(campaign.protocols, campaign.metrics)
-    if len(campaign.document.sites) != 1 or len(declared.family) != 1 or len(declared.family_metrics) != 1:
+    require_question(question, campaign.name)
+    if len(campaign.document.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
+    declared = question.restricted_to(campaign.protocols, (METRIC,))
     samples, looks = samples_of(campaign), looks_of(campaign)
     table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
-    ((pair,), (metric,)) = declared.family, declared.family_metrics
     excluded = exclusions(campaign.runs)
     by_network = []
     for row in records(table):
@@ -88,15 +112,15 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         if not row["blocks"]:
             by_network.append(answer)
             continue
-        column, place = samples.metrics.index(metric), samples.networks.index(network)
-        ratios = block_ratios(samples, pair)[place, :, column]
+        column, place = samples.metrics.index(METRIC), samples.networks.index(network)
+        ratios = block_ratios(samples, PAIR)[place, :, column]
         ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
-        reference = samples.of(pair.reference)[place, :, column][np.isfinite(ratios)]
+        reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
         size = len(declared.declared_with(network, campaign.networks)) * max(1, len(looks))
         scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
         needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
         more = needed - pairs
-        has_interval = bool(ratio.has_interval(declared.confidence))
+        has_interval = bool(ratio.has_interval(_confidence(declared, looks)))
         by_network.append(
             NetworkAnswer(
                 network,
@@ -111,9 +135,15 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
                 len(attempts),
                 tuple(reasons),
                 math.nan if math.isnan(more) or not has_interval else max(1.0, more) if more <= MOST_RUNS else math.inf,
+                row["gain_shrunken"],
             )
         )
     return by_network
+
+
+def _confidence(question: Hypotheses, looks: Sequence[int]) -> float:
+    """That of each interval, so that those of all `looks` hold at once with the declared one."""
+    return 1 - (1 - question.confidence) / max(1, len(looks))
 
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
@@ -129,6 +159,8 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
         where = listing([label(answer.network) for answer in alike])
         verbs.append(f"make no difference behind {where} (less than {bound} either way)")
     undecided = [answer for answer in by_network if answer.pairs and not answer.is_decided]
+    nothing = [label(answer.network) for answer in by_network if not answer.pairs]
+    nothing_counts = f"no pair of loads counts behind {listing(nothing)}" if nothing else ""
     if verbs:
         clauses = [f"For {site}, {ASKED} would {', and '.join(verbs)}"]
         if undecided:
@@ -136,32 +168,40 @@ def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
     elif undecided:
         clauses = [f"For {site}, it is not decided whether {ASKED} would show the page sooner: {_open(undecided)}"]
     else:
-        clauses = [f"For {site}, there is no answer on {ASKED}"]
-    if nothing := [label(answer.network) for answer in by_network if not answer.pairs]:
-        clauses.append(f"behind {listing(nothing)} no pair of loads counts")
+        return f"For {site}, there is no answer on {ASKED}: {nothing_counts}."
+    if nothing:
+        clauses.append(nothing_counts)
     return f"{'; '.join(clauses)}."
 
 
 def _difference(answer: NetworkAnswer) -> str:
-    direction = "sooner" if answer.verdict == FASTER else "later"
-    bounds = _ends(answer.low, answer.high)
     small = f", which is less than the {level(answer.margin)} that count" if answer.is_small else ""
-    return f"{_amount(answer)} {f'({bounds}) ' if bounds else ''}{direction} {answer.place}{small}"
+    bounds = f" ({text})" if (text := ends(answer.low, answer.high)) else ""
+    direction = "sooner" if answer.verdict == FASTER else "later"
+    # An interval with both signs names them, so it stands behind the direction of what was measured.
+    words = f"{bounds} {direction}" if answer.low * answer.high > 0 else f" {direction}{bounds}"
+    return f"{amount(answer.difference_ms)}{words} {answer.place}{small}"
 
 
-def _amount(answer: NetworkAnswer) -> str:
-    """The difference as a time, which is known to two digits at best."""
-    difference_ms = abs(answer.gain * answer.reference_ms)
-    digits = -1 if difference_ms >= 100 else 0
-    return f"{round(difference_ms, digits):,.0f} ms"
+def amount(difference_ms: float) -> str:
+    """How large a difference is, to two digits: it is not known better."""
+    size_ms = abs(difference_ms)
+    if size_ms < 1:
+        return "less than 1 ms"
+    if size_ms >= 995:
+        return f"{size_ms / 1000:.1f} s" if size_ms < 9950 else f"{size_ms / 1000:.0f} s"
+    return f"{round(size_ms, -1 if size_ms >= 100 else 0):.0f} ms"
 
 
-def _ends(low: float, high: float) -> str:
-    """An interval whose ends have one sign, without it, the smaller first: `9 to 12 %`; nothing where it is unknown."""
+def ends(low: float, high: float) -> str:
+    """An interval of gains: `9 to 12 %`, the smaller end first and without the sign if both have the same one, else
+    `between 3 % sooner and 1 % later`; nothing where it is unknown."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
+    digits = 0 if high - low >= 0.02 else 1
+    if low * high <= 0:
+        return f"between {100 * abs(low):.{digits}f} % sooner and {100 * abs(high):.{digits}f} % later"
     least, most = sorted((abs(low), abs(high)))
-    digits = 0 if most - least >= 0.02 else 1
     return f"{100 * least:.{digits}f} to {100 * most:.{digits}f} %"
 
 
@@ -169,73 +209,98 @@ def _open(undecided: Sequence[NetworkAnswer]) -> str:
     """Where the difference is not decided, and between what it lies."""
     texts = []
     for answer in undecided:
-        if math.isfinite(answer.low):
-            digits = 0 if answer.high - answer.low >= 0.02 else 1
-            low, high = (f"{round(100 * end, digits) + 0.0:+.{digits}f}" for end in (answer.low, answer.high))
-            texts.append(f"{answer.place} (the difference is between {low} and {high} %; negative is sooner)")
+        text = ends(answer.low, answer.high)
+        if text and answer.low * answer.high > 0:
+            direction = "sooner" if answer.low < 0 else "later"
+            texts.append(f"{answer.place} (probably {text} {direction}, which is not certain enough)")
+        elif text:
+            texts.append(f"{answer.place} (it may be {text})")
         else:
             texts.append(f"{answer.place} ({plural('pair', answer.pairs)} of loads cannot tell)")
     return listing(texts)
 
 
 def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, question: Hypotheses) -> list[str]:
-    """What the answer rests on, what would decide what is open, and what the words mean."""
-    wrong, bound = level(question.significant_p), level(question.equivalence_margin)
-    texts = [
-        "The time is the Speed Index: the mean time at which what is visible of the page appears. Both protocols were "
-        f"tested behind {listing([label(answer.network) for answer in by_network])}, one load after the other in "
-        f"random order. The chance that any “sooner” or “later” above is wrong is at most {wrong}, and so is that of a "
-        f"wrong “no difference”, which an equivalence test must show: less than {bound} either way. Intervals in "
-        f"brackets hold with {level(question.confidence)}. {question.origin.sentence}"
-    ]
-    for answer in by_network:
-        place = answer.place[:1].upper() + answer.place[1:]
-        text = f"{place}: {plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
-        if answer.pairs:
-            text += f"; over HTTP/2 the page took {ms(answer.reference_ms)} ms"
-        text += "."
-        if answer.pairs and not answer.is_decided:
-            text += f" {_what_decides(answer)}"
-        if answer.excluded:
-            text += f" Not counted: {'; '.join(answer.excluded)}."
-        texts.append(text)
+    """What the answer rests on behind each network, what would decide what is open, and what the words mean."""
+    (site,) = campaign.document.sites
+    texts = [_evidence(answer, site, campaign) for answer in by_network]
+    bound = level(question.equivalence_margin)
+    # Networks that were added have a family of their own, with a level of its own.
+    families = len({question.added_networks.get(answer.network) for answer in by_network})
+    wrong = level(families * question.significant_p)
+    added = [label(one.network) for one in by_network if one.network in question.added_networks]
+    later = f" ({listing(added)} came to the campaign later, and is a question of its own)" if added else ""
+    texts.append(
+        "What is compared is the Speed Index: the mean time at which what is visible of the page appears. A pair is "
+        "one load over each protocol, made one after the other, in random order. “Sooner” and “later” are said only "
+        "where a test shows a difference, “no difference” only where a test shows that it is less than "
+        f"{bound} either way. The chance that any of these words above is wrong is at most {wrong}, however often the "
+        f"test was made on the way{later}. Intervals hold with {level(question.confidence)} each. "
+        f"{question.origin.sentence}"
+    )
     if "simulated" in campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")
     return texts
 
 
-def _what_decides(answer: NetworkAnswer) -> str:
+def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
+    """What the answer behind one network rests on."""
+    place = answer.place[:1].upper() + answer.place[1:]
+    text = f"{place}: {plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
+    if answer.pairs:
+        text += f"; over HTTP/2 the Speed Index is {ms(answer.reference_ms)} ms"
+    text += "."
+    if math.isfinite(answer.shrunken) and answer.is_decided:
+        text += (
+            f" The loads ended early, when the difference was large enough to be certain, and chance helps with that: "
+            f"expect rather {amount(answer.shrunken * answer.reference_ms)}."
+        )
+    if answer.pairs and not answer.is_decided:
+        text += f" {_what_decides(answer, site, campaign)}"
+    if answer.excluded:
+        text += f" Not counted: {'; '.join(answer.excluded)}."
+    return text
+
+
+def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
+    """What would decide what is open; the command, where so many runs can be waited for."""
+    difference = f"a difference of {level(answer.margin)} if there is one"
     if math.isnan(answer.more_runs):
         return "These are too few to tell how many more would decide."
-    count = f"more than {MOST_RUNS}" if math.isinf(answer.more_runs) else f"about {answer.more_runs:.0f}"
-    difference = f"a difference of {level(answer.margin)} if there is one"
-    return f"It is not decided: {count} runs more of each would show {difference}."
+    if math.isinf(answer.more_runs):
+        return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
+    runs = int(campaign.document.settings.get("runs", 0))
+    of_site = "" if campaign.name == f"{PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
+    # Runs that do not count are among the planned ones.
+    command = f"make answer SITE={site}{of_site} RUNS={max(runs, answer.pairs) + math.ceil(answer.more_runs)}"
+    return f"About {answer.more_runs:.0f} runs more of each would show {difference}: {command}"
 
 
 def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
-    """What a page went through over each protocol of the pair: mean times in the pairs that count.
+    """What a page went through over each protocol of the pair, in the pairs of loads that count.
 
-    A row for each network and each of MILESTONES that there is; columns MILESTONE_COLUMNS: means, and the difference
-    within blocks with its interval, NaN with too few, in ms.
+    A row for each network and each of MILESTONES that there is; columns MILESTONE_COLUMNS, in ms: the typical time over
+    the reference (a geometric mean), that over the compared protocol, and the difference with its interval (NaN with
+    too few pairs). All follow from the ratios within blocks, as the answer does, so they say the same of its metric.
     """
     runs = campaign.valid
     known = {*metrics_in(runs), *web_names()}
     names = [name for name in MILESTONES if name in known and name in runs and runs[name].notna().any()]
-    pair = Pair(*question.restricted_to(campaign.protocols, campaign.metrics).family[0])
     samples = samples_of(campaign, names)
     rows = []
-    if names and pair.is_of(samples.protocols):
-        reference, compared = samples.of_pair(pair)
-        is_paired = np.isfinite(compared - reference)
-        means = [mean(np.where(is_paired, values, np.nan))[:, 0] for values in (reference, compared)]
-        change = mean_over_sites(np.swapaxes(compared - reference, 1, 2))
-        has_interval = change.has_interval(question.confidence)
-        low, high = (np.where(has_interval, end, np.nan) for end in change.interval(question.confidence))
+    if names and PAIR.is_of(samples.protocols):
+        ratios = block_ratios(samples, PAIR)[:, 0]
+        ratio = mean_over_sites(ratios[:, :, None])
+        confidence = _confidence(question, looks_of(campaign))
+        has_interval = ratio.has_interval(confidence)
+        gains = [ratio.centre, *(np.where(has_interval, end, np.nan) for end in ratio.interval(confidence))]
+        logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):
-                if math.isfinite(change.centre[n, m]):
-                    values = (means[0], means[1], change.centre, low, high)
-                    rows.append((network, name, *(float(value[n, m]) for value in values)))
+                if math.isfinite(ratio.centre[n, m]):
+                    typical_ms = float(np.exp(np.nanmean(logs[n, m])))
+                    difference, low, high = (typical_ms * float(np.expm1(gain[n, m])) for gain in gains)
+                    rows.append((network, name, typical_ms, typical_ms + difference, difference, low, high))
     return pd.DataFrame(rows, columns=MILESTONE_COLUMNS)
 
 
@@ -246,17 +311,36 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
         rows = {row["metric"]: row for row in records(rows_of(table, network=answer.network))}
         if "ttfb" not in rows or "si" not in rows:
             continue
-        first, seen = rows["ttfb"]["difference"], rows["si"]["difference"]
-        round_trip = f", and a round trip takes {ms(time)} ms" if (time := rtt_ms(answer.network)) else ""
+        first, seen = rows["ttfb"], rows["si"]
         place = answer.place[:1].upper() + answer.place[1:]
-        doubt = "" if answer.is_decided else " on average, which is not decided"
-        texts.append(
-            f"{place}, the first byte came {_later(first)} over HTTP/3{round_trip}; the page was seen {_later(seen)}"
-            f"{doubt}. What is there at the first byte already is mostly the handshakes'; the report's waterfalls show "
-            "the rest."
-        )
+        is_first_known = first["low"] * first["high"] > 0
+        if is_first_known:
+            round_trip = f"; a round trip takes {ms(time)} ms" if (time := rtt_ms(answer.network)) else ""
+            text = f"{place}, the first byte of the page comes {_later(first['difference'])} over HTTP/3{round_trip}."
+        elif math.isfinite(first["low"]):
+            text = (
+                f"{place}, no difference in the first byte is certain ({signed_ms(first['low'])} to "
+                f"{signed_ms(first['high'])} ms)."
+            )
+        else:
+            text = f"{place}, too few loads count to tell when the first byte comes."
+        if answer.is_decided and answer.verdict != EQUIVALENT and is_first_known:
+            text += f" {_share(first['difference'] / seen['difference'])}"
+        texts.append(text)
     return texts
 
 
+def _share(share: float) -> str:
+    """How much of the difference is there at the first byte, from `share`, what it is then of what it is in the end."""
+    if share <= 0:
+        return "What differs when the page is seen comes after that, while the page's parts are loaded."
+    if share >= MOST_OF_IT:
+        return "So the difference is there before the page begins to arrive: it is that of the handshakes."
+    return (
+        f"So about {100 * share:.0f} % of the difference is there before the page begins to arrive, from the "
+        "handshakes; the rest comes while its parts are loaded."
+    )
+
+
 def _later(difference_ms: float) -> str:
-    return f"{ms(abs(difference_ms))} ms {'sooner' if difference_ms < 0 else 'later'}"
+    return f"{amount(difference_ms)} {'sooner' if difference_ms < 0 else 'later'}"

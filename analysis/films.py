@@ -83,10 +83,13 @@ def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol:
     return None
 
 
-def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES) -> list[Strip]:
-    """Strips of the `shots` at the same times, which are spread evenly until all are done. Raises EyelevelError."""
-    end = max(shot.end_ms for shot in shots)
-    times = [end * (place + 1) / count for place in range(count)]
+def strips(shots: Sequence[Shot], count: int = STRIP_FRAMES, end_ms: float | None = None) -> list[Strip]:
+    """Strips of the `shots` at the same times, which are spread evenly until `end_ms`; until all are done unless given.
+
+    Raises EyelevelError.
+    """
+    end_ms = max(shot.end_ms for shot in shots) if end_ms is None else end_ms
+    times = [end_ms * (place + 1) / count for place in range(count)]
     return [
         Strip(shot, tuple(times), tuple(_completeness(shot.film, times)), tuple(frames(shot.film, times)))
         for shot in shots

@@ -113,12 +113,12 @@ def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> n
     return body
 
 
-def write(folder: Path, truth: Truth) -> Path:
-    """Write the campaign as `folder` (`campaign.json`, `hypotheses.toml`, `runs.csv`; no films) and return it. Raises
-    EyelevelError."""
+def write(folder: Path, truth: Truth, hypotheses: Path = DECLARED) -> Path:
+    """Write the campaign as `folder` (`campaign.json`, `hypotheses.toml`, `runs.csv`; no films), which declares those
+    `hypotheses`, and return it. Raises EyelevelError."""
     if truth.noise not in NOISES:
         raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
-    all_networks, all_protocols, text = networks.load(), protocols.load(), DECLARED.read_text()
+    all_networks, all_protocols, text = networks.load(), protocols.load(), hypotheses.read_text()
     document = CampaignDocument(
         settings={
             "seed": truth.seed,

@@ -21,8 +21,11 @@ LOAD_S = 4.0
 CLOSING_S = 2 * LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 
 
-def close_now(site: Site, origin_ca: Path | None = None, *, allow_private: bool = False) -> Completeness:
-    """Close `site` as `eyelevel close` does unless it is told otherwise: what is missing is fetched if we recorded it.
+def close_now(
+    site: Site, origin_ca: Path | None = None, *, allow_private: bool = False, fetch: bool = True
+) -> Completeness:
+    """Close `site` as `eyelevel close` does unless it is told otherwise: what is missing is fetched if we recorded it,
+    and if it may be added to the site (`fetch`).
 
     Raises EyelevelError.
     """
@@ -38,4 +41,4 @@ def close_now(site: Site, origin_ca: Path | None = None, *, allow_private: bool 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
     with measuring_alone("closing"):
-        return close(site, closing, fetch=ours)
+        return close(site, closing, fetch=fetch and ours)

@@ -151,8 +151,9 @@ def carry_out(
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
     unnamed: Sequence[str] = (),
     budget_s: float | None = None,
+    again: str = "",
 ) -> None:
-    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it.
+    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it, or the command line `again`.
 
     The lines of the `announcement` are printed before the first run, when the number of lanes is known. `unnamed`: of a
     new campaign, the variables that decide how long it takes and that its user did not give; a long one is asked about
@@ -173,7 +174,7 @@ def carry_out(
         require_same_versions(campaign.folder, campaign.versions())
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")
-    again = continuation(command, campaign.folder)
+    again = again or continuation(command, campaign.folder)
     with place, interruptible(campaign.folder, again):
         budget = None if budget_s is None else Budget.of(budget_s)
         if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):

@@ -1,19 +1,34 @@
-"""The answer on one site as a page: the sentence, how sure it is, and why; the report has all else."""
+"""The answer on one site as a page: the sentence, how sure it is, and why; the report has all else.
 
+It is one file that needs nothing beside it, so that it can be sent to others.
+"""
+
+import base64
+import io
+import math
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
+from PIL import Image
 
-from analysis.answer import NetworkAnswer, answers, headline, how_sure, milestones, why
-from analysis.hypotheses import Hypotheses, Pair
+from analysis import distant_servers, films, lanes, processor, timekeeping
+from analysis.answer import PAIR, NetworkAnswer, amount, answers, ends, headline, how_sure, milestones, why
+from analysis.films import Strip
+from analysis.hypotheses import Hypotheses
+from analysis.networks import further
+from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.report.level_ground import level_ground
-from analysis.report.page import Contents, environment, page_basics
+from analysis.report.page import HERE, Contents, environment, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.write import LIBRARIES, write_tables
-from analysis.runs import load
+from analysis.runs import CampaignTable, load
 from analysis.text import (
     label,
     label_with_title,
@@ -22,41 +37,228 @@ from analysis.text import (
     ms_interval,
     percent,
     percent_interval,
+    plural,
     signed_ms,
 )
+from base.errors import EyelevelError
 from base.files import replacing_folder
 from base.ownership import give_to_caller
 
 ANSWER, INDEX = "answer", "index.html"
+COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
+# The protocols of the pair as who asks for a page knows them.
+HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
+# Pictures of each film, and how wide they are kept; a page of two networks has 32.
+PICTURES, PICTURE_WIDTH = 8, 320
+QUALITY = 70
+# What is beside the interval that reaches farthest, and how far the axis reaches at least, in margins.
+ROOM, LEAST_MARGINS = 1.1, 2.0
+VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 
 
-def write_answer(folder: Path, question: Hypotheses, recording: Sequence[str], *, has_report: bool) -> tuple[str, Path]:
+@dataclass(frozen=True)
+class Card:
+    """What the page shows of one network: its name and what it is, the verdict in words and what qualifies it, the
+    class of the verdict, a drawing of the interval (empty without one) and what is too small to count in it, a strip of
+    pictures for each version of HTTP, and why there is none."""
+
+    title: str
+    network: str
+    verdict: str
+    detail: str
+    kind: str
+    chart: Markup
+    bound: str
+    strips: Sequence["PictureStrip"]
+    no_strips: str
+
+
+@dataclass(frozen=True)
+class PictureStrip:
+    """Pictures of a load's film: of each the time (ms), how much of the page is there (percent), and a data URL."""
+
+    name: str
+    run: int
+    pictures: Sequence[tuple[float, int, str]] = field(default_factory=list)
+
+
+def write_answer(
+    folder: Path, question: Hypotheses, recording: Sequence[str], *, has_report: bool, servers: Sequence[str] = ()
+) -> tuple[str, Path]:
     """Write the page on the campaign in `folder` into it, in place of an older one; returns its first sentence and
-    where it is. `recording`: what makes loads of the recorded site say little about it. Raises EyelevelError."""
+    where it is. `recording`: what makes loads of the recorded site say little about it; `servers`: what is known of the
+    recorded servers that the answer leaves out. Raises EyelevelError."""
     campaign = load(folder)
     by_network, (site,) = answers(campaign, question), campaign.document.sites
     sentence, table = headline(site, by_network), milestones(campaign, question)
-    pair = Pair(*question.restricted_to(campaign.protocols, campaign.metrics).family[0])
     contents = Contents({}, {"tables": tables(by_network, table, question)}, [], _versions())
     into = folder / ANSWER
     with replacing_folder(into, INDEX) as new:
         (new / "tables").mkdir()
         write_tables(contents.all_tables, new / "tables")
-        template = environment(new, []).get_template("answer.html.j2")
+        templates = environment(new, [])
+        templates.filters["with_commands"] = with_commands
+        template = templates.get_template("answer.html.j2")
         html = template.render(
             **page_basics(campaign.document, contents),
+            answer_css=Markup((HERE / "answer.css").read_text()),
             name=campaign.name,
             site=site,
             url=campaign.document.settings["sites"][site].get("url", ""),
             sentence=sentence,
+            basis=_basis(by_network),
             recording=recording,
+            cards=cards(campaign, site, by_network),
             how_sure=how_sure(by_network, campaign, question),
-            why=[*why(by_network, table, campaign.rtt_ms.get), *level_ground(campaign, [pair])],
+            caution=cautions(campaign),
+            why=why(by_network, table, campaign.rtt_ms.get),
+            level_ground=level_ground(campaign, [PAIR]),
+            page_facts=page_facts(campaign, site),
+            servers=servers,
+            pictures=PICTURES,
             has_report=has_report,
         )
         (new / INDEX).write_text(html)
     give_to_caller(into)
     return sentence, into / INDEX
+
+
+def with_commands(text: str) -> Markup:
+    """`text` for the page, its commands of make as such."""
+    parts = COMMAND.split(text)
+    return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))
+
+
+def _basis(by_network: Sequence[NetworkAnswer]) -> str:
+    """How many loads the sentence rests on."""
+    pairs, attempts = (sum(values) for values in zip(*((one.pairs, one.attempts) for one in by_network), strict=True))
+    networks = plural("network", len(by_network))
+    return f"{plural('pair', pairs)} of loads behind {networks}, of {plural('attempt', attempts)}"
+
+
+def cautions(campaign: CampaignTable) -> list[str]:
+    """What of the machine, the emulation and the servers a reader must know before they trust the answer."""
+    document = campaign.document
+    parts = (lanes, timekeeping, distant_servers)
+    texts = [line for part in parts for line in part.warnings(document)]
+    return [*processor.busy_warnings(campaign.valid, document.cores_of_a_run), *texts]
+
+
+def page_facts(campaign: CampaignTable, site: str) -> list[str]:
+    """What the page consists of, and whose its hosts are."""
+    facts = campaign.known_sites.get(site)
+    if not facts:
+        return []
+    texts = [
+        f"The page: {plural('file', facts.exchanges)} of {facts.bytes / 1e6:.2g} MB from {plural('host', facts.hosts)}"
+        f" on {plural('server', facts.servers)}."
+    ]
+    if facts.third_party_hosts:
+        texts.append(
+            f"{facts.third_party_hosts} of its {plural('host', facts.hosts)} "
+            f"{'is' if facts.third_party_hosts == 1 else 'are'} under another domain than the page. The answer is what "
+            "changes if all hosts speak HTTP/3; if only the page's own do, the difference is another one."
+        )
+    return texts
+
+
+def cards(campaign: CampaignTable, site: str, by_network: Sequence[NetworkAnswer]) -> list[Card]:
+    """A card for each network."""
+    known = [value for one in by_network for value in (one.low, one.high, one.gain) if math.isfinite(value)]
+    margins = [one.margin for one in by_network if math.isfinite(one.margin)]
+    reach = ROOM * max([*(abs(value) for value in known), *(LEAST_MARGINS * margin for margin in margins)], default=0.1)
+    return [_card(campaign, site, one, reach) for one in by_network]
+
+
+def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: float) -> Card:
+    strips, no_strips = _strips(campaign, site, answer.network)
+    verdict, detail = in_words(answer)
+    return Card(
+        answer.place[:1].upper() + answer.place[1:],
+        network_words(campaign.document.networks.get(answer.network, {})),
+        verdict,
+        detail,
+        VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",
+        chart(answer, reach),
+        level(answer.margin) if math.isfinite(answer.margin) else "",
+        strips,
+        no_strips,
+    )
+
+
+def in_words(answer: NetworkAnswer) -> tuple[str, str]:
+    """The verdict on one network as a heading, and what qualifies it."""
+    if not answer.pairs:
+        return "No answer", f"no pair of loads counts, of {plural('attempt', answer.attempts)}"
+    bounds, basis = ends(answer.low, answer.high), f"{plural('pair', answer.pairs)} of loads"
+    if answer.verdict == EQUIVALENT:
+        return "No difference", f"less than {level(answer.margin)} either way; {basis}"
+    if not answer.is_decided:
+        direction = "" if answer.low * answer.high <= 0 else " sooner" if answer.low < 0 else " later"
+        return "Not decided", f"it may be {bounds}{direction}; {basis}" if bounds else f"{basis} cannot tell"
+    verdict = f"{amount(answer.difference_ms)} {'sooner' if answer.verdict == FASTER else 'later'}"
+    small = f"less than the {level(answer.margin)} that count; " if answer.is_small else ""
+    return verdict, f"{bounds}; {small}{basis}" if bounds else f"{small}{basis}"
+
+
+def network_words(network: Mapping[str, Any]) -> str:
+    """A network for who does not know its name: rates, round trip, losses."""
+    up, down = network.get("up_mbps"), network.get("down_mbps")
+    parts = [f"{down:g} Mbit/s down, {up:g} up"] if up and down else []
+    parts += [f"a round trip of {network['min_rtt_ms']:g} ms"] if network.get("min_rtt_ms") else []
+    parts += [f"{level(network['loss'])} of packets lost"] if network.get("loss") else []
+    return ", ".join([*parts, *further(network)])
+
+
+def chart(answer: NetworkAnswer, reach: float) -> Markup:
+    """The interval of an answer on an axis from -`reach` to `reach`, with what counts as no difference; as SVG that
+    takes its colours from the page. Nothing without an interval."""
+    if not (math.isfinite(answer.low) and math.isfinite(answer.high)):
+        return Markup("")
+
+    def place(gain: float) -> str:
+        return f"{50 + 50 * gain / reach:.2f}%"
+
+    least = 1 / (1 + answer.margin) - 1
+    text = (
+        f"{label(answer.network)}: measured {percent(answer.gain)}, {percent_interval(answer.low, answer.high)}; no "
+        f"difference below {level(answer.margin)}"
+    )
+    width = 50 * (answer.margin - least) / reach
+    middle = "50%"
+    parts = [
+        f'<rect class="margin" x="{place(least)}" width="{width:.2f}%" y="0" height="100%"/>',
+        f'<line class="zero" x1="{middle}" x2="{middle}" y1="0" y2="100%"/>',
+        f'<line class="reach" x1="{place(answer.low)}" x2="{place(answer.high)}" y1="{middle}" y2="{middle}"/>',
+        f'<circle cx="{place(answer.gain)}" cy="{middle}" r="6"/>',
+    ]
+    return Markup(f'<svg role="img" aria-label="{{}}">{"".join(parts)}</svg>').format(text)
+
+
+def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[PictureStrip], str]:
+    """The films of a typical load over each protocol as pictures at the same times; else why there are none."""
+    missing = "No film was kept of a load over each that counts."
+    shots = [films.typical(campaign.runs, campaign.folder, site, network, protocol) for protocol in PAIR]
+    both = [shot for shot in shots if shot]
+    if len(both) < len(shots):
+        return [], missing
+    try:
+        # Beyond the last change nothing is to be seen, though the load event may come later.
+        end_ms = max(shot.metrics.get("lvc", shot.end_ms) for shot in both)
+        strips = films.strips(both, PICTURES, end_ms)
+    except EyelevelError as error:
+        return [], str(error)
+    return [_pictures(name, strip) for name, strip in zip(HTTP_VERSIONS, strips, strict=True)], ""
+
+
+def _pictures(name: str, strip: Strip) -> PictureStrip:
+    pictures = []
+    for time_ms, complete, pixels in zip(strip.times_ms, strip.complete, strip.frames, strict=True):
+        image, data = Image.fromarray(pixels), io.BytesIO()
+        image.thumbnail((PICTURE_WIDTH, PICTURE_WIDTH))
+        image.save(data, "JPEG", quality=QUALITY)
+        pictures.append((time_ms, complete, f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"))
+    return PictureStrip(name, strip.shot.run, pictures)
 
 
 def tables(
@@ -83,22 +285,22 @@ def tables(
         {
             "network": ("network", label),
             "metric": ("what", label_with_title),
-            "mean_reference": ("HTTP/2 [ms]", ms),
-            "mean_compared": ("HTTP/3 [ms]", ms),
+            "typical_reference": ("HTTP/2 [ms]", ms),
+            "typical_compared": ("HTTP/3 [ms]", ms),
             "difference": ("difference [ms]", signed_ms),
-            ("low", "high"): ("interval", ms_interval),
+            ("low", "high"): ("interval [ms]", ms_interval),
         },
     )
     return [
-        ReportTable("answer", "Behind each network", answer_table, answer_texts, hold),
         ReportTable(
             "milestones",
             "What came when",
             milestone_table,
             milestone_texts,
-            f"Means over the pairs of loads that count. {hold} These were not declared before: they explain, "
-            "and decide nothing.",
+            f"Typical times over the pairs of loads that count. {hold} Only the Speed Index was declared before: the "
+            "others explain, and decide nothing.",
         ),
+        ReportTable("answer", "Behind each network", answer_table, answer_texts, hold),
     ]
 
 

@@ -35,7 +35,6 @@ HERE = Path(__file__).parent
 # Tables of a campaign that are open on the page; those of studies are, up to so many rows.
 OPEN_TABLES = frozenset(
     (
-        "answer",
         "milestones",
         "campaign_changes",
         "confirmatory",

@@ -1,6 +1,7 @@
 """`eyelevel answer` from a URL to the sentence: the demo origins stand for the live web."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,11 +41,35 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert "\nFor demo-light.example, " in again
     page = (folder / "answer" / "index.html").read_text()
     assert "<h1>For demo-light.example, " in page
+    # A typical load over each protocol in eight pictures.
+    assert page.count('src="data:image/jpeg;base64,') == 16
+    assert "What differs beside the transport" in page
     assert (folder / "report" / "index.html").exists()
+    # What the answer leaves out of the servers, it names; the command that it names answers with it.
+    (command,) = re.findall(
+        r"With it: <code>make answer SITE=\S+ (THINK_TIME=recorded.*?) CAMPAIGN=(\S+?)</code>", page
+    )
+    variables, name = command
+    further = [word for value in variables.split() for word in option_of(value)]
+    recorded = ["--site", NAME, "--runs", "1", "--campaign", name, *further, *options]
+    assert "\nFor demo-light.example, " in answered(tmp_path / "third", recorded)
+    as_recorded = (tmp_path / "results" / name / "answer" / "index.html").read_text()
+    assert "Servers took as long to answer as the recorded ones took." in as_recorded
+    assert "When the page was recorded" not in as_recorded
+    # The campaign that was begun without it does not go on with it, and says so before any load.
+    refused = answered(tmp_path / "refused", [URL, *options, "--think-time", "recorded"], status=1)
+    assert f"the campaign answer-{NAME} was begun with other settings: settings/think_time was absent" in refused
+    assert "validate" not in refused
 
 
-def answered(folder: Path, arguments: list[str]) -> str:
-    """What `eyelevel answer` prints among the demo page's servers, which have `folder`."""
+def option_of(variable: str) -> tuple[str, str]:
+    """A variable of make with its value as the option that it becomes."""
+    name, _, value = variable.partition("=")
+    return f"--{name.lower().replace('_', '-')}", value
+
+
+def answered(folder: Path, arguments: list[str], status: int = 0) -> str:
+    """What `eyelevel answer`, which ends with `status`, prints among the demo page's servers, which have `folder`."""
     folder.mkdir(mode=0o755)
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), "demo-light", "1"]
     command = [
@@ -60,5 +85,5 @@ def answered(folder: Path, arguments: list[str]) -> str:
     done = subprocess.run(
         [*command, *arguments], env=environment, cwd=PROJECT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + (done.stderr if status else "")

@@ -1,0 +1,283 @@
+"""`eyelevel answer` before and after its loads: what it takes, what it refuses at once, and how long it may take."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from analysis.answer import PREFIX
+from analysis.hypotheses import DECLARED
+from analysis.simulate import Truth, write
+from base.errors import EyelevelError
+from eyelevel.commands import answer
+from eyelevel.commands.answer import (
+    QUESTION,
+    Limit,
+    about_servers,
+    affordable_runs,
+    campaign_of,
+    expected,
+    loading_of,
+    networks_of,
+    reported,
+    require_same_settings,
+    runs_of,
+    same_command,
+    same_page,
+    stoppable,
+    target_of,
+    text_of_question,
+)
+from measure.campaign.campaign import Campaign
+from measure.declaration import HYPOTHESES
+from measure.run.setting import Loading
+from measure.table import RUNS, CampaignDocument, read_document, write_document
+from record.connections import Connection
+from record.demo import generate
+from record.site import Recording, Site, write_site
+from tuning import networks, protocols
+
+SITE, OVER = "site-01", ("tcp+", "quic")
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a folder of results with a campaign of an answer in it, of other hypotheses if told so."""
+
+    def made(hypotheses: Path = QUESTION, over: tuple[str, ...] = OVER, sites: int = 1, **settings: Any) -> Path:
+        folder = write(tmp_path / "results" / f"{PREFIX}{SITE}", Truth(sites, ("dsl",), over, 6), hypotheses)
+        document = read_document(folder)
+        assert document
+        write_document(folder, replace(document, settings={**document.settings, "auto": True, **settings}))
+        return folder.parent
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A page of which some is known of how its servers were."""
+    return write_site(generate("demo-light"), tmp_path_factory.mktemp("sites") / "demo-light")
+
+
+def campaign(folder: Path, site: Site, runs: int = 31, **changes: Any) -> Campaign:
+    known, over = networks.load(), protocols.load()
+    one = Campaign(folder, {site.name: site}, {"dsl": known["dsl"]}, {name: over[name] for name in OVER}, runs, 1)
+    return replace(one, **changes)
+
+
+# What is named
+
+
+def test_the_site_of_a_url_has_the_name_that_was_given() -> None:
+    target = target_of("https://[2001:db8::1]:8443/", "shop")
+    assert target
+    assert (target.name, target.url) == ("shop", "https://[2001:db8::1]:8443/")
+    target = target_of("www.gnu.org/software", None)
+    assert target
+    assert (target.name, target.url) == ("gnu.org", "https://www.gnu.org/software")
+
+
+@pytest.mark.parametrize("url", ["https://WWW.GNU.org", "http://www.gnu.org:80/", "https://user@www.gnu.org:443/#top"])
+def test_a_page_is_known_again_however_its_url_is_written(url: str) -> None:
+    assert same_page(url) == same_page("https://www.gnu.org/")
+
+
+def test_other_pages_are_not_taken_for_the_recorded_one() -> None:
+    assert same_page("https://www.gnu.org:8443/") != same_page("https://www.gnu.org/")
+    assert same_page("https://www.gnu.org/software") != same_page("https://www.gnu.org/Software")
+
+
+@pytest.mark.parametrize("name", ["../x", "a,b", "", ".hidden"])
+def test_what_can_be_no_site_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EyelevelError, match=r"is no name for a site|name a page"):
+        campaign_of(tmp_path, None, name)
+
+
+# Campaigns that are there
+
+
+def test_a_campaign_with_another_question_is_refused_before_it_is_measured(begun: Callable[..., Path]) -> None:
+    folder, document = campaign_of(begun(DECLARED), None, SITE)
+    with pytest.raises(EyelevelError, match="was begun with another question"):
+        text_of_question(folder, document)
+
+
+def test_a_campaign_without_a_question_is_refused_before_it_is_measured(begun: Callable[..., Path]) -> None:
+    folder, document = campaign_of(begun(), None, SITE)
+    with pytest.raises(EyelevelError, match="declared nothing before its first run"):
+        text_of_question(folder, replace(document, hypotheses={}))
+
+
+def test_a_question_that_was_changed_afterwards_is_refused(begun: Callable[..., Path]) -> None:
+    folder, document = campaign_of(begun(), None, SITE)
+    assert text_of_question(folder, document) == QUESTION.read_text()
+    (folder / HYPOTHESES).write_text(QUESTION.read_text().replace("0.05", "0.5"))
+    with pytest.raises(EyelevelError, match="no longer what the campaign declared"):
+        text_of_question(folder, document)
+
+
+@pytest.mark.parametrize(("over", "sites"), [(("tcp", "quic"), 1), (OVER, 2), (("quic", "tcp+"), 1)])
+def test_a_campaign_of_other_sites_or_protocols_is_refused(
+    begun: Callable[..., Path], over: tuple[str, ...], sites: int
+) -> None:
+    with pytest.raises(EyelevelError, match="is of other sites or protocols"):
+        campaign_of(begun(over=over, sites=sites), None, SITE)
+
+
+def test_a_campaign_of_another_study_is_refused(begun: Callable[..., Path]) -> None:
+    results = begun()
+    document = read_document(results / f"{PREFIX}{SITE}")
+    assert document
+    write_document(results / f"{PREFIX}{SITE}", replace(document, study={"name": "grid"}))
+    with pytest.raises(EyelevelError, match="is a grid"):
+        campaign_of(results, None, SITE)
+
+
+def test_what_was_stopped_before_it_was_a_campaign_goes_on_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / f"{PREFIX}gnu.org").mkdir()
+    folder, document = campaign_of(tmp_path, f"{PREFIX}gnu.org", None)
+    assert (answer.site_of_folder(folder), document.settings) == ("gnu.org", {})
+    with pytest.raises(EyelevelError, match="there is no campaign other to go on with"):
+        campaign_of(tmp_path, "other", None)
+
+
+def test_a_campaign_keeps_its_networks_when_one_is_asked_for_beside(begun: Callable[..., Path]) -> None:
+    _, document = campaign_of(begun(), None, SITE)
+    assert [one.name for one in networks_of("lte,dsl", document)] == ["dsl", "lte"]
+    assert [one.name for one in networks_of(None, document)] == ["dsl"]
+    assert [one.name for one in networks_of(None, CampaignDocument({}))] == ["lte", "fibre"]
+
+
+def test_the_number_of_runs_can_be_raised_and_not_lowered(begun: Callable[..., Path]) -> None:
+    folder, document = campaign_of(begun(), None, SITE)
+    assert runs_of(None, folder, document) == (6, True)
+    assert runs_of("auto", folder, document) == (6, True)
+    assert runs_of("31", folder, document) == (31, True)
+    with pytest.raises(EyelevelError, match="6 runs of each, and cannot have 5"):
+        runs_of("5", folder, document)
+    fixed = replace(document, settings={**document.settings, "auto": False})
+    assert runs_of("31", folder, fixed) == (31, False)
+    with pytest.raises(EyelevelError, match="does not stop by itself"):
+        runs_of("auto", folder, fixed)
+    assert runs_of(None, folder, CampaignDocument({})) == (31, True)
+    assert runs_of("2", folder, CampaignDocument({})) == (2, False)
+
+
+def test_a_site_that_was_recorded_again_is_refused_before_it_is_validated(tmp_path: Path, site: Site) -> None:
+    one = campaign(tmp_path / "c", site)
+    document = one.document()
+    require_same_settings(document, one)
+    again = replace(generate("demo-light"), recorder={"tool": "another"})
+    other = campaign(tmp_path / "c", write_site(again, tmp_path / "again" / "demo-light"))
+    with pytest.raises(EyelevelError, match=r"demo-light was recorded again, or changed, .*CAMPAIGN=c-2"):
+        require_same_settings(document, other)
+    with pytest.raises(EyelevelError, match="settings/think_time was absent, is recorded"):
+        require_same_settings(document, campaign(tmp_path / "c", site, loading=Loading(think_time=True)))
+
+
+def test_how_servers_answer_is_kept_by_the_campaign(begun: Callable[..., Path]) -> None:
+    _, document = campaign_of(begun(think_time="recorded", server_rtts="recorded-12ms"), None, SITE)
+    kept = loading_of(None, None, document)
+    assert (kept.think_time, str(kept.server_rtts)) == (True, "recorded-12ms")
+    assert loading_of(None, None, CampaignDocument({})) == Loading()
+    assert not loading_of(None, "off", document).think_time
+
+
+# Time
+
+
+def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_decide(
+    tmp_path: Path, site: Site
+) -> None:
+    one = campaign(tmp_path / "c", site, auto=True)
+    each_s = expected(replace(one, runs=1))
+    assert affordable_runs(one, 12.5 * each_s, 0) == 12
+    assert affordable_runs(one, 1000 * each_s, 0) == 31
+    with pytest.raises(EyelevelError, match=rf"need {(5 * each_s + 300) / 60:.0f} minutes behind dsl; give BUDGET="):
+        affordable_runs(one, 4.5 * each_s, 300)
+
+
+def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path], tmp_path: Path, site: Site) -> None:
+    folder = begun() / f"{PREFIX}{SITE}"
+    table = pd.read_csv(folder / RUNS, keep_default_na=False)
+    table["valid"] = table["valid"].astype(str).str.lower()
+    table.assign(site="demo-light").to_csv(folder / RUNS, index=False)
+    assert expected(campaign(folder, site, runs=6)) == 0
+    # Of those that are there the table says 11.5 s each.
+    assert expected(campaign(folder, site, runs=8)) == pytest.approx(2 * 2 * 11.5)
+
+
+def test_no_run_is_begun_when_the_budget_is_used_up(tmp_path: Path) -> None:
+    cells = [("s", "lte"), ("s", "dsl")]
+    early = Limit(lambda _: cells[:1], cells, time.monotonic() + 1000)
+    assert (list(early(tmp_path)), early.is_over) == (cells[:1], False)
+    late = Limit(lambda _: [], cells, time.monotonic() - 1)
+    assert (list(late(tmp_path)), late.is_over) == (cells, True)
+    assert not list(Limit(lambda _: [], cells, None)(tmp_path))
+
+
+# What goes on
+
+
+def test_a_stop_tells_the_command_that_goes_on_with_all_that_was_given(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = same_command(
+        {"URL": "https://a.example/?x=1&y", "NET": "dsl", "RUNS": None}, allow_private=True, by_make=True
+    )
+    assert again == "make answer URL='https://a.example/?x=1&y' NET=dsl ALLOW_PRIVATE=yes"
+    monkeypatch.setattr("sys.argv", ["/x/eyelevel", "answer", "--sites", "my sites"])
+    assert same_command({}, allow_private=False, by_make=False) == "eyelevel answer --sites 'my sites'"
+    with pytest.raises(SystemExit) as stopped, stoppable(again):
+        raise KeyboardInterrupt
+    assert stopped.value.code == 130
+    assert f"to go on: {again}" in capsys.readouterr().err
+
+
+# What is known of servers
+
+
+def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_command_that_does_not(
+    tmp_path: Path, site: Site
+) -> None:
+    recording = site.recording()
+    start = recording.exchanges[0]
+    far = next(one.recorded_ip for one in recording.exchanges if one.recorded_ip != start.recorded_ip)
+    connections = (Connection(start.recorded_ip, "a.example", 20.0), Connection(far, "b.example", 75.0))
+    exchanges = (replace(start, ttfb_ms=150.0), *recording.exchanges[1:])
+    known = write_site(
+        Recording(recording.url, exchanges, recording.recorder, connections=connections), tmp_path / "shop"
+    )
+    (text,) = about_servers(known, Loading(), "answer-shop")
+    assert "its server took 130 ms to begin to answer and its 2 servers were up to 55 ms farther away" in text
+    command = "make answer SITE=shop THINK_TIME=recorded SERVER_RTTS=recorded CAMPAIGN=answer-shop-as-recorded"
+    assert command in text
+    as_recorded = Loading(think_time=True, server_rtts=loading_of("recorded", None, CampaignDocument({})).server_rtts)
+    assert about_servers(known, as_recorded, "answer-shop") == []
+    assert about_servers(site, Loading(), "answer-demo-light") == []
+
+
+# The end
+
+
+def test_a_campaign_that_was_ended_before_its_first_run_is_answered_with_nothing(begun: Callable[..., Path]) -> None:
+    folder = begun() / f"{PREFIX}{SITE}"
+    (folder / RUNS).write_text((folder / RUNS).read_text().splitlines(keepends=True)[0])
+    assert "there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL." in reported(
+        folder, [], []
+    )
+
+
+def test_the_last_lines_are_the_sentence_and_its_page(begun: Callable[..., Path]) -> None:
+    folder = write(begun() / "c", Truth(1, ("dsl",), OVER, 6, excluded={"quic": 1.0, "tcp+": 1.0}), QUESTION)
+    lines = reported(folder, ["half of it"], []).splitlines()
+    assert lines[1:] == [
+        f"For {SITE}, there is no answer on HTTP/3 in place of HTTP/2: no pair of loads counts behind DSL.",
+        "But the recording is not the site: see the warnings above, and the page.",
+        str(folder / "answer" / "index.html"),
+    ]
