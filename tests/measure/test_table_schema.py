@@ -35,7 +35,7 @@ def test_the_document_of_metrics_has_each_of_them_with_its_name_and_unit_and_wha
     document = (PROJECT / "docs" / "metrics.md").read_text()
     table = "\n".join(["|---|---|---|---|---|", *metric_rows(), ""])
     assert f"{table}\n" in document, "write it anew: python -m measure.table_schema"
-    sections = dict(re.findall(r"^### `(.+)`\n\n(.*?)(?=^##|\Z)", document, re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^### `(\w+)`\n\n(.*?)(?=^##|\Z)", document, re.MULTILINE | re.DOTALL))
     assert sorted(sections) == sorted(metric.name for metric in METRICS)
     for metric in METRICS:
         section = sections[metric.name]

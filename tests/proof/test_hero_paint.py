@@ -31,9 +31,23 @@ FRAMES = 2
 # `lcp` is in whole ms.
 ROUNDING_MS = 1
 NETWORK, PROTOCOLS, RUNS = "dsl", ("tcp+", "quic"), 3
-# Recordings whose page has one hero picture, by the names of their sites.
-RECORDINGS = {"apple": "mahimahi/www.apple.com", "yelp": "mahimahi/www.yelp.com"}
-NAMES = [*hero_recordings(), *(pytest.param(name, marks=pytest.mark.needs_corpus) for name in RECORDINGS)]
+# Recordings whose page has one large picture that does not move, by the names of their sites. Text lies over some, and
+# changes when its fonts come.
+RECORDINGS = {
+    "about": "mahimahi/about",
+    "apple": "mahimahi/www.apple.com",
+    "outbrain": "mahimahi/outbrain",
+    "weather": "mahimahi/weather",
+}
+REST_OF_GENERATED, REST_OF_RECORDED = 0.01, 0.05
+CASES = [
+    *(pytest.param("chromium", name, marks=pytest.mark.needs_browser) for name in hero_recordings()),
+    *(
+        pytest.param("chromium", name, marks=[pytest.mark.needs_browser, pytest.mark.needs_corpus])
+        for name in RECORDINGS
+    ),
+    *(pytest.param("firefox", name, marks=pytest.mark.needs_firefox) for name in hero_recordings()),
+]
 
 
 def recording(name: str) -> Recording:
@@ -41,10 +55,9 @@ def recording(name: str) -> Recording:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.needs_browser
 @pytest.mark.alone
-@pytest.mark.parametrize("name", NAMES)
-def test_lcp_is_when_the_film_shows_the_hero(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("browser", "name"), CASES)
+def test_lcp_is_when_the_film_shows_the_hero(browser: str, name: str, tmp_path: Path) -> None:
     campaign = Campaign(
         folder=tmp_path / "results",
         sites={name: write_site(recording(name), tmp_path / name)},
@@ -52,27 +65,28 @@ def test_lcp_is_when_the_film_shows_the_hero(name: str, tmp_path: Path) -> None:
         protocols={protocol: protocols.load()[protocol] for protocol in PROTOCOLS},
         runs=RUNS,
         seed=1,
-        loading=Loading(),
+        loading=Loading(browser=browser),
     )
     measure(campaign, partial(ProgressDisplay, Console()))
     with (campaign.folder / "runs.csv").open() as file:
         runs = [run for run in csv.DictReader(file) if run["valid"] == "true"]
     assert len(runs) == len(PROTOCOLS) * RUNS
-    late_ms = []
+    late_frames = []
     for run in runs:
         folder = campaign.folder / run["folder"]
         (page,) = json.loads((folder / TIMINGS).read_text())
         hero = hero_of(page)
         assert hero, "the largest contentful paint is no picture"
-        change, lcp_ms = change_of(folder / FILM, hero.area), float(run["lcp"])
-        late_ms.append(change.shown_ms - lcp_ms)
+        change = change_of(folder / FILM, hero.area, REST_OF_RECORDED if name in RECORDINGS else REST_OF_GENERATED)
+        late_frames.append((change.shown_ms - float(run["lcp"])) / FRAME_MS)
         print(
-            f"\n{name} {run['protocol']}: LCP {lcp_ms:.0f} ms ({hero.url[:80]}, {hero.area.width} × {hero.area.height}); "
-            f"in the film from {change.began_ms:.0f}, whole at {change.shown_ms:.0f} ms: "
-            f"{late_ms[-1] / FRAME_MS:+.1f} frames",
+            f"\n{browser} {name} {run['protocol']}: LCP {run['lcp']} ms, of {hero.area.width} × {hero.area.height} "
+            f"pixels of {hero.url[:80]}; in the film from {change.began_ms:.0f} ms on, whole at {change.shown_ms:.0f} ms, "
+            f"{late_frames[-1]:+.1f} frames",
             end="",
         )
-    assert max(abs(late) for late in late_ms) <= FRAMES * FRAME_MS + ROUNDING_MS, late_ms
+    print(f"\n{browser} {name}: {min(late_frames):+.1f} to {max(late_frames):+.1f} frames, {np.mean(late_frames):+.1f}")
+    assert max(abs(late) for late in late_frames) <= FRAMES + ROUNDING_MS / FRAME_MS
 
 
 def test_the_film_shows_a_picture_from_the_frame_on_in_which_all_of_it_is_there(tmp_path: Path) -> None:
@@ -85,5 +99,5 @@ def test_the_film_shows_a_picture_from_the_frame_on_in_which_all_of_it_is_there(
     elsewhere = whole.copy()
     elsewhere[200:] = 0
     scenes = [(frame(ORANGE), 6), (blank, 9), (half, 3), (whole, 20), (elsewhere, 20)]
-    change = change_of(film(tmp_path / FILM, scenes), area)
+    change = change_of(film(tmp_path / FILM, scenes), area, REST_OF_GENERATED)
     assert (change.began_ms, change.shown_ms) == pytest.approx((9 * FRAME_MS, 12 * FRAME_MS), abs=1)

@@ -19,8 +19,6 @@ from record.site import Exchange, Recording
 PAGE_URL = "https://hero.example/"
 # Large enough to come in several parts, and smaller than a desktop's window (1366 × 768).
 WIDTH, HEIGHT = 1200, 480
-# So much of a picture's pixels may differ from its final look when it is called shown.
-REST = 0.01
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class Hero:
 
 @dataclass(frozen=True)
 class Change:
-    """When a film shows a picture, in ms from the film's zero: from when on anything of it is seen, and from when on
-    it is as it is in the end."""
+    """When a film shows a picture, in ms from the film's zero: from when on anything is seen in its place, and from when
+    on it is as it is in the end."""
 
     began_ms: float
     shown_ms: float
@@ -115,8 +113,8 @@ def hero_of(page: dict[str, Any]) -> Hero | None:
     return Hero(url, Area(left, top, right - left, bottom - top)) if right > left and bottom > top else None
 
 
-def change_of(film: Path, area: Area) -> Change:
-    """When `film` shows what is in `area` in the end."""
+def change_of(film: Path, area: Area, rest: float) -> Change:
+    """When `film` shows what is in `area` in the end. A share of `rest` of its pixels may still change then."""
     looks = FilmLooks()
     times = decode(film, {"blocks": looks.add})
     start = film_start(times, looks)
@@ -131,8 +129,8 @@ def change_of(film: Path, area: Area) -> Change:
         if frame >= zero and not (pictures and np.array_equal(pictures[-1][1], picture)):
             pictures.append((frame, picture))
     (_, blank), (_, final) = pictures[0], pictures[-1]
-    began = next(frame for frame, picture in pictures if _unlike(picture, blank) > REST)
-    unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > REST]
+    began = next(frame for frame, picture in pictures if _unlike(picture, blank) > rest)
+    unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > rest]
     shown = pictures[unfinished[-1] + 1][0]
 
     def at_ms(frame: int) -> float:
