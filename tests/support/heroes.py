@@ -41,28 +41,29 @@ class Hero:
 
 @dataclass(frozen=True)
 class Change:
-    """When a film shows a picture, in ms from the film's zero: from when on anything is seen in its place, and from when
-    on it is as it is in the end."""
+    """A picture in a film, in ms from the film's zero: from when on anything is seen in its place, and from when on it
+    is as it is in the end."""
 
     began_ms: float
-    shown_ms: float
+    whole_ms: float
 
 
 def hero_recordings() -> dict[str, Recording]:
     """Generated pages with one hero each, by name; they differ in how the hero comes."""
-    picture, style = f'<img src="{{url}}" width="{WIDTH}" height="{HEIGHT}" alt="hero">', "body{margin:40px;font:16px serif}"
-    own, other = f"{PAGE_URL}hero.jpg", "https://pictures.example/hero.jpg"
-    background = f"#hero{{width:{WIDTH}px;height:{HEIGHT}px;background:url({own})}}"
+    picture = f'<img src="{{url}}" width="{WIDTH}" height="{HEIGHT}" alt="hero">'
+    style = "body{margin:40px;font:16px serif}"
+    url, other_url = f"{PAGE_URL}hero.jpg", "https://pictures.example/hero.jpg"
+    background = f"#hero{{width:{WIDTH}px;height:{HEIGHT}px;background:url({url})}}"
     # Only once the page has been seen: the text is its largest paint until then.
     script = f"""<div id="hero" style="height:{HEIGHT}px"></div><script>
-        addEventListener("load", () => document.getElementById("hero").innerHTML = '{picture.format(url=own)}');
+        addEventListener("load", () => document.getElementById("hero").innerHTML = '{picture.format(url=url)}');
         </script>"""
     return {
-        "own-server": _recording(style, picture.format(url=own), own, _photograph(1)),
+        "own-server": _recording(style, picture.format(url=url), url, _photograph(1)),
         # Of another server, which does not allow the page to know its times (Timing-Allow-Origin); in several scans.
-        "other-server": _recording(style, picture.format(url=other), other, _photograph(2, progressive=True)),
-        "background": _recording(style + background, '<div id="hero"></div>', own, _photograph(3)),
-        "by-script": _recording(style, script, own, _photograph(4)),
+        "other-server": _recording(style, picture.format(url=other_url), other_url, _photograph(2, progressive=True)),
+        "background": _recording(style + background, '<div id="hero"></div>', url, _photograph(3)),
+        "by-script": _recording(style, script, url, _photograph(4)),
     }
 
 
@@ -107,10 +108,10 @@ def hero_of(page: dict[str, Any]) -> Hero | None:
     element = elements.get("LargestContentfulPaint")
     if not url or not element:
         return None
-    left, top = max(0, element["x"]), max(0, element["y"])
-    right = min(viewport["width"], element["x"] + element["width"])
-    bottom = min(viewport["height"], element["y"] + element["height"])
-    return Hero(url, Area(left, top, right - left, bottom - top)) if right > left and bottom > top else None
+    x, y = max(0, element["x"]), max(0, element["y"])
+    width = min(viewport["width"], element["x"] + element["width"]) - x
+    height = min(viewport["height"], element["y"] + element["height"]) - y
+    return Hero(url, Area(x, y, width, height)) if width > 0 and height > 0 else None
 
 
 def change_of(film: Path, area: Area, rest: float) -> Change:
@@ -131,12 +132,12 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
     (_, blank), (_, final) = pictures[0], pictures[-1]
     began = next(frame for frame, picture in pictures if _unlike(picture, blank) > rest)
     unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > rest]
-    shown = pictures[unfinished[-1] + 1][0]
+    whole = pictures[unfinished[-1] + 1][0]
 
     def at_ms(frame: int) -> float:
         return float(1000 * (times.times[frame] - times.times[zero]) * times.time_base_s)
 
-    return Change(at_ms(began), at_ms(shown))
+    return Change(at_ms(began), at_ms(whole))
 
 
 def _frames(film: Path, area: Area) -> Iterator[Pixels]:
