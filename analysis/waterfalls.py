@@ -34,8 +34,8 @@ PHASES = {
 # less than which nobody sees in it, and a share of the time until the earlier load event, which one sees on the axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
-# Two responses differ in size when that is by more than both: what their headers may differ by, which HPACK and QPACK code
-# differently, and a share of the smaller one.
+# Two responses differ in size when that is by more than both: what their headers may differ by, which HPACK and QPACK
+# code differently, and a share of the smaller one.
 SIZE_BYTES = 1000
 SIZE_SHARE = 0.05
 # What the median run of a setting is the nearest to, unless one metric is asked for.

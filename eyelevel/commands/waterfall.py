@@ -30,8 +30,8 @@ WATERFALLS = "waterfalls"
 )
 @click.option(
     "--against",
-    help="Another campaign, from which the second run is: the median run of the one PROTO, or of the second, or the "
-    "(second) RUN.",
+    metavar="CAMPAIGN",
+    help="Another campaign, of which the second run is. One protocol, or one run, is taken from both campaigns.",
 )
 @click.option("--metric", help="The median run is the nearest to the median of this (si, plt); unless given, of both.")
 @click.option(

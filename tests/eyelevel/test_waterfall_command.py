@@ -47,7 +47,8 @@ def called(*arguments: object) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "first"), [(("--proto", "quic"), "quic"), (("--proto", "tcp,quic"), "tcp"), (("--run", "quic/1-1"), "quic")]
+    ("chosen", "first"),
+    [(("--proto", "quic"), "quic"), (("--proto", "tcp,quic"), "tcp"), (("--run", "quic/1-1"), "quic")],
 )
 def test_the_first_run_is_of_the_campaign_and_the_second_of_the_other(
     before: Path, after: Path, chosen: tuple[str, str], first: str

@@ -80,9 +80,9 @@ def test_lcp_is_when_the_film_shows_the_hero(browser: str, name: str, tmp_path: 
         change = change_of(folder / FILM, hero.area, REST_OF_RECORDED if name in RECORDINGS else REST_OF_GENERATED)
         late_frames.append((change.whole_ms - float(run["lcp"])) / FRAME_MS)
         print(
-            f"\n{browser} {name} {run['protocol']}: LCP {run['lcp']} ms, of {hero.area.width} × {hero.area.height} "
-            f"pixels of {hero.url[:80]}; in the film from {change.began_ms:.0f} ms on, whole at {change.whole_ms:.0f} ms, "
-            f"{late_frames[-1]:+.1f} frames",
+            f"\n{browser} {name} {run['protocol']}: LCP {run['lcp']} ms, of {hero.area.width} by {hero.area.height} "
+            f"pixels of {hero.url[:80]}; in the film from {change.began_ms:.0f} ms on, whole at {change.whole_ms:.0f} "
+            f"ms, {late_frames[-1]:+.1f} frames",
             end="",
         )
     print(f"\n{browser} {name}: {min(late_frames):+.1f} to {max(late_frames):+.1f} frames, {np.mean(late_frames):+.1f}")

@@ -17,7 +17,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording
 
 PAGE_URL = "https://hero.example/"
-# Large enough to come in several parts, and smaller than a desktop's window (1366 × 768).
+# Large enough to come in several parts, and smaller than a desktop's window (1366 by 768).
 WIDTH, HEIGHT = 1200, 480
 
 
@@ -120,9 +120,7 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
     times = decode(film, {"blocks": looks.add})
     start = film_start(times, looks)
     zero = next(
-        frame
-        for frame in range(len(times.times))
-        if times.position(frame) >= start.stray_frames + start.orange_frames
+        frame for frame in range(len(times.times)) if times.position(frame) >= start.stray_frames + start.orange_frames
     )
     # Of each picture that differs from the one before: the number of its frame.
     pictures: list[tuple[int, Pixels]] = []
