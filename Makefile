@@ -9,7 +9,7 @@ INTEROP_VARIABLES := SERVER BROWSER TEST LOADS INTO
 STUDY_VARIABLES += SPREAD SERVERS
 PROXIES := http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
 NO_OPTIONS := FROM SERVERS BROWSERS HOPS REPEATABLE YES TUNING EYELEVEL_TUNING EYELEVEL_CACHE EYELEVEL_CORPUS EYELEVEL_FILMS PYTHON $(PROXIES)
-$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM AS LICENCE URL LIVE TO SERVE STUDY RUN METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE YES ALLOW_PRIVATE TUNING,\
+$(foreach v,$(CAMPAIGN_VARIABLES) $(STUDY_VARIABLES) $(INTEROP_VARIABLES) FROM AS LICENCE URL LIVE TO SERVE STUDY RUN AGAINST METRIC THRESHOLD SERVERS BROWSERS HOPS REPEATABLE YES ALLOW_PRIVATE TUNING,\
 	$(if $(filter environment,$(origin $v)),$(eval override $v :=)$(eval unexport $v)))
 
 # A value is text, in which make expands nothing ("$c", "$(shell …)") and which reaches programs as it was given.
@@ -165,7 +165,7 @@ figures: setup ## draw the figures of CAMPAIGN alone
 	@$(EYELEVEL) report --figures-only$(call options,HYPOTHESES SITE INTO)$(call argument,CAMPAIGN)
 
 waterfall: setup ## show the requests over time of two PROTO of CAMPAIGN, for a SITE behind a NET, or of its runs RUN
-	@$(EYELEVEL) waterfall$(call options,SITE NET PROTO RUN METRIC THRESHOLD)$(call argument,CAMPAIGN)
+	@$(EYELEVEL) waterfall$(call options,SITE NET PROTO RUN AGAINST METRIC THRESHOLD)$(call argument,CAMPAIGN)
 
 user-study: setup ## write CAMPAIGN's films as a study for people, as STUDY (a TOML file) says; eyelevel user-study serve takes votes
 	@$(EYELEVEL) user-study write$(call options,STUDY)$(call argument,CAMPAIGN)
@@ -247,6 +247,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   LOADS, INTO      of make interop: loads of each cell (1); the file that the table is written to
 ##   DELAYS           of make packets: what is added to the round trip, in ms (0,10,20,50)
 ##   RUN              of make waterfall: the runs themselves, by their folders (tcp/1-1,quic/1-1)
+##   AGAINST          of make waterfall: another campaign, from which the second run is
 ##   METRIC           of make waterfall: the median run is the nearest to the median of this (SI and PLT together)
 ##   THRESHOLD        of make waterfall: from how many ms on a start or a duration counts as different
 ##   STUDY            of make user-study: what is asked, of whom, in which words (analysis/user_study/study.toml)

@@ -6,10 +6,15 @@ from datetime import datetime
 
 from browsers.registry import described, is_browser
 from measure import metrics
+from measure.table_schema import fields
 from tuning.networks import IN_BROWSER
 
 # What stands where there is no value.
 NOTHING = "-"
+# Numbers with a unit have one digit after the point below this.
+TENTHS_BELOW = 10
+# The last digit of a mean of counts.
+MEAN_COUNT_DIGIT = 0.1
 # Protocols and networks as the paper writes them; metrics have their labels in `measure.metrics`.
 LABELS = {
     "tcp": "TCP",
@@ -102,19 +107,40 @@ def number(value: float) -> str:
     return f"{value:.3g}" if math.isfinite(value) else NOTHING
 
 
-def grouped(value: float) -> str:
-    """A number with three digits at least, and all those before the point, in groups."""
-    return (f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}") if math.isfinite(value) else NOTHING
+def in_unit(value: float, metric: str) -> str:
+    """A metric's number, with as many digits as are worth it (`_digits`)."""
+    if not math.isfinite(value):
+        return NOTHING
+    rounded = _rounded(value, metric)
+    return f"{rounded:,.{_digits(value, metric)}f}" if rounded else "0"
 
 
-def signed_grouped(value: float) -> str:
-    """The same with its sign, which 0 has none of."""
-    return f"+{grouped(value)}" if value > 0 and math.isfinite(value) else grouped(value + 0.0)
+def signed_in_unit(value: float, metric: str) -> str:
+    """The same of a difference, with its sign, which 0 has none of."""
+    return f"+{in_unit(value, metric)}" if _rounded(value, metric) > 0 else in_unit(value, metric)
 
 
-def signed_grouped_interval(low: float, high: float) -> str:
+def signed_interval_in_unit(low: float, high: float, metric: str) -> str:
     """Both ends of an interval of differences."""
-    return f"{signed_grouped(low)} to {signed_grouped(high)}" if math.isfinite(low) and math.isfinite(high) else NOTHING
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return NOTHING
+    return f"{signed_in_unit(low, metric)} to {signed_in_unit(high, metric)}"
+
+
+def _rounded(value: float, metric: str) -> float:
+    # Without the sign of what is rounded to 0.
+    return round(value, _digits(value, metric)) + 0.0 if math.isfinite(value) else value
+
+
+def _digits(value: float, metric: str) -> int:
+    """How many digits after the point are worth it: one of few ms, of means of counts that are not whole; three of what
+    has no unit and is no count (CLS)."""
+    field = fields().get(metric, {})
+    if field.get("type") == "integer":
+        return 0 if unit(metric) or abs(value - round(value)) < MEAN_COUNT_DIGIT / 2 else 1
+    if unit(metric):
+        return 1 if abs(value) < TENTHS_BELOW else 0
+    return 3
 
 
 def whole_number(value: float) -> str:

@@ -34,6 +34,10 @@ PHASES = {
 # less than which nobody sees in it, and a share of the time until the earlier load event, which one sees on the axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
+# Two responses differ in size when that is by more than both: what their headers may differ by, which HPACK and QPACK
+# code differently, and a share of the smaller one.
+SIZE_BYTES = 1000
+SIZE_SHARE = 0.05
 # What the median run of a setting is the nearest to, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
 # Requests that are wanted so shortly one after the other are wanted together: their order says nothing.
@@ -314,6 +318,10 @@ def differences(
         texts.append(f"priority {first.priority}, {second.priority}")
     if first.status != second.status:
         texts.append(f"status {first.status}, {second.status}")
+    if first.bytes is not None and second.bytes is not None:
+        more = second.bytes - first.bytes
+        if abs(more) > max(SIZE_BYTES, SIZE_SHARE * min(first.bytes, second.bytes)):
+            texts.append(f"{more:+,} bytes")
     return texts
 
 

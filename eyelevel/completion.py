@@ -40,6 +40,9 @@ NAMES: dict[str, Callable[[click.Context], Iterable[str]]] = {
     "--browser": lambda context: all_browsers(),
     "--device": lambda context: _with_groups(devices.load()),
     "--campaign": _campaigns,
+    "--a": _campaigns,
+    "--b": _campaigns,
+    "--against": _campaigns,
     "campaign": _campaigns,
     "campaigns": _campaigns,
 }

@@ -108,7 +108,8 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
         threshold_ms=threshold_ms,
         summary=summary(loads, rows, threshold_ms) if len(loads) > 1 else "",
         title=title(loads),
-        is_same=len({(load.site, load.network) for load in loads}) == 1,
+        is_same=len({_place(load) for load in loads}) == 1,
+        is_one_campaign=_is_one_campaign(loads),
         css=Markup((HERE / "waterfall.css").read_text()),
         plural=plural,
     )
@@ -121,9 +122,12 @@ def stem(load: Load) -> str:
 
 
 def folder_name(loads: Sequence[Load]) -> str:
-    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-1-1-quic-3-1`."""
+    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-1-1-quic-3-1`, with the names of the campaigns
+    where they are two."""
     firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
     places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
+    if not _is_one_campaign(loads):
+        places = [f"{load.campaign.name}-{place}" for load, place in zip(loads, places, strict=True)]
     name = "-".join(place + stem(load) for place, load in zip(places, loads, strict=True))
     return file_name(name).replace("/", "_")
 
@@ -132,12 +136,18 @@ def _place(load: Load) -> tuple[str, str]:
     return load.site, load.network
 
 
+def _is_one_campaign(loads: Sequence[Load]) -> bool:
+    return len({load.campaign for load in loads}) == 1
+
+
 def title(loads: Sequence[Load]) -> str:
     """What a waterfall shows, in a line."""
+    runs = [f"{label(load.protocol)} run {load.run}" for load in loads]
+    if not _is_one_campaign(loads):
+        runs = [f"{run} of {load.campaign.name}" for run, load in zip(runs, loads, strict=True)]
     if len({_place(load) for load in loads}) == 1:
-        compared = " and ".join(f"{label(load.protocol)} run {load.run}" for load in loads)
-        return f"{loads[0].site} behind {label(loads[0].network)}: {compared}"
-    texts = [f"{load.site} behind {label(load.network)}, {label(load.protocol)} run {load.run}" for load in loads]
+        return f"{loads[0].site} behind {label(loads[0].network)}: {' and '.join(runs)}"
+    texts = [f"{load.site} behind {label(load.network)}, {run}" for run, load in zip(runs, loads, strict=True)]
     return " and ".join(texts)
 
 

@@ -1,5 +1,9 @@
 """`eyelevel waterfall`: the requests of one run, or of two side by side, over time."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import click
 import pandas as pd
 
@@ -25,6 +29,11 @@ WATERFALLS = "waterfalls"
     help="These one or two runs instead, by the ends of their folders: tcp+/1-1,quic/2-1, or with site and network "
     "(demo-news/lte/quic/2-1).",
 )
+@click.option(
+    "--against",
+    metavar="CAMPAIGN",
+    help="Another campaign, of which the second run is. One protocol, or one run, is taken from both campaigns.",
+)
 @click.option("--metric", help="The median run is the nearest to the median of this (si, plt); unless given, of both.")
 @click.option(
     "--threshold", type=click.FloatRange(min=0), help="From how many ms on a start or a duration counts as different."
@@ -35,13 +44,17 @@ def main(
     net: str | None,
     proto: str | None,
     run: str | None,
+    against: str | None,
     metric: str | None,
     threshold: float | None,
 ) -> None:
     """Write a waterfall of CAMPAIGN (a folder in results/, or any path of one) into its folder waterfalls/: a page, and
     the HAR of each run.
 
-    Example: eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
+    \b
+    Examples:
+      eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
+      eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
     if (run is None) == (proto is None):
         raise EyelevelError("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
@@ -50,23 +63,36 @@ def main(
     names = [name.strip() for name in (run or proto or "").split(",")]
     if len(names) > 2 or not all(names):
         raise EyelevelError(f"a waterfall shows one run or two, not {run or proto!r}")
-    folder = campaign_folder(campaign)
-    runs = load(folder).runs
-    for column, value in (("site", site), ("network", net)):
-        runs = _narrowed(runs, column, value, must_be_one=run is None)
-    if run is None:
-        first = runs.iloc[0]
-        chosen = [median_run(runs, first["site"], first["network"], name, metric, folder) for name in names]
-    else:
-        chosen = [named_run(runs, name) for name in names]
-    loads = [read_load(folder, row, why) for row, why in chosen]
-    into = folder / WATERFALLS / folder_name(loads)
+    folders = [campaign_folder(name) for name in ([campaign, against] if against else [campaign])]
+    # Of two campaigns each has one run, of one all have.
+    places = [(folders[0], name) for name in names]
+    if against:
+        places = [(folders[0], names[0]), (folders[1], names[-1])]
+    tables = {folder: load(folder).runs for folder in folders}
+    loads = []
+    for folder, name in places:
+        row, why = _chosen(folder, tables[folder], site, net, name, metric, is_run=run is not None)
+        loads.append(read_load(folder, row, why))
+    into = folders[0] / WATERFALLS / folder_name(loads)
     require_writable(into.parent, "copy the campaign to where you may write")
     into.parent.mkdir(exist_ok=True)
     with replacing_folder(into) as new:
         write_waterfall(loads, new, threshold)
     give_to_caller(into.parent)
     click.echo(into / "index.html")
+
+
+def _chosen(
+    folder: Path, runs: pd.DataFrame, site: str | None, net: str | None, name: str, metric: str | None, *, is_run: bool
+) -> tuple[Mapping[str, Any], str]:
+    """The row of one of the `runs` of the campaign in `folder`, and why it is that one: `name` is the run's, or else a protocol's, whose
+    median run it is. Raises EyelevelError."""
+    for column, value in (("site", site), ("network", net)):
+        runs = _narrowed(runs, column, value, must_be_one=not is_run)
+    if is_run:
+        return named_run(runs, name)
+    first = runs.iloc[0]
+    return median_run(runs, first["site"], first["network"], name, metric, folder)
 
 
 def _narrowed(runs: pd.DataFrame, column: str, value: str | None, *, must_be_one: bool) -> pd.DataFrame:

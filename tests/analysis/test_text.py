@@ -1,9 +1,11 @@
 """How numbers, levels and times are written for a reader."""
 
+import math
+
 import pytest
 
 from analysis.runs import network_and_browser
-from analysis.text import label, level, moment
+from analysis.text import in_unit, label, level, moment, signed_in_unit, signed_interval_in_unit
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,25 @@ def test_a_network_is_in_a_browser_only_where_there_is_one_of_that_name() -> Non
     assert network_and_browser("lte@home@firefox", ("chromium", "firefox")) == ("lte@home", "firefox")
     assert network_and_browser("lte@home", ("chromium", "firefox")) == ("lte@home", "")
     assert network_and_browser("lte@firefox", ("chromium",)) == ("lte@firefox", "")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("lcp", 1234.4, "+1,234"),
+        ("lcp", -9.94, "-9.9"),
+        ("lcp", -0.04, "0"),
+        ("content_bytes", 1530233.7, "+1,530,234"),
+        ("connections", 8.0, "+8"),
+        ("requests", -0.5, "-0.5"),
+        ("connections", -0.04, "0"),
+        ("cls", -0.0123, "-0.012"),
+        ("cls", 0.0004, "0"),
+        ("cls", math.nan, "-"),
+    ],
+)
+def test_a_metrics_number_has_the_digits_that_its_unit_is_worth(metric: str, value: float, text: str) -> None:
+    assert signed_in_unit(value, metric) == text
+    assert in_unit(value, metric) == text.removeprefix("+")
+    interval = signed_interval_in_unit(value, math.nan, metric), signed_interval_in_unit(value, value, metric)
+    assert interval == ("-", "-" if math.isnan(value) else f"{text} to {text}")

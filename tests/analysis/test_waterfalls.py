@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,17 @@ def test_only_what_differs_by_more_than_the_threshold_is_marked() -> None:
         "/b": ("takes +51 ms",),
         "/c": ("only in A",),
         "/d": ("only in B",),
+    }
+
+
+def test_responses_differ_in_size_by_more_than_their_headers_may() -> None:
+    def of(*sizes: int | None) -> Any:
+        return [replace(request, bytes=size) for request, size in zip(load_of(*urls), sizes, strict=True)]
+
+    urls = [(f"/{number}", 0.0, 1.0) for number in range(5)]
+    assert differing(of(500, 900, 99_000, 99_000, None), of(1600, 1800, 92_000, 103_000, 5000), 999) == {
+        "/0": ("+1,100 bytes",),
+        "/2": ("-7,000 bytes",),
     }
 
 

@@ -19,6 +19,7 @@ from browsers.registry import all_browsers
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, claim, is_made
 from measure.gates import reason_against
+from measure.metrics import METRICS
 from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, page_requests, read_evidence
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.run.visit import FILM, LOG, VisitSpec
@@ -110,6 +111,16 @@ def test_the_processor_times_of_its_parts_are_kept(campaign: Campaign, rows: dic
     for row in rows.values():
         assert row.browser_cpu_ms and row.renderer_cpu_ms
         assert None not in (row.network_cpu_ms, row.gpu_cpu_ms, row.processor_wait_ms)
+
+
+def test_a_browser_gives_the_metrics_that_documents_say_it_does(campaign: Campaign, rows: dict[str, Row]) -> None:
+    of_chromium = {"tbt", "cls", "connections", "content_bytes", "goodput_mbps", "down_utilisation", "up_utilisation"}
+    for protocol, row in rows.items():
+        missing = {metric.name for metric in METRICS if row.metrics[metric.name] is None}
+        if campaign.loading.browser == "firefox":
+            assert missing == of_chromium
+        else:
+            assert missing == ({"up_utilisation"} if protocol == "tcp" else set())
 
 
 def test_versions_and_switches_are_kept(campaign: Campaign) -> None:

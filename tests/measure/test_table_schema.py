@@ -1,5 +1,6 @@
-"""The schema of the table of runs describes the columns that are written, and the document is made from it."""
+"""The schema of the table of runs describes the columns that are written, and the documents are made from it."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,8 +9,10 @@ from analysis.runs import typed
 from base.places import PROJECT
 from measure.metrics import METRICS
 from measure.table import columns
-from measure.table_schema import fields, rows
+from measure.table_schema import fields, metric_heading, metric_rows, rows
 
+# What docs/metrics.md says of each metric, beside what it is.
+SAID_OF_METRICS = ["Follows", "Read from", "Empty", "Disturbed by"]
 PARQUET = {"string": "string", "boolean": "bool", "integer": "int64", "number": "double"}
 
 
@@ -26,6 +29,20 @@ def test_the_schema_has_the_units_of_the_metrics() -> None:
 def test_the_document_has_the_table_of_the_schema() -> None:
     document = (PROJECT / "docs" / "runs-csv.md").read_text()
     assert "\n".join(rows()) in document, "write it anew: python -m measure.table_schema"
+
+
+def test_the_document_of_metrics_has_each_of_them_with_its_name_and_unit_and_what_is_to_know_of_it() -> None:
+    document = (PROJECT / "docs" / "metrics.md").read_text()
+    table = "\n".join(["|---|---|---|---|---|", *metric_rows(), ""])
+    assert f"{table}\n" in document, "write it anew: python -m measure.table_schema"
+    sections = dict(re.findall(r"^### `(\w+)`\n\n(.*?)(?=^##|\Z)", document, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == sorted(metric.name for metric in METRICS)
+    for metric in METRICS:
+        section = sections[metric.name]
+        assert section.startswith(f"**{metric_heading(metric)}.**"), metric_heading(metric)
+        assert re.findall(r"^- \*\*(.+?):\*\* \S", section, re.MULTILINE) == SAID_OF_METRICS, metric.name
+        empty = re.search(r"^- \*\*Empty:\*\* (.*?)^- ", section, re.MULTILINE | re.DOTALL)
+        assert empty and ("without a film" in empty[1]) == metric.from_film, metric.name
 
 
 def test_parquet_has_the_types_of_the_schema_though_cells_are_empty(tmp_path: Path) -> None:

@@ -1,0 +1,103 @@
+"""A page's largest contentful paint (`lcp`), as the browser reports it, is when the film shows its hero picture.
+
+Both have their own clock: the film's zero is up to two frames of the screen (33 ms) before the navigation begins, a
+change is in the next frame of the film, 33 ms later at most, and so is the film's zero. So the film's time is up to one
+frame before `lcp` and up to two after it. `pytest -s` prints each run's.
+"""
+
+import csv
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from support.films import ORANGE, WHITE, film, frame
+from support.heroes import Area, change_of, hero_of, hero_recordings
+from support.material import recording_path
+
+from browsers.browsertime.configuration import FRAMERATE
+from measure.campaign.campaign import Campaign, measure
+from measure.campaign.progress import ProgressDisplay
+from measure.run.setting import Loading
+from measure.run.visit import FILM, TIMINGS
+from record.formats import read_recording
+from record.site import Recording, write_site
+from tuning import networks, protocols
+
+FRAME_MS = 1000 / FRAMERATE
+FRAMES = 2
+# `lcp` is in whole ms.
+ROUNDING_MS = 1
+NETWORK, PROTOCOLS, RUNS = "dsl", ("tcp+", "quic"), 3
+# Recordings whose page has one large picture that does not move, by the names of their sites. Text lies over some, and
+# changes when its fonts come.
+RECORDINGS = {
+    "about": "mahimahi/about",
+    "apple": "mahimahi/www.apple.com",
+    "outbrain": "mahimahi/outbrain",
+    "weather": "mahimahi/weather",
+}
+REST_OF_GENERATED, REST_OF_RECORDED = 0.01, 0.05
+CASES = [
+    *(pytest.param("chromium", name, marks=pytest.mark.needs_browser) for name in hero_recordings()),
+    *(
+        pytest.param("chromium", name, marks=[pytest.mark.needs_browser, pytest.mark.needs_corpus])
+        for name in RECORDINGS
+    ),
+    *(pytest.param("firefox", name, marks=pytest.mark.needs_firefox) for name in hero_recordings()),
+]
+
+
+def recording(name: str) -> Recording:
+    return read_recording(recording_path(RECORDINGS[name])) if name in RECORDINGS else hero_recordings()[name]
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.alone
+@pytest.mark.parametrize(("browser", "name"), CASES)
+def test_lcp_is_when_the_film_shows_the_hero(browser: str, name: str, tmp_path: Path) -> None:
+    campaign = Campaign(
+        folder=tmp_path / "results",
+        sites={name: write_site(recording(name), tmp_path / name)},
+        networks={NETWORK: networks.load()[NETWORK]},
+        protocols={protocol: protocols.load()[protocol] for protocol in PROTOCOLS},
+        runs=RUNS,
+        seed=1,
+        loading=Loading(browser=browser),
+    )
+    measure(campaign, partial(ProgressDisplay, Console()))
+    with (campaign.folder / "runs.csv").open() as file:
+        runs = [run for run in csv.DictReader(file) if run["valid"] == "true"]
+    assert len(runs) == len(PROTOCOLS) * RUNS
+    late_frames = []
+    for run in runs:
+        folder = campaign.folder / run["folder"]
+        (page,) = json.loads((folder / TIMINGS).read_text())
+        hero = hero_of(page)
+        assert hero, "the largest contentful paint is no picture"
+        change = change_of(folder / FILM, hero.area, REST_OF_RECORDED if name in RECORDINGS else REST_OF_GENERATED)
+        late_frames.append((change.whole_ms - float(run["lcp"])) / FRAME_MS)
+        print(
+            f"\n{browser} {name} {run['protocol']}: LCP {run['lcp']} ms, of {hero.area.width} by {hero.area.height} "
+            f"pixels of {hero.url[:80]}; in the film from {change.began_ms:.0f} ms on, whole at {change.whole_ms:.0f} "
+            f"ms, {late_frames[-1]:+.1f} frames",
+            end="",
+        )
+    print(f"\n{browser} {name}: {min(late_frames):+.1f} to {max(late_frames):+.1f} frames, {np.mean(late_frames):+.1f}")
+    assert max(abs(late) for late in late_frames) <= FRAMES + ROUNDING_MS / FRAME_MS
+
+
+def test_the_film_shows_a_picture_from_the_frame_on_in_which_all_of_it_is_there(tmp_path: Path) -> None:
+    blank, whole = frame(WHITE), frame(WHITE)
+    area = Area(40, 30, 200, 100)
+    rows, columns = slice(area.y, area.y + area.height), slice(area.x, area.x + area.width)
+    whole[rows, columns] = np.random.default_rng(1).integers(0, 200, (area.height, area.width, 3))
+    half = whole.copy()
+    half[area.y + area.height // 2 :] = 255
+    elsewhere = whole.copy()
+    elsewhere[200:] = 0
+    scenes = [(frame(ORANGE), 6), (blank, 9), (half, 3), (whole, 20), (elsewhere, 20)]
+    change = change_of(film(tmp_path / FILM, scenes), area, REST_OF_GENERATED)
+    assert (change.began_ms, change.whole_ms) == pytest.approx((9 * FRAME_MS, 12 * FRAME_MS), abs=1)

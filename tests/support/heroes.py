@@ -1,0 +1,155 @@
+"""Pages that show one large picture, their hero, and when a film shows it."""
+
+import io
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from base.places import tool
+from measure.run.film import VISIBLE, FilmLooks, film_start
+from measure.run.pictures import Pixels, decode
+from record.http1 import Response
+from record.site import Exchange, Recording
+
+PAGE_URL = "https://hero.example/"
+# Large enough to come in several parts, and smaller than a desktop's window (1366 by 768).
+WIDTH, HEIGHT = 1200, 480
+
+
+@dataclass(frozen=True)
+class Area:
+    """A part of a film's picture, in pixels."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Hero:
+    """The largest contentful paint of a load, as its browser says it: of which URL, and where it was in the end."""
+
+    url: str
+    area: Area
+
+
+@dataclass(frozen=True)
+class Change:
+    """A picture in a film, in ms from the film's zero: from when on anything is seen in its place, and from when on it
+    is as it is in the end."""
+
+    began_ms: float
+    whole_ms: float
+
+
+def hero_recordings() -> dict[str, Recording]:
+    """Generated pages with one hero each, by name; they differ in how the hero comes."""
+    picture = f'<img src="{{url}}" width="{WIDTH}" height="{HEIGHT}" alt="hero">'
+    style = "body{margin:40px;font:16px serif}"
+    url, other_url = f"{PAGE_URL}hero.jpg", "https://pictures.example/hero.jpg"
+    background = f"#hero{{width:{WIDTH}px;height:{HEIGHT}px;background:url({url})}}"
+    # Only once the page has been seen: the text is its largest paint until then.
+    script = f"""<div id="hero" style="height:{HEIGHT}px"></div><script>
+        addEventListener("load", () => document.getElementById("hero").innerHTML = '{picture.format(url=url)}');
+        </script>"""
+    return {
+        "own-server": _recording(style, picture.format(url=url), url, _photograph(1)),
+        # Of another server, which does not allow the page to know its times (Timing-Allow-Origin); in several scans.
+        "other-server": _recording(style, picture.format(url=other_url), other_url, _photograph(2, progressive=True)),
+        "background": _recording(style + background, '<div id="hero"></div>', url, _photograph(3)),
+        "by-script": _recording(style, script, url, _photograph(4)),
+    }
+
+
+def _recording(style: str, hero: str, hero_url: str, photograph: bytes) -> Recording:
+    text = "".join(f"<p>Line {number} below the picture.</p>" for number in range(4))
+    page = f'<!doctype html><title>Hero</title><link rel="stylesheet" href="style.css"><h1>Hero</h1>{hero}{text}'
+    answers = [
+        (PAGE_URL, "text/html", page.encode()),
+        (f"{PAGE_URL}style.css", "text/css", style.encode()),
+        (hero_url, "image/jpeg", photograph),
+    ]
+    servers = {"hero.example": "192.0.2.1", "pictures.example": "192.0.2.2"}
+    exchanges = (
+        Exchange("GET", url, Response(200, "OK", (("Content-Type", kind),), body), servers[url.split("/")[2]])
+        for url, kind, body in answers
+    )
+    return Recording(PAGE_URL, tuple(exchanges), {"name": "test"})
+
+
+def _photograph(seed: int, *, progressive: bool = False) -> bytes:
+    """A JPEG with as much detail as a photograph has, and no white."""
+    random = np.random.default_rng(seed)
+    layers = [
+        Image.fromarray(random.integers(0, 220, (-(-HEIGHT // side), -(-WIDTH // side), 3), dtype=np.uint8)).resize(
+            (WIDTH, HEIGHT), Image.Resampling.BICUBIC
+        )
+        for side in (160, 40, 8)
+    ]
+    picture = np.average([np.asarray(layer) for layer in layers], axis=0, weights=(3, 2, 1))
+    file = io.BytesIO()
+    Image.fromarray(picture.astype(np.uint8)).save(file, "JPEG", quality=92, progressive=progressive)
+    return file.getvalue()
+
+
+def hero_of(page: dict[str, Any]) -> Hero | None:
+    """The hero of a load by its page's results (the element of `browsertime.json`); None where the largest paint is no
+    picture, or is not in the window."""
+    (scripts,) = page["browserScripts"]
+    url = scripts["timings"].get("largestContentfulPaint", {}).get("url")
+    elements = {element["name"]: element for element in scripts["pageinfo"]["visualElements"]["heroes"]}
+    viewport = scripts["pageinfo"]["visualElements"]["viewport"]
+    element = elements.get("LargestContentfulPaint")
+    if not url or not element:
+        return None
+    x, y = max(0, element["x"]), max(0, element["y"])
+    width = min(viewport["width"], element["x"] + element["width"]) - x
+    height = min(viewport["height"], element["y"] + element["height"]) - y
+    return Hero(url, Area(x, y, width, height)) if width > 0 and height > 0 else None
+
+
+def change_of(film: Path, area: Area, rest: float) -> Change:
+    """When `film` shows what is in `area` in the end. A share of `rest` of its pixels may still change then."""
+    looks = FilmLooks()
+    times = decode(film, {"blocks": looks.add})
+    start = film_start(times, looks)
+    zero = next(
+        frame for frame in range(len(times.times)) if times.position(frame) >= start.stray_frames + start.orange_frames
+    )
+    # Of each picture that differs from the one before: the number of its frame.
+    pictures: list[tuple[int, Pixels]] = []
+    for frame, picture in enumerate(_frames(film, area)):
+        if frame >= zero and not (pictures and np.array_equal(pictures[-1][1], picture)):
+            pictures.append((frame, picture))
+    (_, blank), (_, final) = pictures[0], pictures[-1]
+    began = next(frame for frame, picture in pictures if _unlike(picture, blank) > rest)
+    unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > rest]
+    whole = pictures[unfinished[-1] + 1][0]
+
+    def at_ms(frame: int) -> float:
+        return float(1000 * (times.times[frame] - times.times[zero]) * times.time_base_s)
+
+    return Change(at_ms(began), at_ms(whole))
+
+
+def _frames(film: Path, area: Area) -> Iterator[Pixels]:
+    """What all frames of `film` show in `area` (rows by columns by RGB)."""
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-threads", "1", "-i", film]
+    command += ["-vf", f"crop={area.width}:{area.height}:{area.x}:{area.y}", "-fps_mode", "passthrough"]
+    size = area.width * area.height * 3
+    with subprocess.Popen([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        while len(picture := process.stdout.read(size)) == size:
+            yield np.frombuffer(picture, dtype=np.uint8).reshape(area.height, area.width, 3)
+    assert process.returncode == 0 and not picture
+
+
+def _unlike(one: Pixels, other: Pixels) -> float:
+    """The share of pixels of which a colour differs visibly."""
+    return float((np.abs(one.astype(np.int16) - other) > VISIBLE).any(axis=2).mean())
