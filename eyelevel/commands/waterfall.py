@@ -85,8 +85,8 @@ def main(
 def _chosen(
     folder: Path, runs: pd.DataFrame, site: str | None, net: str | None, name: str, metric: str | None, *, is_run: bool
 ) -> tuple[Mapping[str, Any], str]:
-    """The row of one of the `runs` of the campaign in `folder`, and why it is that one: `name` is the run's, or else a protocol's, whose
-    median run it is. Raises EyelevelError."""
+    """The row of one of the `runs` of the campaign in `folder`, and why it is that one: `name` is the run's, or else a
+    protocol's, whose median run it is. Raises EyelevelError."""
     for column, value in (("site", site), ("network", net)):
         runs = _narrowed(runs, column, value, must_be_one=not is_run)
     if is_run:

@@ -116,7 +116,8 @@ class Sampler:
         unknown = {process: _birth(process) for process in present - self._others - self._roles.keys()}
         while members := [process for process, birth in unknown.items() if birth and birth.parent in self._roles]:
             for process in members:
-                self._births[process] = unknown.pop(process)
+                if birth := unknown.pop(process):
+                    self._births[process] = birth
                 self._roles[process] = (REST, 0)
         self._others |= unknown.keys()
         for process, (_, looks) in self._roles.items():
