@@ -1,15 +1,22 @@
 """`eyelevel answer` before and after its loads: what it takes, what it refuses at once, and how long it may take."""
 
+import re
+import signal
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
+from factories import ROW, with_metrics
+from rich.console import Console
 
 from analysis.answer import PREFIX
+from analysis.confirmatory import LOOKS
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
@@ -32,16 +39,26 @@ from eyelevel.commands.answer import (
     target_of,
     text_of_question,
 )
-from measure.campaign.campaign import Campaign
+from measure.campaign.campaign import Campaign, Enough
+from measure.campaign.results import opened
+from measure.completeness import Completeness, digest
 from measure.declaration import HYPOTHESES
 from measure.run.setting import Loading
-from measure.table import RUNS, CampaignDocument, read_document, write_document
+from measure.table import RUNS, CampaignDocument, read_document, read_rows, write_document
 from record.connections import Connection
 from record.demo import generate
 from record.site import Recording, Site, write_site
 from tuning import networks, protocols
 
 SITE, OVER = "site-01", ("tcp+", "quic")
+
+
+@pytest.fixture(autouse=True)
+def usual_end() -> Iterator[None]:
+    """The command ends on SIGTERM as on Ctrl-C; this process does not, after the test."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -260,6 +277,87 @@ def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_com
     as_recorded = Loading(think_time=True, server_rtts=loading_of("recorded", None, CampaignDocument({})).server_rtts)
     assert about_servers(known, as_recorded, "answer-shop") == []
     assert about_servers(site, Loading(), "answer-demo-light") == []
+
+
+# The whole command, without loads
+
+
+@pytest.fixture
+def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Calls the command on a closed site, where a run is a row of a table, which is made at once: returns what it
+    prints."""
+    one = write_site(site.recording(), tmp_path / "sites" / "demo-light")
+    Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), ()).write(one)
+
+    def measure_rows(
+        one: Campaign, _: Any, console: Console, name: str, enough: Enough, announced: Any, again: str
+    ) -> None:
+        assert (name, list(announced(one))) == ("answer", [])
+        assert again.startswith("eyelevel ")
+        with opened(one.folder, one.document(), one.hypotheses) as results:
+            for block in one.plan():
+                for run in block:
+                    if not results.is_open(run, 0) or run.cell in enough(one.folder):
+                        continue
+                    si = (700.0 if run.protocol == "quic" else 1000.0) + run.number % 3
+                    folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
+                    row = with_metrics(ROW, si=si, plt=si)
+                    place = {name: getattr(run, name) for name in ("site", "network", "protocol")}
+                    results.keep_attempt(replace(row, **place, run=run.number, block=run.number, folder=folder))
+
+    monkeypatch.setattr(answer, "require_browsing", lambda _: None)
+    monkeypatch.setattr(answer, "carry_out", measure_rows)
+
+    def call(*arguments: str, status: int = 0) -> str:
+        folders = ["--sites", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
+        done = CliRunner().invoke(answer.main, ["--site", "demo-light", *folders, *arguments])
+        assert done.exit_code == status, done.output
+        return done.output if done.exception is None or status == 0 else str(done.exception)
+
+    return call
+
+
+def runs_made(results: Path) -> Counter[str]:
+    """How many runs that count there are behind each network."""
+    return Counter(row.network for row in read_rows(results / f"{PREFIX}demo-light") if row.valid)
+
+
+@pytest.mark.slow
+def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_decided(
+    command: Callable[..., str], tmp_path: Path
+) -> None:
+    first = command("--net", "dsl", "--runs", "1")
+    assert "[1/5] record: demo-light is there" in first
+    assert "[2/5] close: done on 1 January 2026" in first
+    assert "[4/5] measure: demo-light behind dsl, 1 runs of each protocol; about " in first
+    assert "behind DSL (1 pair of loads cannot tell)." in first
+    again = command("--net", "lte", "--runs", "6")
+    assert runs_made(tmp_path / "results") == {"dsl": 12, "lte": 12}
+    assert "For demo-light, HTTP/3 in place of HTTP/2 would show the page 300 ms (" in again
+    page = (tmp_path / "results" / f"{PREFIX}demo-light" / "answer" / "index.html").read_text()
+    # Two questions, which were declared one after the other.
+    assert "is wrong is at most 10 %" in page
+    assert "LTE came to the campaign later" in page
+    assert "was begun with 6 runs of each, and cannot have 5" in command("--runs", "5", status=1)
+
+
+@pytest.mark.slow
+def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], tmp_path: Path) -> None:
+    text = command("--net", "dsl", "--budget", "20m")
+    assert runs_made(tmp_path / "results") == {"dsl": 2 * LOOKS[0]}
+    assert re.search(
+        r"demo-light behind dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text
+    )
+
+
+@pytest.mark.slow
+def test_an_answer_whose_budget_is_used_up_says_so_and_goes_on(command: Callable[..., str], tmp_path: Path) -> None:
+    text = command("--net", "dsl", "--runs", "2", "--budget", "1s")
+    assert "the budget is used up; the same command goes on" in text
+    assert "no pair of loads counts behind DSL." in text
+    assert not runs_made(tmp_path / "results")
+    assert "used up" not in command("--net", "dsl", "--runs", "2", "--budget", "10m")
+    assert runs_made(tmp_path / "results") == {"dsl": 4}
 
 
 # The end
