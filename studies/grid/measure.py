@@ -26,7 +26,7 @@ from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
 from record.grid import Page, page_named, read_size, size_name
 from studies.grid.presets import PRESETS, Preset, read_preset
-from studies.study import SEED, Measurement, Request
+from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import TRANSPORTS, Protocol
@@ -175,7 +175,7 @@ def measurement(request: Request) -> Measurement:
         chosen,
         over,
         request.runs or request.setting("runs", grid.runs),
-        request.setting("seed", SEED) if request.seed is None else request.seed,
+        request.plan_seed,
         request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
         budget_s,
         request.browser_names(grid.devices),

@@ -265,6 +265,12 @@ def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
     assert [*more.networks] == ["hdx", "lte"]
     assert [*more.protocols] == ["tcp", "quic"]
     assert not more.loading.repeatable
+    # It has 3 runs by its document, and goes on with these unless more are asked for.
+    assert (more.runs, more.seed) == (3, 1)
+    plain = Request(folder=tmp_path, options=dict.fromkeys(options), document=document)
+    assert [*campaign(plain).campaign.sites] == ["video-tiny-5s"]
+    assert [campaign(replace(plain, runs=runs)).campaign.runs for runs in (2, 5)] == [3, 5]
+    assert campaign(replace(plain, document=None, options={**options, "seconds": 5})).campaign.runs == 10
 
 
 def write_campaign(folder: Path, plays: dict[str, list[Play]], rejections: Sequence[Row] = ()) -> None:
