@@ -63,6 +63,16 @@ class Request:
             return list(self.document.browsers)
         return on_devices([self.browser or DEFAULT], self.device or usual_devices)
 
+    @property
+    def plan_seed(self) -> int:
+        """The seed of the command line, or of the campaign that was begun, or the usual one."""
+        return int(self.setting("seed", SEED) if self.seed is None else self.seed)
+
+    def number_of_runs(self, usual: int) -> int:
+        """How many runs there are to be: as many as the command line says, but no fewer than the campaign that was
+        begun has; `usual` ones where neither says any."""
+        return max(self.runs or 0, int(self.setting("runs", usual if self.runs is None else 0)))
+
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the campaign that was begun, or `default`."""
         return self.document.settings.get(name, default) if self.document else default
@@ -158,8 +168,8 @@ def study_campaign(
         sites={site.name: site for site in sites},
         networks={network.name: network for network in [*before, *chosen]},
         protocols={protocol.name: protocol for protocol in over},
-        runs=max(request.runs or 0, request.setting("runs", runs if request.runs is None else 0)),
-        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        runs=request.number_of_runs(runs),
+        seed=request.plan_seed,
         loading=Loading(filmed=False, browser=request.browser_name),
         method=method,
         repeats=request.setting("repeats", repeats),

@@ -44,8 +44,8 @@ RULES = {"throughput": ("dash", "hls"), "bola": ("dash",), "dynamic": ("dash",)}
 # Where npm has put each player (package.json), below `node_modules`.
 PLAYERS = {"dash": ("dashjs", "dist/modern/umd/dash.mediaplayer.min.js"), "hls": ("hls.js", "dist/hls.min.js")}
 NAME = re.compile(r"video-(?P<plays>[a-z0-9-]+?)(?P<hls>-hls)?-(?P<seconds>[1-9]\d*)s")
-# A video goes on for so long after its play: players fill a buffer of 30 s by default, and one that has the whole video
-# asks for nothing more.
+# A video goes on for so long after its play, since players that have the whole video ask for nothing more. dash.js is
+# never farther ahead than that by default; hls.js is, where 60 MB are more than 30 s.
 AHEAD_S = 30
 SEGMENT = re.compile(rf"https://{re.escape(SEGMENTS_HOST)}/(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
 SOUND = "sound"

@@ -17,7 +17,7 @@ from measure.run.evidence import REQUEST_LOG, Evidence, page_requests
 from measure.run.setting import Loading, Setting
 from measure.table import read_document, valid_rows
 from record import collection, downloads
-from studies.study import SEED, Measurement, Request
+from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.settings import choose_one
 
@@ -56,7 +56,7 @@ def campaign(request: Request) -> Measurement:
         networks={network.name: network},
         protocols={protocol.name: protocol for protocol in over},
         runs=-(-number // downloads.DOWNLOADS),
-        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        seed=request.plan_seed,
         loading=Loading(repeatable=False, filmed=False, browser=request.browser_name),
         method=DownloadsMethod(),
         repeats=request.setting("repeats", REPEATS),

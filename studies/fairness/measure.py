@@ -28,7 +28,7 @@ from record.company import mix_name, mix_named
 from replay import ReplaySpec, run
 from servers.registry import require_served
 from studies.fairness.shares import UNSETTLED_S
-from studies.study import RUNS, SEED, Measurement, Request, networks_before
+from studies.study import RUNS, Measurement, Request, networks_before
 from tuning import networks, protocols
 from tuning.company import Flow
 from tuning.protocols import Protocol
@@ -156,8 +156,8 @@ def campaign(request: Request) -> Measurement:
         sites={site.name: site for site in sites},
         networks={network.name: network for network in [*kept, *chosen]},
         protocols={protocol.name: protocol for protocol in over},
-        runs=max(request.runs or 0, request.setting("runs", RUNS if request.runs is None else 0)),
-        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        runs=request.number_of_runs(RUNS),
+        seed=request.plan_seed,
         loading=Loading(repeatable=False, filmed=False, browser=request.browser_name),
         method=how,
         repeats=request.setting("repeats", REPEATS),

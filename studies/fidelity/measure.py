@@ -24,7 +24,7 @@ from record.live import LiveLoads
 from record.site import Site
 from studies.fidelity import machine
 from studies.fidelity.errors import errors, overall, write_errors
-from studies.study import REPEATS, RUNS, SEED, Measurement, Request
+from studies.study import REPEATS, RUNS, Measurement, Request
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -96,8 +96,8 @@ def fidelity_campaign(
         sites={site.name: site for site in sites},
         networks=measured,
         protocols={protocol.name: protocol for protocol in over},
-        runs=max(request.runs or 0, request.setting("runs", 0)) or RUNS,
-        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        runs=request.number_of_runs(RUNS),
+        seed=request.plan_seed,
         loading=Loading(
             filmed=any(from_film.intersection(load.metrics) for one in compared.values() for load in one.live.loads),
             browser=request.browser_name,

@@ -25,7 +25,7 @@ from measure.table import RUNS, Row, Run, read_document, read_rows
 from record import collection
 from record.grid import Page, page_named, read_size, size_name
 from studies.grid.presets import PRESETS, Preset, read_preset
-from studies.study import SEED, Measurement, Request
+from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import TRANSPORTS, Protocol
@@ -157,7 +157,7 @@ def measurement(request: Request) -> Measurement:
         chosen,
         over,
         request.runs or request.setting("runs", grid.runs),
-        request.setting("seed", SEED) if request.seed is None else request.seed,
+        request.plan_seed,
         request.options["limit"] or request.setting("limit_s", None) or grid.limit_s,
         budget_s,
         request.browser_names(grid.devices),
@@ -172,17 +172,27 @@ def measurement(request: Request) -> Measurement:
         return [*lines, f"measured: {campaign.folder}"]
 
     left_out = [LeftOut(**one) for one in campaign.study["left_out"]]
-    return Measurement(
-        campaign, left_out_lines(left_out, len(measured)), summary, no_more_rounds(campaign.without), budget_s
-    )
+    lines = [*left_out_lines(left_out, len(measured)), *too_few_lines(grid)]
+    return Measurement(campaign, lines, summary, no_more_rounds(campaign.without), budget_s)
 
 
 def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | None = None) -> Preset:
-    """`grid` with other counts, sizes or numbers of servers, each a list as a person gives it. Raises
-    EyelevelError."""
+    """`grid` with other counts, sizes or numbers of servers, each a list as a person gives it. Raises EyelevelError,
+    also when no page is left."""
     some, servers = _numbers("--counts", counts), _numbers("--spread", spread)
     large = [size_name(read_size(size)) for size in _words(sizes)]
-    return replace(grid, series=tuple(one.narrowed(some, large, servers) for one in grid.series))
+    narrow = replace(grid, series=tuple(one.narrowed(some, large, servers) for one in grid.series))
+    if not narrow.pages():
+        raise EyelevelError(f"no page of this grid can be measured: {'; '.join(too_few_lines(narrow))}")
+    return narrow
+
+
+def too_few_lines(grid: Preset) -> list[str]:
+    """Of which pages that were asked for there are none, a line each for a person."""
+    return [
+        f"{'one object' if count == 1 else f'{count} objects'} cannot be spread over {servers} servers"
+        for count, servers in grid.too_few()
+    ]
 
 
 def _words(text: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -14,25 +15,32 @@ from studies.video.play import Play
 
 # Of what came; the buffer is sampled more often.
 BIN_S, STEP_S = 1.0, 0.25
+PANEL_INCHES = 1.15
+WAITING = "waiting\n[% of plays]"
 
 Series = NDArray[np.float64]
 
 
-def draw(plays: Sequence[tuple[str, Play]], seconds: float) -> Figure:
+def draw(plays: Sequence[tuple[str, Play]], seconds: float, has_rule: bool) -> Figure:
     """Draw `plays` of one video behind one network, each with its protocol, for their first `seconds`: a panel each for
-    the rate at which it came, the rate of what was played, and the buffer. Lines are means, bands reach from the lower
-    to the upper quartile."""
+    the rate at which it came, the rate of what was played (where it `has_rule`, else that is always the same), which
+    share of plays waited, and the buffer. Lines are means, bands reach from the lower to the upper quartile."""
     protocols = list(dict.fromkeys(protocol for protocol, _ in plays))
+    series_of = {"received\n[Mbit/s]": received, **({"played\n[Mbit/s]": shown} if has_rule else {})}
+    series_of |= {WAITING: waiting, "buffer\n[s]": ahead}
     with figure_style():
-        figure = Figure(figsize=(PAGE_INCHES, 4.2), layout="constrained")
-        panels = figure.subplots(3, 1, sharex=True)
-        for protocol in protocols:
-            some = [play for name, play in plays if name == protocol]
-            for axes, series in zip(panels, (received, shown, ahead), strict=True):
-                _line(axes, protocol, protocols, [series(play, seconds) for play in some])
-        for axes, name in zip(panels, ("received [Mbit/s]", "played [Mbit/s]", "buffer [s]"), strict=True):
+        figure = Figure(figsize=(PAGE_INCHES, 0.7 + PANEL_INCHES * len(series_of)), layout="constrained")
+        panels = figure.subplots(len(series_of), 1, sharex=True)
+        for axes, (name, series) in zip(panels, series_of.items(), strict=True):
+            for protocol in protocols:
+                some = [series(play, seconds) for of_play, play in plays if of_play == protocol]
+                # Quartiles of what is yes or no say nothing.
+                _line(axes, protocol, protocols, some, has_band=name != WAITING)
             axes.set_ylabel(name)
             axes.set_ylim(bottom=0)
+            if name == WAITING:
+                axes.set_ylim(0, 105)
+        figure.align_ylabels()
         panels[-1].set(xlabel="time since navigation [s]", xlim=(0, seconds))
         counts = [sum(name == protocol for name, _ in plays) for protocol in protocols]
         text = f"{span(min(counts), max(counts))} {'play' if max(counts) == 1 else 'plays'} each"
@@ -59,21 +67,29 @@ def shown(play: Play, seconds: float) -> tuple[Series, Series]:
     """Times (s), and the rate (Mbit/s) of the quality that was played then; NaN before the first frame."""
     times, positions, _ = _buffer(play)
     steps = np.arange(0, seconds, STEP_S)
-    rates = play.played_mbps
-    numbers = np.interp(steps, times, positions) // SEGMENT_S
-    begun = steps >= (play.first_frame_ms or np.inf) / 1000
-    at = [
-        rates[min(int(number), len(rates) - 1)] if has_begun and rates else np.nan
-        for number, has_begun in zip(numbers, begun, strict=True)
-    ]
-    return steps, np.array(at)
+    numbers = np.interp(steps, times, positions) // SEGMENT_S + 1
+    begun = steps >= (np.inf if play.first_frame_ms is None else play.first_frame_ms) / 1000
+    rates = [play.played_mbps.get(int(number), np.nan) for number in numbers]
+    # A picture that stands still at the end of its segment is that segment's.
+    standing: Series = pd.Series(rates, dtype=float).ffill().to_numpy(dtype=np.float64, copy=True)
+    standing[~begun] = np.nan
+    return steps, standing
+
+
+def waiting(play: Play, seconds: float) -> tuple[Series, Series]:
+    """Times (s), and 100 where a picture was waited for, the first or one in a rebuffer, else 0."""
+    steps = np.arange(0, seconds, STEP_S)
+    is_waiting = steps < (np.inf if play.first_frame_ms is None else play.first_frame_ms) / 1000
+    for from_ms, still_ms in play.rebuffers:
+        is_waiting |= (steps >= from_ms / 1000) & (steps < (from_ms + still_ms) / 1000)
+    return steps, 100 * is_waiting.astype(np.float64)
 
 
 def ahead(play: Play, seconds: float) -> tuple[Series, Series]:
     """Times (s), and how many seconds could be played without anything more."""
     times, positions, untils = _buffer(play)
     steps = np.arange(0, seconds, STEP_S)
-    return steps, np.interp(steps, times, untils - positions)
+    return steps, np.interp(steps, times, untils - positions, left=0)
 
 
 def _buffer(play: Play) -> tuple[Series, Series, Series]:
@@ -81,7 +97,9 @@ def _buffer(play: Play) -> tuple[Series, Series, Series]:
     return at_ms / 1000, positions, untils
 
 
-def _line(axes: Axes, protocol: str, protocols: Sequence[str], series: Sequence[tuple[Series, Series]]) -> None:
+def _line(
+    axes: Axes, protocol: str, protocols: Sequence[str], series: Sequence[tuple[Series, Series]], *, has_band: bool
+) -> None:
     """A line through the means of `series`, which have the same times, where half of them have a value."""
     times = series[0][0]
     values = np.array([one for _, one in series])
@@ -89,10 +107,8 @@ def _line(axes: Axes, protocol: str, protocols: Sequence[str], series: Sequence[
     if not known.any():
         return
     style = line_style(protocol, protocols)
-    low, mean, high = (
-        np.nanpercentile(values[:, known], 25, axis=0),
-        np.nanmean(values[:, known], axis=0),
-        np.nanpercentile(values[:, known], 75, axis=0),
-    )
+    mean = np.nanmean(values[:, known], axis=0)
     axes.plot(times[known], mean, color=style.color, ls=style.dashes, label=label(protocol))
-    axes.fill_between(times[known], low, high, color=style.color, alpha=0.15, lw=0)
+    if has_band:
+        low, high = np.nanpercentile(values[:, known], (25, 75), axis=0)
+        axes.fill_between(times[known], low, high, color=style.color, alpha=0.15, lw=0)

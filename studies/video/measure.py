@@ -16,7 +16,7 @@ from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
-from studies.study import RUNS, SEED, Measurement, Request, networks_before
+from studies.study import RUNS, Measurement, Request, networks_before
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
 from tuning.settings import choose
@@ -77,8 +77,8 @@ def campaign(request: Request) -> Measurement:
         sites={site.name: site for site in sites},
         networks={network.name: network for network in [*kept, *chosen]},
         protocols={protocol.name: protocol for protocol in over},
-        runs=max(request.runs or 0, request.setting("runs", RUNS if request.runs is None else 0)),
-        seed=request.setting("seed", SEED) if request.seed is None else request.seed,
+        runs=request.number_of_runs(RUNS),
+        seed=request.plan_seed,
         # Players measure by the clock, which the script of repeatable pages holds still.
         loading=Loading(
             repeatable=False,

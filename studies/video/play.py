@@ -150,6 +150,16 @@ class Play:
         short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
         return self.playing_s - short_ms / 1000 - self.played_s
 
+    @property
+    def stopped_s(self) -> float:
+        """For how much of its rebuffers the player's clock stood still, too: neither pictures nor sound went on."""
+        return min(max(0.0, self.rebuffer_s + self.lag_s), self.rebuffer_s)
+
+    @property
+    def skipped_s(self) -> float:
+        """For how much of its rebuffers sound went on, and the video without its pictures."""
+        return self.rebuffer_s - self.stopped_s
+
     @cached_property
     def pictures(self) -> tuple[Segment, ...]:
         """The segments of pictures that came whole, in the order in which they came."""
@@ -157,16 +167,21 @@ class Play:
         return tuple(sorted(whole, key=lambda one: one.ended_ms))
 
     @cached_property
-    def played_mbps(self) -> tuple[float, ...]:
-        """The rate of each segment that was played, or began to be. Of one that came twice, the later is played."""
+    def played_mbps(self) -> Mapping[int, float]:
+        """The rate of each segment that was played, or began to be, by its number. Of one that came twice, the later is
+        played. There is none where sound went on without pictures."""
         rates = {one.number: one.bps / 1e6 for one in self.pictures}
-        played = -int(-self.played_s // SEGMENT_S)
-        return tuple(rates[number] for number in range(1, played + 1) if number in rates)
+        return {number: rates[number] for number in sorted(rates) if self.played_s_of(number) > 0}
+
+    def played_s_of(self, number: int) -> float:
+        """How much of the segment of this number was played."""
+        return min(max(self.played_s - SEGMENT_S * (number - 1), 0.0), SEGMENT_S)
 
     @property
     def switches_mbps(self) -> tuple[float, ...]:
         """By how much the rate changed, at each change."""
-        return tuple(abs(after - before) for before, after in pairwise(self.played_mbps) if after != before)
+        rates = self.played_mbps.values()
+        return tuple(abs(after - before) for before, after in pairwise(rates) if after != before)
 
 
 def play_of(page: Mapping[str, Any]) -> Play | None:
@@ -208,12 +223,14 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that a play has, None where it has none: its column, its heading, and how it is written."""
+    """A number that a play has, None where it has none: its column, its heading, how it is written, and whether it says
+    something only where the quality can change (`of_rules`)."""
 
     name: str
     heading: str
     read: Callable[[Play, int], float | None]
     form: str = "{:.2f}"
+    of_rules: bool = False
 
 
 def first_frame_s(play: Play, segments: int) -> float | None:
@@ -221,13 +238,23 @@ def first_frame_s(play: Play, segments: int) -> float | None:
     return None if play.first_frame_ms is None else play.first_frame_ms / 1000
 
 
+def _once_begun(number: Callable[[Play], float]) -> Callable[[Play, int], float | None]:
+    """Reads what a video has that began: one that never did has no rebuffers, which would look good."""
+    return lambda play, segments: None if play.first_frame_ms is None else number(play)
+
+
 def _per_playing_s(number: Callable[[Play], float]) -> Callable[[Play, int], float | None]:
     return lambda play, segments: number(play) / play.playing_s if play.playing_s else None
 
 
+def loaded_s(play: Play, segments: int) -> float:
+    """How many seconds of the video came, played or not."""
+    return float(SEGMENT_S * len({one.number for one in play.pictures}))
+
+
 def share_loaded(play: Play, segments: int) -> float:
     """Which share came of a video of so many `segments`."""
-    return len({one.number for one in play.pictures}) / segments
+    return loaded_s(play, segments) / (SEGMENT_S * segments)
 
 
 def mean_mbps(play: Play, segments: int) -> float | None:
@@ -235,8 +262,11 @@ def mean_mbps(play: Play, segments: int) -> float | None:
     rates = play.played_mbps
     if not rates:
         return None
-    rest_s = play.played_s - SEGMENT_S * (len(rates) - 1)
-    return (SEGMENT_S * sum(rates[:-1]) + rest_s * rates[-1]) / play.played_s
+    played_s = {number: play.played_s_of(number) for number in rates}
+    mean = sum(mbps * played_s[number] for number, mbps in rates.items()) / sum(played_s.values())
+    # What rounding leaves would be a difference between plays of one quality, and a sure one where each protocol had
+    # its own.
+    return round(mean, 9)
 
 
 def switch_mbps(play: Play, segments: int) -> float | None:
@@ -249,25 +279,40 @@ def qoe(play: Play, segments: int) -> float:
     """The score of Yin et al. (SIGCOMM 2015, equation 5, with their balanced weights), over as many segments as could
     have been played: in Mbit/s, of a play that begins at once, never waits and never switches, its rate. A segment
     counts as far as its pictures were shown."""
-    wait_s = play.rebuffer_s + (play.ended_ms if play.first_frame_ms is None else play.first_frame_ms) / 1000
-    rates_mbps = (mean_mbps(play, segments) or 0) * play.playing_s / SEGMENT_S
+    return _score(play, segments, play.playing_s, play.rebuffer_s)
+
+
+def qoe_by_clock(play: Play, segments: int) -> float:
+    """The same score by the player's clock, which goes on with the sound: a segment counts as far as it was played,
+    with or without its pictures, and of rebuffers what the player stopped for."""
+    return _score(play, segments, play.played_s, play.stopped_s)
+
+
+def _score(play: Play, segments: int, seen_s: float, stood_s: float) -> float:
+    """The score of a play of which `seen_s` counted, and that stood still for `stood_s` after its first frame."""
+    wait_s = stood_s + (play.ended_ms if play.first_frame_ms is None else play.first_frame_ms) / 1000
+    rates_mbps = (mean_mbps(play, segments) or 0) * seen_s / SEGMENT_S
     score = rates_mbps - SWITCH_WEIGHT * sum(play.switches_mbps) - WAIT_MBPS_PER_S * wait_s
     return score / (play.ended_ms / 1000 / SEGMENT_S)
 
 
 MEASURES = [
     Measure("first_frame_s", "first frame [s]", first_frame_s),
-    Measure("rebuffers", "rebuffers", lambda play, segments: len(play.rebuffers), "{:.1f}"),
-    Measure("rebuffer_s", "rebuffers [s]", lambda play, segments: play.rebuffer_s),
+    Measure("rebuffers", "rebuffers", _once_begun(lambda play: len(play.rebuffers)), "{:.1f}"),
+    Measure("rebuffer_s", "rebuffers [s]", _once_begun(lambda play: play.rebuffer_s)),
+    Measure("stopped_s", "of these, player stopped [s]", _once_begun(lambda play: play.stopped_s)),
+    Measure("skipped_s", "of these, pictures skipped [s]", _once_begun(lambda play: play.skipped_s)),
     Measure("rebuffer_ratio", "rebuffering per playing time", _per_playing_s(lambda play: play.rebuffer_s), "{:.1%}"),
     Measure("rebuffers_per_s", "rebuffers per playing s", _per_playing_s(lambda play: len(play.rebuffers)), "{:.3f}"),
-    Measure("share_loaded", "video loaded", share_loaded, "{:.1%}"),
+    Measure("loaded_s", "video loaded [s]", loaded_s, "{:.1f}"),
+    Measure("share_loaded", "share loaded", share_loaded, "{:.1%}"),
     Measure(
         "in_vain", "segments in vain", lambda play, segments: sum(not one.is_whole for one in play.segments), "{:.1f}"
     ),
-    Measure("mean_mbps", "mean rate played [Mbit/s]", mean_mbps),
-    Measure("switches", "switches", lambda play, segments: len(play.switches_mbps), "{:.1f}"),
-    Measure("switch_mbps", "size of a switch [Mbit/s]", switch_mbps),
+    Measure("mean_mbps", "mean rate played [Mbit/s]", mean_mbps, of_rules=True),
+    Measure("switches", "switches", lambda play, segments: len(play.switches_mbps), "{:.1f}", of_rules=True),
+    Measure("switch_mbps", "size of a switch [Mbit/s]", switch_mbps, of_rules=True),
     Measure("dropped", "frames dropped", lambda play, segments: play.dropped_frames / max(1, play.frames), "{:.2%}"),
     Measure("qoe", "QoE [Mbit/s]", qoe),
+    Measure("qoe_by_clock", "QoE by the player's clock [Mbit/s]", qoe_by_clock),
 ]

@@ -1,16 +1,19 @@
-"""The plays of a campaign as tables: every play, and what all plays of a video behind a network came to.
+"""The plays of a campaign as tables: every play, what all plays of a video behind a network came to, and how many of
+those that were made do not count.
 
 p is Welch's test of equal means, as in Kakhki et al. (IMC 2017).
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from analysis.samples import t_test_p
+from analysis.attempts import RUN, rejections
+from analysis.contrasts import difference_interval, welch_p
 from base.errors import EyelevelError
 from measure.run.visit import TIMINGS
 from measure.table import valid_rows
@@ -19,7 +22,8 @@ from studies.video.play import MEASURES, Play, play_of
 
 SETTING = ["network", "site"]
 COLUMNS = [*SETTING, "protocol", "run", *(measure.name for measure in MEASURES)]
-SUMMARY = [*SETTING, "measure", "protocol", "plays", "mean", "deviation", "p"]
+SUMMARY = [*SETTING, "measure", "protocol", "plays", "values", "mean", "deviation", "difference", "low", "high", "p"]
+ATTEMPTS = [*SETTING, "protocol", "runs", "plays", "attempts", "rejected", "gates"]
 
 
 @dataclass(frozen=True)
@@ -61,21 +65,48 @@ def table(runs: list[PlayedRun]) -> pd.DataFrame:
     return frame.astype({measure.name: float for measure in MEASURES})
 
 
-def summary(plays: pd.DataFrame) -> pd.DataFrame:
-    """A row for each network, site, measure and protocol, with SUMMARY, of the table of `table`.
+def summary(plays: pd.DataFrame, protocols: Sequence[str], confidence: float) -> pd.DataFrame:
+    """A row for each network, site, measure and one of `protocols`, with SUMMARY, of the table of `table`.
 
-    `deviation` is that of the sample; `p` is against the protocol that comes first, and NaN for that or without two
-    plays of both.
+    `values` is how many of the `plays` have the measure; `mean` and `deviation` (that of the sample) are of these.
+    `difference` is that of the mean from the mean over the first protocol, with Welch's interval from `low` to `high`,
+    and `p` Welch's: all NaN for the first protocol itself, and interval and p without two values of both.
     """
-    protocols = list(dict.fromkeys(plays["protocol"]))
     rows = []
     for (network, site), group in plays.groupby(SETTING, sort=False):
         for measure in MEASURES:
-            values = {name: group.loc[group["protocol"] == name, measure.name].dropna() for name in protocols}
-            reference = values[protocols[0]].to_numpy()
-            for name, of_protocol in values.items():
-                is_compared = name != protocols[0] and min(len(reference), len(of_protocol)) > 1
-                p = float(t_test_p(reference, of_protocol.to_numpy(), equal_var=False)) if is_compared else np.nan
-                mean, deviation = of_protocol.mean(), of_protocol.std()
-                rows.append((network, site, measure.name, name, len(of_protocol), mean, deviation, p))
+            reference, *_ = by_protocol = [group.loc[group["protocol"] == name, measure.name] for name in protocols]
+            for name, of_protocol in zip(protocols, by_protocol, strict=True):
+                row = [network, site, measure.name, name, len(of_protocol), of_protocol.count()]
+                row += [of_protocol.mean(), of_protocol.std()]
+                is_compared = name != protocols[0]
+                rows.append(row + (_comparison(reference, of_protocol, confidence) if is_compared else [np.nan] * 4))
     return pd.DataFrame(rows, columns=SUMMARY)
+
+
+def _comparison(reference: "pd.Series[float]", compared: "pd.Series[float]", confidence: float) -> list[float]:
+    """The difference of the means, both ends of its interval, and p."""
+    difference = compared.mean() - reference.mean()
+    if min(reference.count(), compared.count()) < 2:
+        return [difference, np.nan, np.nan, np.nan]
+    x, y = (one.to_numpy()[None, :] for one in (reference, compared))
+    low, high = difference_interval(x, y, confidence)
+    return [difference, float(low[0]), float(high[0]), float(welch_p(x, y)[0])]
+
+
+def attempts(runs: pd.DataFrame, protocols: Iterable[str]) -> pd.DataFrame:
+    """A row for each network, site and one of `protocols`, with ATTEMPTS: how many `runs` were tried, how many `plays`
+    count, how many `attempts` were made, how many of these were `rejected`, and how many by which gate.
+
+    `runs` has a row for each attempt.
+    """
+    all_attempts = rejections(runs)
+    rows = []
+    for (network, site), group in all_attempts.groupby(SETTING, sort=False):
+        for name in protocols:
+            some = group[group["protocol"] == name]
+            gates = some.loc[~some["valid"], "gate"].value_counts(sort=False)
+            text = ", ".join(f"{gate} {number}" for gate, number in gates.items())
+            numbers = [some.groupby(RUN).ngroups, some["valid"].sum(), len(some), gates.sum(), text]
+            rows.append([network, site, name, *numbers])
+    return pd.DataFrame(rows, columns=ATTEMPTS)

@@ -1,13 +1,15 @@
 """Video: what is generated, what is measured of a play, why a play does not count, and the report's section."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
-from factories import ROW, campaign_document
+from factories import ROW, campaign_document, rejected
 from support.browser import Browser
 from support.figures import smallest_type
 from support.reports import accessible_report
@@ -19,12 +21,13 @@ from eyelevel.study_command import study_command
 from measure.norms import ENOUGH, RunAppearance, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
-from measure.table import header, lines, write_document
+from measure.table import Row, header, lines, write_document
 from record import video
 from record.collection import choose_sites, load_site
 from record.video import media
 from studies.study import Request
 from studies.video import STUDY
+from studies.video.figure import WAITING, shown, waiting
 from studies.video.measure import VideoMethod, campaign
 from studies.video.play import MARK, MEASURES, Gap, Play, Segment, fault, play_of
 from studies.video.section import section
@@ -88,6 +91,7 @@ def test_measures_of_a_play_are_those_of_their_definitions() -> None:
     assert of_play["mean_mbps"] == pytest.approx((2 * (0.7 + 0.7 + 5 + 2.5) + 2.5) / 9)
     assert of_play["switches"] == 2
     assert of_play["switch_mbps"] == pytest.approx((4.3 + 2.5) / 2)
+    assert of_play["loaded_s"] == 12
     assert of_play["share_loaded"] == pytest.approx(6 / 20)
     assert (of_play["rebuffers"], of_play["rebuffer_ratio"], of_play["in_vain"]) == (0, 0, 0)
     # Five segments could have been played in 10 s, half of the last was not.
@@ -102,11 +106,72 @@ def test_rebuffers_beside_each_other_are_one_and_the_last_may_last_until_the_end
     assert measured(stands)["rebuffers_per_s"] == pytest.approx(3 / (9 - 2.26))
 
 
+def test_rates_are_of_the_segments_whose_pictures_came() -> None:
+    # Of 9 s that were played, the last 3 had sound alone.
+    assert measured(play("tiny", "tiny", "medium"))["mean_mbps"] == pytest.approx(2 * (0.7 + 0.7 + 2.5) / 6)
+    # The pictures of 2 to 4 s never came: those before stand still, and those after are of their own time.
+    whole = play("tiny", "tiny", "medium", "tiny", "tiny")
+    times, rates = shown(replace(whole, segments=(whole.segments[0], *whole.segments[2:])), 10)
+    at = dict(zip(times, rates, strict=True))
+    assert np.isnan(at[0.75])
+    assert (at[1.5], at[3.5], at[5.5], at[7.5]) == (0.7, 0.7, 2.5, 0.7)
+
+
+def test_plays_of_one_quality_differ_by_no_rounding() -> None:
+    """Where each protocol had its own, equal rates were a sure difference."""
+    plays = [play(*["tiny"] * number, first_frame_ms=10_000 - 1990.0 * number) for number in range(1, 6)]
+    assert {measured(one)["mean_mbps"] for one in plays} == {0.7}
+
+
+def test_a_picture_is_waited_for_until_the_first_and_in_rebuffers() -> None:
+    stands = play(*["tiny"] * 5, gaps=(Gap(2000, 3540, 1),))
+    times, values = waiting(stands, 10)
+    expected = [100.0 * (time < 1 or 2 <= time < 3.5) for time in times]
+    assert list(values) == expected
+    _, never = waiting(replace(stands, first_frame_ms=None, last_frame_ms=None, gaps=()), 10)
+    assert set(never) == {100.0}
+
+
+def test_a_rebuffer_is_a_stop_of_the_player_or_pictures_that_are_skipped() -> None:
+    # Sound did not come either.
+    assert STOPPED.stopped_s == STOPPED.rebuffer_s > 8
+    # 9 s were played, and pictures stood still for 4 s of these, or none was skipped and 5 s were played.
+    still = (Gap(2000, 6040, 1),)
+    end = (10_000.0, 5.0, 10.0, 0)
+    skips = play(*["tiny"] * 5, gaps=still)
+    stops = replace(skips, buffer=(end,))
+    assert [measured(one)["rebuffer_s"] for one in (skips, stops)] == [4.0, 4.0]
+    assert [measured(one)["skipped_s"] for one in (skips, stops)] == [4.0, 0.0]
+    assert [measured(one)["stopped_s"] for one in (skips, stops)] == [0.0, 4.0]
+    # The score counts pictures; by the player's clock nothing happened.
+    assert measured(skips)["qoe"] == measured(stops)["qoe"]
+    assert measured(skips)["qoe_by_clock"] == measured(play(*["tiny"] * 5))["qoe"]
+    assert measured(stops)["qoe_by_clock"] == pytest.approx(measured(stops)["qoe"])
+
+
+def test_the_lead_says_where_the_players_clock_has_another_verdict(tmp_path: Path) -> None:
+    """Behind a link that was a little too slow QUIC brought more of the video than TCP, and had the worse score."""
+    skips, stops = (Gap(2000, 2000 + still_ms + 40, 1) for still_ms in (7000, 5000))
+    # Sound went on over QUIC; over TCP the player stopped.
+    quic = [play(*["hd720"] * 5, gaps=(skips,), first_frame_ms=1000.0 + number) for number in range(3)]
+    ended = (10_000.0, 4.0, 10.0, 0)
+    tcp = [play(*["hd720"] * 2, gaps=(stops,), buffer=(ended,), first_frame_ms=1000.0 + number) for number in range(3)]
+    write_campaign(tmp_path, {"tcp+": tcp, "quic": quic})
+    part = section(tmp_path)
+    assert part is not None
+    assert part.paragraphs[0].startswith(
+        "Behind LTE, by the score of Yin et al., QUIC is worse than TCP+ for hd720 (3 plays each). By the player's "
+        "clock it is better than TCP+ for hd720."
+    )
+
+
 def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
     never = play(first_frame_ms=None, frames=0, buffer=((0.0, 0.0, 0.0, 0), (10_000.0, 0.0, 0.0, 0)))
     assert fault(never, HTTP2) is None
     assert measured(never)["first_frame_s"] is None
     assert measured(never)["mean_mbps"] is None
+    # No rebuffer would be the best that a video can have.
+    assert (measured(never)["rebuffers"], measured(never)["rebuffer_s"]) == (None, None)
     assert measured(never)["qoe"] == pytest.approx(-3 * 10 / 5)
 
 
@@ -202,11 +267,17 @@ def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
     assert [*more.networks] == ["hdx", "lte"]
     assert [*more.protocols] == ["tcp", "quic"]
     assert not more.loading.repeatable
+    # It has 3 runs by its document, and goes on with these unless more are asked for.
+    assert (more.runs, more.seed) == (3, 1)
+    plain = Request(folder=tmp_path, options=dict.fromkeys(options), document=document)
+    assert [*campaign(plain).campaign.sites] == ["video-tiny-5s"]
+    assert [campaign(replace(plain, runs=runs)).campaign.runs for runs in (2, 5)] == [3, 5]
+    assert campaign(replace(plain, document=None, options={**options, "seconds": 5})).campaign.runs == 10
 
 
-def write_campaign(folder: Path, plays: dict[str, list[Play]]) -> None:
-    """A campaign of one video behind lte, with these plays over each protocol."""
-    rows = []
+def write_campaign(folder: Path, plays: dict[str, list[Play]], rejections: Sequence[Row] = ()) -> None:
+    """A campaign of one video behind lte, with these plays over each protocol, and further attempts."""
+    rows = [*rejections]
     for protocol, some in plays.items():
         for number, one in enumerate(some, start=1):
             place = f"runs/video-hd720-30s/lte/{protocol}/{number}-1"
@@ -227,17 +298,27 @@ def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None
     write_campaign(tmp_path, {"tcp+": stops, "quic": list(none)})
     part = section(tmp_path)
     assert part is not None
-    assert part.paragraphs[0].startswith("Behind LTE, by the score of Yin et al., QUIC is better than TCP+ for hd720")
+    assert part.paragraphs[0] == (
+        "Behind LTE, by the score of Yin et al., QUIC is better than TCP+ for hd720 (3 plays each). Better and worse: "
+        "Welch's test, p < 0.01, without correction for 2 tests."
+    )
     texts = part.tables[0].texts.set_index("measure")
+    assert texts.loc["plays", "TCP+"] == "3"
     assert texts.loc["first frame [s]", "TCP+"] == "2.10 (0.10)"
     assert texts.loc["rebuffers", "TCP+"] == "1.0 (0.0)"
-    assert texts.loc["size of a switch [Mbit/s]", "QUIC"] == "- (-)"
+    assert "switches" not in texts.index
     assert float(texts.loc["first frame [s]", "p"]) < 0.01
-    assert len(part.tables[1].texts) == 6
-    (figure,) = part.figures
-    drawn = figure.draw(*figure.arguments)
-    save(drawn, tmp_path, "figure")
-    assert smallest_type(drawn) >= SMALL
+    assert len(part.tables[2].texts) == 6
+    of_means, over_time = (figure.draw(*figure.arguments) for figure in part.figures)
+    for number, drawn in enumerate((of_means, over_time)):
+        save(drawn, tmp_path, f"figure{number}")
+        assert smallest_type(drawn) >= SMALL
+        # Each says how many plays it rests on.
+        assert "3 plays each" in [axes.get_title(loc="right") for axes in drawn.axes]
+    # One quality is not drawn over time.
+    assert [axes.get_ylabel() for axes in over_time.axes] == ["received\n[Mbit/s]", WAITING, "buffer\n[s]"]
+    markers = [line for line in of_means.axes[0].get_lines() if line.get_marker() in ("D", "o")]
+    assert [float(np.asarray(line.get_path().vertices)[0, 0]) for line in markers] == pytest.approx([2.1, 0.901])
     (empty := tmp_path / "empty").mkdir()
     assert section(empty) is None
 
@@ -247,6 +328,48 @@ def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> Non
     plays = {"tcp+": [STOPPED, replace(STOPPED, first_frame_ms=2100.0)], "quic": [replace(STOPPED, gaps=())] * 2}
     write_campaign(tmp_path, plays)
     assert accessible_report(browser, tmp_path, section) == []
+
+
+def test_a_difference_of_plays_has_its_interval_and_says_how_many_have_a_value(tmp_path: Path) -> None:
+    never = replace(STOPPED, first_frame_ms=None, last_frame_ms=None)
+    slow = [replace(STOPPED, first_frame_ms=ms) for ms in (2000.0, 2100.0, 2200.0)]
+    fast = [replace(STOPPED, first_frame_ms=ms) for ms in (900.0, 1000.0, 1100.0)]
+    write_campaign(tmp_path, {"tcp+": [*slow, never], "quic": fast})
+    part = section(tmp_path)
+    assert part is not None
+    texts = part.tables[0].texts.set_index("measure")
+    assert texts.loc["first frame [s]", "TCP+"] == "2.10 (0.10), 3 of 4"
+    # 4 degrees of freedom, whose t is 2.776; both means have a standard error of 0.1 / sqrt(3).
+    assert texts.loc["first frame [s]", "difference"] == "-1.10 (-1.33 to -0.87)"
+    # All alike: there is nothing by which an interval could be told.
+    assert texts.loc["rebuffers", "difference"] == "+0.0"
+
+
+def test_the_section_says_of_each_protocol_what_does_not_count_and_why(tmp_path: Path) -> None:
+    """TCP's plays were rejected more often for what they were; no reader of the section could see it."""
+    lost = replace(ROW, site="video-hd720-30s", protocol="tcp+", run=2)
+    rejections = [rejected(f"video: the player failed: {number}", lost, attempt=number) for number in (1, 2)]
+    rejections.append(rejected("machine_busy: 30 ms late", lost, run=1, attempt=9))
+    write_campaign(tmp_path, {"tcp+": [STOPPED], "quic": [STOPPED] * 2}, rejections)
+    part = section(tmp_path)
+    assert part is not None
+    assert part.paragraphs[1] == (
+        "1 of 2 plays over TCP+ count, 3 of 4 attempts rejected; 2 of 2 plays over QUIC count, none of 2 attempts "
+        "rejected."
+    )
+    numbers = part.tables[1].texts.set_index("protocol")
+    of_tcp = numbers.loc["TCP+", ["plays", "rejected", "by the gates"]].tolist()
+    assert of_tcp == ["1 of 2", "3", "video 2, machine_busy 1"]
+    assert numbers.loc["QUIC", "by the gates"] == "-"
+
+
+def test_the_reference_is_the_first_protocol_though_none_of_its_plays_counts(tmp_path: Path) -> None:
+    lost = replace(ROW, site="video-hd720-30s", protocol="tcp+")
+    write_campaign(tmp_path, {"tcp+": [], "quic": [STOPPED] * 2}, [rejected("video: the player failed", lost)])
+    part = section(tmp_path)
+    assert part is not None
+    assert part.paragraphs[0].startswith("Behind LTE, by the score of Yin et al., QUIC is not compared with TCP+ for")
+    assert part.tables[0].texts.set_index("measure").loc["plays", "TCP+"] == "0"
 
 
 @pytest.mark.needs_namespaces

@@ -29,6 +29,10 @@ class Series:
         values = product(self.counts, map(read_size, self.sizes), self.servers)
         return [Page(count, size, servers) for count, size, servers in values if servers <= count]
 
+    def too_few(self) -> list[tuple[int, int]]:
+        """Of which counts of objects and numbers of servers it has no pages, since there are more of the latter."""
+        return [(count, servers) for count, servers in product(self.counts, self.servers) if servers > count]
+
     def narrowed(self, counts: Sequence[int], sizes: Sequence[str], servers: Sequence[int] = ()) -> "Series":
         """The same with other counts or sizes, if any are given, where it varies these, and other numbers of servers,
         if any are given."""
@@ -53,6 +57,10 @@ class Preset:
     def pages(self) -> list[Page]:
         """All pages, each once. Raises EyelevelError when a size is none."""
         return list(dict.fromkeys(page for series in self.series for page in series.pages()))
+
+    def too_few(self) -> list[tuple[int, int]]:
+        """See `Series`; each once."""
+        return list(dict.fromkeys(one for series in self.series for one in series.too_few()))
 
 
 def read_preset(name: str, folder: Path = FOLDER) -> Preset:

@@ -53,7 +53,7 @@ def place() -> Path:
 def test_a_phone_has_its_window_its_hints_and_its_pace(
     site: Site, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # How well a pace can be kept is the machine's; how it is found is tested with made-up ones (`test_pace`).
+    # How well a pace can be kept is the machine's; how it is found is tested with made-up ones (`test_device_index`).
     monkeypatch.setattr(device_index, "TOLERANCE", ROUGHLY)
     phone = devices.load()["phone-mid"]
     loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
