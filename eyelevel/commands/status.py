@@ -65,9 +65,11 @@ def main(campaign: str, as_json: bool) -> None:
     # Each gate has a row in the table and a line with the last reason.
     visible = gates if not screen.is_limited else gates[: max(1, (screen.lines_left - TABLE_LINES - 1) // 2)]
     console.print(rejections(now.rows, visible, console.width))
+    more = len(gates) - len(visible)
+    room = screen.lines_left - TABLE_LINES - len(visible) - bool(more)
     for line in last_rejections(now.rows, visible):
-        screen.say(line, most_lines=1)
-    if more := len(gates) - len(visible):
+        screen.say(line, most_lines=max(1, room // len(visible)))
+    if more:
         screen.say(f"{plural('more gate', more)} rejected attempts: '| less' shows all")
 
 
@@ -89,7 +91,7 @@ class Screen:
             return
         parts = line.wrap(self._console, self._console.width)
         if most_lines and len(parts) > most_lines:
-            last = Text(" ", style=style).join(parts[most_lines - 1 :])
+            last = Text(" ".join(part.plain.rstrip() for part in parts[most_lines - 1 :]), style=style)
             last.truncate(self._console.width, overflow="ellipsis")
             parts = Lines([*parts[: most_lines - 1], last])
         self.lines_left -= len(parts)

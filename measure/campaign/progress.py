@@ -79,8 +79,9 @@ class ProgressDisplay(Observer):
 
     def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
         """An attempt at `run` begins, in `lane` if there are several."""
-        again = f" (attempt {attempt})" if attempt > 1 else ""
-        self._present[lane] = f"now{f', lane {lane}' if lane else ''}: {run}{again}"
+        # Before the run, whose name may be too long for the line.
+        again = f", attempt {attempt}" if attempt > 1 else ""
+        self._present[lane] = f"now{f', lane {lane}' if lane else ''}{again}: {run}"
         self._now.plain = "\n".join(text for _, text in sorted(self._present.items(), key=lambda one: one[0] or 0))
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
@@ -161,7 +162,7 @@ class ProgressDisplay(Observer):
         is_wrong = self._given_up or rejected > MANY_REJECTED * self._attempts
         # The reasons come last: they may be too many for the line.
         share = f"{rejected} of {self._attempts} attempts rejected"
-        self._summary.plain = f"{share}, {self._given_up} runs given up{f': {reasons}' if reasons else ''}"
+        self._summary.plain = f"{share}, runs given up: {self._given_up}{f'; {reasons}' if reasons else ''}"
         self._summary.style = "yellow" if is_wrong else "dim"
         if self._warnings:
             self._warning.plain = f"warnings: {len(self._warnings)}, the last: {self._last_warning}"
