@@ -60,7 +60,10 @@ def report(folder: Path, *options: str) -> str:
 
 def links(page: Path) -> dict[str, Path]:
     """The texts of the page's links to runs, and where each leads."""
-    anchors = re.findall(r'<a href="([^"#:]*runs/[^"]*)">([^<]*)</a>', page.read_text())
+    text = page.read_text()
+    assert "secret" not in text, "no link leads out of the campaign"
+    anchors = re.findall(r'<a href="([^"#:]*runs/[^"]*)">([^<]*)</a>', text)
+    assert all(href.startswith("../") for href, _ in anchors), "links are relative"
     return {text: Path(os.path.normpath(page.parent / unquote(href))) for href, text in anchors}
 
 
