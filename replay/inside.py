@@ -80,7 +80,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
-    names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD)
+    hop = spec.network.hop
+    proxied = hop is not None and hop.tunnels
+    names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD, proxied=proxied)
     protocol = serving_protocol(spec)
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
