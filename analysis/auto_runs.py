@@ -187,7 +187,7 @@ def announcement(campaign: Campaign) -> list[str]:
     places = {network_in(name, browser, first): name for browser, name in product(campaign.browsers, campaign.networks)}
     plan = Plan(
         tuple(campaign.sites),
-        {place: campaign.networks[name].min_rtt_ms for place, name in places.items()},
+        {place: campaign.networks[name].path_rtt_ms for place, name in places.items()},
         tuple(campaign.protocols),
         campaign.runs,
         {(site, place): model.load_s((site, places[place])) for site, place in product(campaign.sites, places)},

@@ -24,6 +24,7 @@ class Page:
     """What a browser loads: a URL, in a window, as a user agent (its default unless given).
 
     `hosts` are all that there are; no other name exists. `authorities` are those of its servers: host, or host:port.
+    `proxy`: the host and port of a proxy of CONNECT-UDP (RFC 9298), through which all of it is loaded.
     """
 
     url: str
@@ -31,6 +32,7 @@ class Page:
     authorities: tuple[str, ...]
     window: Window
     user_agent: str | None = None
+    proxy: tuple[str, int] | None = None
 
 
 @dataclass
@@ -38,8 +40,9 @@ class Request:
     """One request, or one hop of a redirected one, as the browser's network stack saw it.
 
     `protocol` is None until it was sent, or answered, as the browser logs it (else http/1.1, h2 or h3), `status` until
-    it was answered; `error` is the browser's name for what the network did to end it, not for what the page or the
-    cache did, but NAME_NOT_RESOLVED for all browsers. What is `by_browser` was asked for by no page; `initiator` is the
+    it was answered; `address` is also None behind a proxy that resolves names. `error` is the browser's name for what
+    the network did to end it, not for what the page or the cache did, but NAME_NOT_RESOLVED for all browsers. What is
+    `by_browser` was asked for by no page; `initiator` is the
     origin of the page that asked. It began and ended at `began_s` and `ended_s` (s since 1970), None when the log does
     not say it. `knows_alternative`: whether the browser knew, when it wanted a connection for it, that the server
     speaks another version, too; `announces_alternative`: whether the response said so (Alt-Svc, RFC 7838). Both are

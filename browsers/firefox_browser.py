@@ -56,6 +56,12 @@ QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.connection-retry-timeout": 0,
     "network.http.speculative-parallel-limit": 0,
 }
+# Through a proxy of CONNECT-UDP, too. As they are by default Firefox gives an HTTP/3 connection in a tunnel up after a
+# while and asks for TCP, and opens as many tunnels to a server as it has requests before the first one stands.
+TUNNEL_PREFERENCES: dict[str, str | int | bool] = {
+    "network.http.http3.inner_fallback_delay": 0,
+    "network.http.max-persistent-connections-per-server": 1,
+}
 # Else a release asks Mozilla's servers whatever its preferences say.
 ENVIRONMENT = ("MOZ_REMOTE_SETTINGS_DEVTOOLS=1",)
 
@@ -66,7 +72,8 @@ class Firefox(Browser):
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
     network_log = f"firefox-{REQUESTS}.gz"
-    changes = (FILES / "network_log.mjs",)
+    # What is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
+    changes = (FILES / "network_log.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)
     sends_connection_options = False
 
@@ -89,6 +96,7 @@ class Firefox(Browser):
             "acceptInsecureCerts": False,
             "disableSafeBrowsing": True,
             "disableTrackingProtection": True,
+            **({"connectUdp": {"proxy": list(page.proxy), "hosts": list(page.hosts)}} if page.proxy else {}),
         }
         return {"browser": "firefox", "firefox": firefox}
 
@@ -165,4 +173,5 @@ def _protocol_preferences(page: Page, protocol: Protocol) -> dict[str, str | int
         return {"network.http.http3.enable": False, **without_backup}
     hosts = dict(authority.partition(":")[::2] for authority in page.authorities)
     services = ",".join(f"{host};h3=:{port or HTTPS_PORT}" for host, port in hosts.items())
-    return {**QUIC_PREFERENCES, "network.http.http3.alt-svc-mapping-for-testing": services}
+    tunnel = TUNNEL_PREFERENCES if page.proxy else {}
+    return {**QUIC_PREFERENCES, **tunnel, "network.http.http3.alt-svc-mapping-for-testing": services}

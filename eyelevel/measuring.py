@@ -37,7 +37,7 @@ from measure.cluster.addresses import scheduler_address
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
-from measure.run.browser import refusal
+from measure.run.browser import proxy_of, refusal
 from measure.run.server_rtts import OFF
 from measure.table import DOCUMENT, CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
@@ -229,8 +229,11 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 def require_browser(campaign: Campaign) -> None:
     """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
-    for browser, protocol, site in product(campaign.browsers, campaign.protocols.values(), campaign.sites.values()):
-        if fault := refusal(browser_named(browser), protocol, site, device_of(browser)):
+    proxies = {proxy_of(network) for network in campaign.networks.values()}
+    for browser, protocol, site, proxy in product(
+        campaign.browsers, campaign.protocols.values(), campaign.sites.values(), proxies
+    ):
+        if fault := refusal(browser_named(browser), protocol, site, device_of(browser), proxy):
             raise EyelevelError(fault)
 
 
@@ -245,7 +248,14 @@ def require_one_protocol(campaign: Campaign) -> None:
 
 
 def require_networks(campaign: Campaign) -> None:
-    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks."""
+    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
+    a study looks into loads whose packets are in a tunnel."""
+    for network in campaign.networks.values():
+        if network.hop and network.hop.tunnels and type(campaign.method) is not Method:
+            raise EyelevelError(
+                f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
+                "can measure; choose networks without one"
+            )
     for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
         require_served_behind(network, protocol)
 

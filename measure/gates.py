@@ -143,7 +143,7 @@ def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
     # No browser has them over HTTP/3, so they do not say that a request was tried over TCP.
     if any(urlsplit(request.url).scheme in ("ws", "wss") for request in evidence.requests):
         return None
-    return f"the browser sent {evidence.tcp_syns} TCP segment(s) that ask for a connection (SYN)"
+    return f"the browser asked {evidence.tcp_syns} time(s) for a connection of TCP (by SYN, or of a proxy)"
 
 
 def outside(evidence: Evidence, claim: Claim) -> str | None:

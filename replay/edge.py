@@ -78,6 +78,9 @@ def _server_of_site(serving: Serving, address: str, port: int) -> dict[str, Any]
         "transport": {
             "protocol": "http",
             "versions": ["2"],
+            # NGINX ends one that is idle before that. By default Caddy does so after two minutes, in which a run may
+            # still wait for its turn.
+            "keep_alive": {"idle_timeout": "1h"},
             "compression": False,
             "tls": {"server_name": host, "root_ca_pem_files": [str(ca_certificate())]},
         },

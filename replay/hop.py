@@ -1,11 +1,12 @@
 """The hop of a replay: what runs between the two halves of its network, in a network namespace of its own.
 
     servers ══ far half ══ the hop's namespace ══ near half ══ client
-                             HAProxy (split), Caddy (terminate)
+                             HAProxy (split), Caddy (terminate), masque_proxy (masque)
 
 Without a program, the kernel hands packets on there. A hop that splits connections gets every packet of TCP that comes
 from the client, whatever address it is for (AnyIP), answers as the server would, and connects to that server from its
-own address. UDP is handed on. One that terminates them gets UDP, too (`replay.edge`).
+own address. UDP is handed on. One that terminates them gets UDP, too (`replay.edge`). One that tunnels has an address
+that the browser knows, and sends the packets of the browser's QUIC from its own.
 """
 
 import ctypes
@@ -21,23 +22,26 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.jail import Jail, jailed
+from base.jail import Jail, file_in, jailed
 from base.network_namespaces import NetworkNamespace
 from base.places import tool
 from base.processes import Daemon, first_readable, last_line_of, pidfd, run_program, running
 from replay.edge import await_connections, origin_protocol, running_edge
-from replay.spec import PRIVATE, ReplaySpec
+from replay.names import HOSTS
+from replay.spec import PRIVATE, PROXY_ADDRESS, PROXY_HOST, PROXY_PORT, ReplaySpec
 from replay.world import open_ports, outward_device
+from servers.certificates import certify, machine_ca
 from servers.contract import BUFFERS, Serving
+from servers.own_quic import SEGMENT_BYTES
 from servers.registry import server_of
 from servers.sockets import make_transparent
 from tuning import kernel
-from tuning.hops import SPLIT, TERMINATE, Hop
+from tuning.hops import MASQUE, SPLIT, TERMINATE, Hop
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
 # The program of a hop of each kind, with the option by which it prints its version.
-PROGRAMS = {SPLIT: {"haproxy": "-v"}, TERMINATE: {"caddy": "version"}}
+PROGRAMS = {SPLIT: {"haproxy": "-v"}, TERMINATE: {"caddy": "version"}, MASQUE: {"masque_proxy": "--version"}}
 FOLDER = PRIVATE / "hop"
 # Of the hop's side of the namespace: what shells call the device that leads to the servers.
 FAR_DEVICE = "ingress"
@@ -111,26 +115,39 @@ def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, eviden
     with namespace.entered():
         account["address"] = _address(FAR_DEVICE)
         account["sysctls"] = kernel.read_sysctls(SYSCTLS)
-    if not (hop.splits or hop.terminates):
+    if not (hop.splits or hop.terminates or hop.tunnels):
         yield
         return
     FOLDER.mkdir()
-    ended = ("tcp", "udp") if hop.terminates else ("tcp",)
+    ended = ("tcp",) if hop.splits else ("tcp", "udp")
     with _counter(outward_device(), account["address"], ended) as beside, namespace.entered():
-        near = _near_device()
-        _lead_in(near, ended)
-        with _edge(near, hop, spec, serving, account) if hop.terminates else _split(near, hop, serving, account):
+        with _at_work(hop, spec, serving, account):
             before = _opens(namespace)
             yield
             after = _opens(namespace)
         account |= {name: after[name] - before[name] for name in after}
         account["packets_beside"] = _count(beside)
     if account["packets_beside"]:
-        raise EyelevelError(f"{account['packets_beside']} packets of {' or '.join(ended).upper()} went beside the hop")
+        raise EyelevelError(
+            f"{account['packets_beside']} packets of {' or '.join(map(str.upper, ended))} went beside the hop"
+        )
     # Not one by one: who gives up a connection at once may have it closed before the other is opened. What terminates
     # connections opens its own when it is asked for something.
     if hop.splits and account["accepted"] and not account["opened"]:
         raise EyelevelError(f"the hop took {account['accepted']} connections, but opened none to the servers")
+
+
+@contextmanager
+def _at_work(hop: Hop, spec: ReplaySpec, serving: Serving, account: dict[str, Any]) -> Iterator[None]:
+    """The program of `hop`, in whose network namespace we are, while the block runs. Raises EyelevelError."""
+    if hop.tunnels:
+        with _tunnel(hop, spec, account):
+            yield
+        return
+    near = _near_device()
+    _lead_in(near, ("tcp",) if hop.splits else ("tcp", "udp"))
+    with _split(near, hop, serving, account) if hop.splits else _edge(near, hop, spec, serving, account):
+        yield
 
 
 def _lead_in(near: str, transports: Sequence[str]) -> None:
@@ -182,6 +199,32 @@ def _edge(near: str, hop: Hop, spec: ReplaySpec, serving: Serving, account: dict
         account["log_bytes_before"] = await_connections(caddy, serving)
         account["kept_connections"] = len(serving.listening())
         yield
+
+
+@contextmanager
+def _tunnel(hop: Hop, spec: ReplaySpec, account: dict[str, Any]) -> Iterator[None]:
+    """masque_proxy between the halves, once it listens; `account` has at the end what it says that it did. Raises
+    EyelevelError."""
+    open_ports()
+    run_program([tool("ip"), "address", "add", f"{PROXY_ADDRESS}/32", "dev", "lo"], "the hop cannot have its address")
+    certificates = FOLDER / "certificates"
+    certificates.mkdir()
+    certificate = certify(machine_ca(), {PROXY_ADDRESS: (PROXY_HOST,)}, certificates)[PROXY_ADDRESS]
+    program, report = tool("masque_proxy"), FOLDER / "account.json"
+    account["program"] = _version(program, "--version")
+    command: list[str | Path] = [program, "--address", f"{PROXY_ADDRESS}:{PROXY_PORT}", "--hosts", HOSTS]
+    command += ["--certificate", certificate.chain, "--key", certificate.key, "--account", report]
+    command += ["--congestion-control", hop.congestion_control]
+    command += ["--initial-window", str(hop.initial_window_packets * SEGMENT_BYTES)]
+    log, jail = FOLDER / "masque_proxy.log", Jail((HOSTS,), writable=(FOLDER,))
+    with running("masque_proxy", jailed(jail, command), log, stdout=subprocess.PIPE) as proxy:
+        proxy.first_line()
+        yield
+    if not (file := file_in(FOLDER, report.name)):
+        raise proxy.failure()
+    account |= json.loads(file.read_text())
+    if account["congestion_control"] not in (None, hop.congestion_control):
+        raise EyelevelError(f"the hop sent with {account['congestion_control']}, not with {hop.congestion_control}")
 
 
 @contextmanager

@@ -80,7 +80,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
-    names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD)
+    hop = spec.network.hop
+    proxied = hop is not None and hop.tunnels
+    names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD, proxied=proxied)
     protocol = serving_protocol(spec)
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
@@ -92,8 +94,9 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
     evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
     evidence["think_time"] = spec.think_time
-    # QUIC carries HTTP/3 alone.
-    http1 = http1_servers(site.connections) if spec.recorded_alpn and protocol.in_kernel else frozenset()
+    # QUIC carries HTTP/3 alone, and an edge in a hop asks all servers by HTTP/2.
+    speaks_http1 = spec.recorded_alpn and protocol.in_kernel and protocol == spec.protocol
+    http1 = http1_servers(site.connections) if speaks_http1 else frozenset()
     evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nest.record
     client = [*pinned(spec.emulator_cores), *nest.command]

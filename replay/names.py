@@ -11,7 +11,7 @@ from base.jail import Jail, file_in, jailed
 from base.places import tool
 from base.processes import Daemon, first_readable, pidfd
 from record.site import Site
-from replay.spec import PRIVATE
+from replay.spec import PRIVATE, PROXY_ADDRESS, PROXY_HOST
 
 FOLDER = PRIVATE / "names"
 HOSTS = FOLDER / "hosts"
@@ -29,10 +29,12 @@ START_TIMEOUT_S = 20.0
 IN_MODIFY = 0x2
 
 
-def write_hosts(site: Site, *, https_records: bool) -> None:
+def write_hosts(site: Site, *, https_records: bool, proxied: bool) -> None:
     """Write down the recorded hosts, for the name server; if there are to be `https_records`, those with port 443 have
-    one. (Records of other ports have names of their own: RFC 9460, section 9.1.)"""
+    one. (Records of other ports have names of their own: RFC 9460, section 9.1.) If the site is `proxied`, the name of
+    the hop is there, too."""
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
+    lines += [f"{PROXY_ADDRESS} {PROXY_HOST}"] if proxied else []
     HOSTS.write_text("\n".join(lines) + "\n")
     authorities = {one for authorities in site.servers.values() for one in authorities} if https_records else set()
     RECORDS.write_text("".join(f"dns-rr={host},{HTTPS_RR}\n" for host in sorted(authorities & set(site.addresses))))
@@ -67,4 +69,4 @@ def unknown_names(site: Site) -> list[str]:
     """The names that somebody wanted to resolve and that are not among the recorded hosts."""
     log = file.read_text(errors="replace") if (file := file_in(FOLDER, QUERY_LOG.name)) else ""
     names = set(re.findall(r" query\[\S+ (\S+)", log))
-    return sorted(names - set(site.addresses))
+    return sorted(names - set(site.addresses) - {PROXY_HOST})

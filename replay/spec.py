@@ -16,6 +16,9 @@ CONTROL = PRIVATE / "control"
 # With what the emulated network kept time (`replay.shells.contract`).
 TIMEKEEPING = PRIVATE / "timekeeping"
 
+# Where a hop that tunnels listens, and its name: no site has an address so far up, and no host this name (RFC 2606).
+PROXY_ADDRESS, PROXY_HOST, PROXY_PORT = "198.19.255.254", "hop.eyelevel.invalid", 443
+
 # In the environment of a monitor: the device of the servers' namespace that leads to the client.
 MONITORED_DEVICE = "EYELEVEL_MONITORED_DEVICE"
 

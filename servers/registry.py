@@ -75,5 +75,9 @@ def require_served_behind(network: Network, protocol: Protocol) -> None:
             f"{protocol.name}: the hop of {network.name} terminates connections, which {EDGE} does there; choose among "
             "its protocols (caddy-h2, caddy-h3)"
         )
+    if network.hop and network.hop.tunnels and (protocol.in_kernel or protocol.beside):
+        raise EyelevelError(
+            f"{protocol.name}: the hop of {network.name} is a proxy of CONNECT-UDP, which is measured with QUIC alone"
+        )
     if fault := server_of(protocol).network_refusal(protocol, network):
         raise EyelevelError(f"{protocol.name}: {fault}")

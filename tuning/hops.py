@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 # What a hop does. NONE hands every packet on: the same two halves, for comparison. SPLIT ends TCP connections on both
 # sides and does not touch what they carry; QUIC passes. TERMINATE ends HTTP, over TCP or QUIC, and asks the servers by
-# HTTP/2 over connections of its own, as an edge of a content delivery network does for what it has not.
-NONE, SPLIT, TERMINATE = "none", "split", "terminate"
-KINDS = (NONE, SPLIT, TERMINATE)
+# HTTP/2 over connections of its own, as an edge of a content delivery network does for what it has not. MASQUE is a
+# proxy that a browser knows: it sends the packets of its QUIC connections as datagrams of one to the proxy (RFC 9298).
+NONE, SPLIT, TERMINATE, MASQUE = "none", "split", "terminate", "masque"
+KINDS = (NONE, SPLIT, TERMINATE, MASQUE)
 
 CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
+# The proxy's QUIC has no others, and begins with no fewer packets.
+TUNNEL_CONGESTION_CONTROLS, LEAST_TUNNEL_PACKETS = ("cubic", "reno"), 2
 # Linux's.
 USUAL_WINDOW_PACKETS = 10
 
@@ -19,8 +22,8 @@ class Hop:
     those of the near half, between the browser and the hop.
 
     `min_rtt_ms`, rates, `queue_ms`, `loss` and `jitter_ms` are as a network's (`tuning.networks`). With
-    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions, and one
-    that terminates them, and its servers, to each other; the rest is the kernel's usual.
+    `congestion_control` and `initial_window_packets` a hop that splits connections sends in both directions, one that
+    terminates them, and its servers, to each other, and one that tunnels to the browser; the rest is the usual.
     """
 
     kind: str
@@ -43,16 +46,22 @@ class Hop:
         """Whether HTTP ends at it."""
         return self.kind == TERMINATE
 
+    @property
+    def tunnels(self) -> bool:
+        """Whether QUIC connections pass through one of the browser's to it."""
+        return self.kind == MASQUE
+
     def check(self) -> None:
         """Raises ValueError with what is wrong with what is its own; its half is checked as a network."""
         if self.kind not in KINDS:
             raise ValueError(f"hop.kind must be one of {', '.join(KINDS)}")
         if self.congestion_control not in CONGESTION_CONTROLS:
             raise ValueError(f"hop.congestion_control must be {', '.join(CONGESTION_CONTROLS)}")
-        if self.initial_window_packets < 1:
-            raise ValueError("hop.initial_window_packets must be at least 1")
+        if self.tunnels and self.congestion_control not in TUNNEL_CONGESTION_CONTROLS:
+            raise ValueError(f"hop.congestion_control of {MASQUE} must be {', '.join(TUNNEL_CONGESTION_CONTROLS)}")
+        least = LEAST_TUNNEL_PACKETS if self.tunnels else 1
+        if self.initial_window_packets < least:
+            raise ValueError(f"hop.initial_window_packets must be at least {least}")
         usual = (self.congestion_control, self.initial_window_packets) == ("cubic", USUAL_WINDOW_PACKETS)
         if self.kind == NONE and not usual:
-            raise ValueError(
-                "hop.congestion_control and hop.initial_window_packets are of a hop that splits or terminates"
-            )
+            raise ValueError("hop.congestion_control and hop.initial_window_packets are of a hop that sends by itself")

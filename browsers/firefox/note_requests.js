@@ -37,7 +37,10 @@ const begin = (channel) => {
 const answer = (channel) => ({
   status: channel.responseStatus,
   protocol: known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).protocolVersion),
-  address: known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).remoteAddress),
+  // Of what went through a proxy that resolves hosts, Firefox gives an address of its own.
+  address: known(() => channel.QueryInterface(Ci.nsIProxiedChannel).proxyInfo)
+    ? null
+    : known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).remoteAddress),
 });
 const end = (channel) => ({
   error: channel.status === Cr.NS_OK ? null : ChromeUtils.getXPCOMErrorName(channel.status),

@@ -3,6 +3,7 @@
 from browsers.contract import Browser, Page
 from browsers.window import Window, recorded_window
 from record.site import Site
+from replay.spec import PROXY_HOST, PROXY_PORT
 from servers.registry import server_of
 from tuning.devices import Device
 from tuning.networks import Network
@@ -16,17 +17,28 @@ def window(site: Site, device: Device | None = None) -> Window:
     return recorded_window(site.user_agent, site.viewport)
 
 
-def page_of(site: Site, device: Device | None = None) -> Page:
-    """The page of `site`, as a browser loads it on `device`, or as it was recorded."""
+def proxy_of(network: Network) -> tuple[str, int] | None:
+    """The host and port of the proxy that a browser behind `network` uses, if it uses one."""
+    return (PROXY_HOST, PROXY_PORT) if network.hop and network.hop.tunnels else None
+
+
+def page_of(site: Site, device: Device | None = None, proxy: tuple[str, int] | None = None) -> Page:
+    """The page of `site`, as a browser loads it on `device`, or as it was recorded, through `proxy` if there is one."""
     authorities = tuple(authority for of_server in site.servers.values() for authority in of_server)
     # On a device the browser says itself what it is.
     user_agent = None if device else site.user_agent
-    return Page(site.url, tuple(site.addresses), authorities, window(site, device), user_agent)
+    return Page(site.url, tuple(site.addresses), authorities, window(site, device), user_agent, proxy)
 
 
-def refusal(browser: Browser, protocol: Protocol, site: Site, device: Device | None = None) -> str | None:
-    """Why `browser`, on `device` if that is not this machine, cannot load `site` over `protocol`, in one line; None if
-    it can."""
+def refusal(
+    browser: Browser,
+    protocol: Protocol,
+    site: Site,
+    device: Device | None = None,
+    proxy: tuple[str, int] | None = None,
+) -> str | None:
+    """Why `browser`, on `device` if that is not this machine, cannot load `site` over `protocol`, through `proxy` if
+    there is one, in one line; None if it can."""
     if fault := browser.refusal(protocol):
         return f"{browser.name} cannot load over {protocol.name}: {fault}"
     if not browser.sends_connection_options:
@@ -35,7 +47,7 @@ def refusal(browser: Browser, protocol: Protocol, site: Site, device: Device | N
         if wanted:
             what = f"{server.name} does as {protocol.name} says only if a browser sends {', '.join(wanted)}"
             return f"{browser.name} cannot load over {protocol.name}: it sends no connection options, and {what}"
-    if fault := browser.page_refusal(page_of(site, device), protocol):
+    if fault := browser.page_refusal(page_of(site, device, proxy), protocol):
         return f"{browser.name} cannot load {site.name} over {protocol.name}: {fault}"
     return None
 

@@ -74,10 +74,10 @@ class Evidence:
     `slowness` is how many times as long as usual the canary took before the run's block. `pace` is at which pace the
     browser's processes ran, where that is a device's; its `index_after` was reached after the block. `replay_failure`
     says why the replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of
-    TCP; None of loads of older versions. `next_prepared_ms` is when the next run began to be prepared beside it, in its
-    quiet time; None when it did not. `company` are the background flows. `transfer` is what servers and browser sent
-    each other until the load event. `up_mbps` and `down_mbps` are the rates of the network that the run is said to be
-    behind, where these are constant; no file has them.
+    TCP, and the requests by which it asked a proxy for one; None of loads of older versions. `next_prepared_ms` is when
+    the next run began to be prepared beside it, in its quiet time; None when it did not. `company` are the background
+    flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and `down_mbps` are
+    the rates of the network that the run is said to be behind, where these are constant; no file has them.
     """
 
     failures: tuple[str, ...]
@@ -177,7 +177,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         slowness=circumstances.get("slowness", 1.0),
         pace=_json(folder / DEVICE_PACE, failures) if (folder / DEVICE_PACE).exists() else {},
         replay_failure=circumstances.get("failure"),
-        tcp_syns=read_syns(folder),
+        tcp_syns=_tcp_attempts(folder),
         company=read_company(folder, _account(folder), _load_s(har, duration_ms)),
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
@@ -331,6 +331,12 @@ def _browsertime_errors(page: dict[str, Any]) -> list[str]:
 def _full_file_systems(folder: Path) -> list[str]:
     """What the replay says of file systems that were full, so that servers' logs may not be whole."""
     return [fault] if (fault := _account(folder).get("full")) else []
+
+
+def _tcp_attempts(folder: Path) -> int | None:
+    """How often the browser asked for a connection of TCP, itself or of the hop that it uses as a proxy."""
+    syns, of_hop = read_syns(folder), _account(folder).get("hop", {}).get("tcp_requests", 0)
+    return syns if syns is None else syns + of_hop
 
 
 def _account(folder: Path) -> dict[str, Any]:

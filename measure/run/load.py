@@ -20,7 +20,7 @@ from browsers.registry import browser_named, device_of
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.host.pace import cores_of, paced
-from measure.run.browser import load_limit_s
+from measure.run.browser import load_limit_s, proxy_of
 from measure.run.company import COMPANY_SAMPLES
 from measure.run.evidence import DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
 from measure.run.processor import sampling
@@ -224,6 +224,7 @@ class Load:
             quiet_ms=self._setting.quiet_ms,
             browser=loading.browser,
             awaits_turn=True,
+            proxy=proxy_of(self._setting.network),
         )
         return [*instruments.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]
 

@@ -63,7 +63,8 @@ class VisitSpec:
 
     It may take `limit_s`. The page has finished when it has asked for nothing for `quiet_ms`. It is filmed or not, on
     `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is prepared and begins
-    when somebody says so (`measure.run.turn`).
+    when somebody says so (`measure.run.turn`). `proxy`: the host and port of the proxy of CONNECT-UDP that the browser
+    is to use, if it is.
     """
 
     site: Path
@@ -76,6 +77,7 @@ class VisitSpec:
     quiet_ms: int = QUIET_MS
     browser: str = DEFAULT
     awaits_turn: bool = False
+    proxy: tuple[str, int] | None = None
 
     def command(self) -> list[str | Path]:
         """The command line that makes the load, as the client of a replay."""
@@ -93,9 +95,9 @@ def visit(spec: VisitSpec) -> int:
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
-    if fault := refusal(browser, spec.protocol, site, device):
+    if fault := refusal(browser, spec.protocol, site, device, spec.proxy):
         raise EyelevelError(fault)
-    page = page_of(site, device)
+    page = page_of(site, device, spec.proxy)
     # What a page has made of it may not be removable; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"

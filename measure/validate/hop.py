@@ -19,6 +19,7 @@ from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from base.structure import from_json, to_json
 from measure.validate.checks import Check, between, same, unchecked, within
+from measure.validate.tunnel import TUNNELS, TunnelTimes
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
@@ -47,25 +48,31 @@ class Times:
 
 @dataclass(frozen=True)
 class HopMeasurement:
-    """What the client saw, and what the hop says of itself (`replay.hop`)."""
+    """What the client saw, of a hop that tunnels as `tunnel`, and what the hop says of itself (`replay.hop`)."""
 
-    times: Times
     account: dict[str, Any]
+    times: Times | None = None
+    tunnel: TunnelTimes | None = None
 
 
 def measure_hop(network: Network, site: Site) -> HopMeasurement:
     """Watch the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
     host, (address, *_) = next(iter(site.addresses.items()))
-    spec = ReplaySpec(
-        site.folder, network, protocols.load()["caddy-h2" if network.hop and network.hop.terminates else "tcp"]
-    )
+    hop, what = network.hop, "what was seen of the hop"
+    assert hop
+    protocol = "quic" if hop.tunnels else "caddy-h2" if hop.terminates else "tcp"
+    client = ("tunnel", host, str(CONNECTIONS)) if hop.tunnels else ("hop", host, address)
     with tempfile.TemporaryFile("w+") as output:
-        outcome = run(spec, (sys.executable, "-m", "measure.validate.hop", host, address), stdout=output.fileno())
+        command = (sys.executable, "-m", f"measure.validate.{client[0]}", *client[1:])
+        outcome = run(ReplaySpec(site.folder, network, protocols.load()[protocol]), command, stdout=output.fileno())
         output.seek(0)
         answer = output.read()
     if outcome.status:
         raise EyelevelError(f"the hop of {network.name} could not be measured (status {outcome.status}); see above")
-    return HopMeasurement(from_json(answer, Times, "what was seen of the hop"), outcome.evidence["hop"])
+    account = outcome.evidence["hop"]
+    if hop.tunnels:
+        return HopMeasurement(account, tunnel=from_json(answer, TunnelTimes, what))
+    return HopMeasurement(account, from_json(answer, Times, what))
 
 
 def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
@@ -74,12 +81,21 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
     assert hop
     yield same(name, "hop", hop.kind, seen.account["kind"])
     near_ms, path_ms = network.min_rtt_ms, network.path_rtt_ms
+    tolerance_ms = max(TOLERANCE_MS, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
     if network.follows_clock or network.retransmit_ms is not None:
         yield unchecked(name, "hop, least times", "the near half's delay changes")
-    else:
-        tolerance_ms = max(TOLERANCE_MS, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
+    elif tunnel := seen.tunnel:
+        # The proxy answers by itself, and what is in the tunnel goes all the way.
+        for what, least_ms, ms in (
+            ("to connect", near_ms, tunnel.connect_ms),
+            ("to a tunnel", near_ms, tunnel.open_ms),
+            ("until TLS stands in it", path_ms, tunnel.secure_ms),
+            ("to a response through it", path_ms, tunnel.response_ms),
+        ):
+            bounds_ms = least_ms - tolerance_ms, least_ms + tolerance_ms + HANDSHAKE_MS
+            yield between(name, f"hop, least time {what}", bounds_ms[0], ms, bounds_ms[1], "ms")
+    elif times := seen.times:
         connect_ms = path_ms if hop.kind == NONE else near_ms
-        times = seen.times
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
         # TLS is the servers': its handshake goes all the way. A hop that splits connects to the server only when the
@@ -92,8 +108,11 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         most_ms = path_ms + tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
     if hop.kind != NONE:
-        yield same(name, "hop, connections from the client", CONNECTIONS, seen.account["accepted"])
-        if hop.splits:
+        accepted = seen.account["connections" if hop.tunnels else "accepted"]
+        yield same(name, "hop, connections from the client", CONNECTIONS, accepted)
+        if hop.tunnels:
+            yield same(name, "hop, tunnels", TUNNELS * CONNECTIONS, seen.account["tunnels"])
+        elif hop.splits:
             yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
         else:
             yield same(name, "hop, new connections to the servers", 0, seen.account["opened"])

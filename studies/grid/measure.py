@@ -35,8 +35,6 @@ STUDY = "grid"
 
 # Those that serve where a protocol does not say who.
 USUAL_SERVERS = frozenset(transport.default_server for transport in TRANSPORTS.values())
-# A page loads in one round trip after those of the handshake at the earliest.
-ROUND_TRIPS = 2
 # After so many loads that took too long, a cell gets no more rounds.
 OVER_TIME_ENDS = 2
 NO_TIME, NO_BUDGET = "time", "budget"
@@ -55,12 +53,10 @@ class LeftOut:
 
 
 def least_s(page: Page, network: Network) -> float:
-    """The seconds in which no protocol can load `page` behind `network`: its bytes at the link's rate, and the round
-    trips of a handshake and a request."""
-    return (
-        8 * page.count * page.size_bytes / ((network.down_mbps or UNLIMITED_MBPS) * 1e6)
-        + ROUND_TRIPS * network.min_rtt_ms / 1000
-    )
+    """The seconds in which no protocol can load `page` behind `network`: its bytes at the rate of its slower half, and
+    the round trips of a handshake, which may end at a hop, and of a request, which does not."""
+    mbps = min(half.down_mbps or UNLIMITED_MBPS for half in network.halves)
+    return 8 * page.count * page.size_bytes / (mbps * 1e6) + (network.min_rtt_ms + network.path_rtt_ms) / 1000
 
 
 def impossible(pages: Iterable[Page], chosen: Iterable[Network], limit_s: float) -> list[LeftOut]:

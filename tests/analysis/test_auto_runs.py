@@ -218,6 +218,29 @@ def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) 
     assert "compares nothing" in line
 
 
+def test_margins_are_expected_to_be_those_of_the_whole_path_behind_a_hop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+    original = auto_runs.expectation
+
+    def noted(planned: Plan, *others: Any) -> auto_runs.Expectation:
+        plans.append(planned)
+        return original(planned, *others)
+
+    monkeypatch.setattr(auto_runs, "expectation", noted)
+    behind = {name: networks.load()[name] for name in ("dsl", "geo-control")}
+    known = {name: protocols.load()[name] for name in ("tcp", "quic")}
+    sites = {"demo-light": write_site(generate("demo-light"), tmp_path / "demo-light")}
+    text = DECLARED.read_text()
+    announcement(
+        Campaign(tmp_path / "results" / "c", sites, behind, known, runs=31, seed=1, auto=True, hypotheses=text)
+    )
+    # The report's margins are (`analysis.runs`).
+    (planned,) = plans
+    assert planned.rtt_ms == {"dsl": 50, "geo-control": 600}
+
+
 @pytest.mark.parametrize(("lanes", "minutes"), [(1, (10, 40)), (2, (5, 20))])
 def test_what_was_saved_is_what_was_planned_and_not_needed(
     tmp_path: Path, lanes: int, minutes: tuple[int, int]

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, claim, is_made
 from measure.gates import reason_against
 from measure.metrics import METRICS
-from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, page_requests, read_evidence
+from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, Evidence, page_requests, read_evidence
+from measure.run.load import load
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.run.visit import FILM, LOG, VisitSpec
 from measure.table import Row, read_document, read_rows
@@ -29,6 +31,8 @@ from record.site import Site, write_site
 from replay import ReplaySpec, run
 from servers.registry import require_served
 from tuning import networks, protocols
+from tuning.hops import MASQUE, Hop
+from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
@@ -182,6 +186,33 @@ def test_a_load_that_used_something_else_does_not_count(
     assert reason and reason.gate == gate, reason
 
 
+@pytest.mark.needs_firefox
+@pytest.mark.needs_quinn
+def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Site, tmp_path: Path) -> None:
+    hop = Hop(MASQUE, min_rtt_ms=20)
+    network = Network("tunnel", min_rtt_ms=40, up_mbps=10, down_mbps=20, queue_ms=100, hop=hop)
+    loading = Loading(filmed=False, quiet_ms=500, limit_s=200, browser="firefox")
+    setting = Setting(site, network, PROTOCOLS["quic"], loading)
+    assert load(setting, tmp_path) is None, (tmp_path / REPLAY_LOG).read_text()
+    evidence = read_evidence(tmp_path, filmed=False)
+    assert reason_against(evidence, claim(setting)) is None
+    # The servers were asked for all of the page, and each through a tunnel of its own.
+    assert {request.protocol for request in evidence.requests if request.status} == {"h3"}
+    sent = [request.url for request in evidence.requests if request.status and not request.by_browser]
+    assert sorted(request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)) == sorted(sent)
+    account = json.loads((tmp_path / REPLAY_EVIDENCE).read_text())["hop"]
+    assert (account["packets_beside"], account["tcp_requests"]) == (0, 0)
+    assert 1 <= account["connections"] < account["tunnels"] >= len(site.servers)
+    assert account["datagrams_too_long"] == 0
+    # Had Firefox asked for TCP, the load would not count.
+    assert named_gate(replace(evidence, tcp_syns=1), setting) == "tcp_beside_quic"
+
+
+def named_gate(evidence: Evidence, setting: Setting) -> str | None:
+    reason = reason_against(evidence, claim(setting))
+    return reason.gate if reason else None
+
+
 # Run by Browsertime in place of a URL: asks the kernel, and Firefox itself, how its processes are confined.
 SANDBOX = """
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
@@ -242,11 +273,11 @@ def test_nothing_stays_behind_of_a_load_of_which_a_process_is_killed(site: Site,
     folder.mkdir()
     loading = Loading(filmed=False, quiet_ms=500, limit_s=200, browser="firefox")
     setting = Setting(site, NETWORK, PROTOCOLS["quic"], loading)
-    load = PAGES.prepare(setting, None, folder)
-    assert load
-    with load:
+    one = PAGES.prepare(setting, None, folder)
+    assert one
+    with one:
         below = awaited_descendants(os.getpid(), lambda names: {"firefox-esr", "Web Content", victim} <= {*names})
         os.kill(next(pid for pid, name in below if name == victim), signal.SIGKILL)
-        PAGES.make(setting, Circumstances(1, "here"), folder, preparation=load)
+        PAGES.make(setting, Circumstances(1, "here"), folder, preparation=one)
     assert is_made(folder)
     assert still_there([pid for pid, _ in below]) == []

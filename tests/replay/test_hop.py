@@ -7,20 +7,28 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
+from browsers.registry import browser_named
+from eyelevel.measuring import require_networks
+from measure.campaign.campaign import Campaign
+from measure.run.browser import proxy_of, refusal
 from measure.validate import hop as judging
 from measure.validate.checks import Check, within
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, hop, run
 from replay.shells.registry import shells_named
+from replay.spec import PROXY_HOST, PROXY_PORT
+from servers.registry import require_served_behind
+from studies.packets.measure import PacketsMethod
 from tuning import networks, protocols
-from tuning.hops import NONE, SPLIT, TERMINATE, Hop
+from tuning.hops import MASQUE, NONE, SPLIT, TERMINATE, Hop
 from tuning.networks import Network
 
 FAR = Hop(SPLIT, min_rtt_ms=100, up_mbps=50, down_mbps=50, queue_ms=50)
 CONTROL = Network("hop", 100, up_mbps=10, down_mbps=20, queue_ms=50, hop=replace(FAR, kind=NONE))
 PROXIED = replace(CONTROL, hop=FAR)
 EDGE = replace(CONTROL, hop=replace(FAR, kind=TERMINATE))
+TUNNEL = replace(CONTROL, hop=replace(FAR, kind=MASQUE, congestion_control="reno", initial_window_packets=32))
 
 
 def failures(checks: Iterable[Check]) -> list[str]:
@@ -64,6 +72,42 @@ def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(
 
 
 @pytest.mark.needs_namespaces
+@pytest.mark.needs_quinn
+@pytest.mark.alone
+def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
+    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    seen = measure_hop(TUNNEL, site)
+    assert failures(judge_hop(TUNNEL, seen)) == [], seen
+    account = seen.account
+    assert (account["congestion_control"], account["initial_window_bytes"]) == ("reno", 32 * 1460)
+    assert (account["tcp_requests"], account["unknown_requests"], account["datagrams_too_long"]) == (0, 0, 0)
+    assert min(account["datagrams_to_servers"], account["datagrams_to_browser"]) >= 3 * account["connections"]
+    elsewhere = replace(TUNNEL, min_rtt_ms=500, hop=replace(FAR, kind=MASQUE, min_rtt_ms=500))
+    assert failures(judge_hop(elsewhere, seen)) == [
+        "hop, least time to connect",
+        "hop, least time to a tunnel",
+        "hop, least time until TLS stands in it",
+        "hop, least time to a response through it",
+    ]
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_quinn
+def test_quic_beside_the_proxy_makes_the_replay_fail(tmp_path: Path) -> None:
+    site = write_validation_sites(tmp_path)[WINDOW_PAGE]
+    (address,) = next(iter(site.addresses.values()))[:1]
+    spec = ReplaySpec(site.folder, TUNNEL, protocols.load()["quic"])
+    send = f"import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'?', ({address!r}, 443))"
+    with pytest.raises(EyelevelError, match=r"1 packets of TCP or UDP went beside the hop"):
+        # An echo comes back after the datagram has arrived.
+        run(spec, ["sh", "-c", f'python3 -c "{send}"; ping -q -c 1 {address}'])
+
+
+@pytest.mark.needs_namespaces
 @pytest.mark.needs_haproxy
 def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
@@ -90,13 +134,36 @@ def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
         ('{kind = "cache", min_rtt_ms = 1}', "hop.kind must be one of"),
         ('{kind = "split", min_rtt_ms = -1}', "hop: min_rtt_ms must not be negative"),
         ('{kind = "split", min_rtt_ms = 1, down_mbps = 5}', "hop: "),
-        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that splits or terminates"),
+        ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that sends by itself"),
         ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control must be"),
+        ('{kind = "masque", min_rtt_ms = 1, congestion_control = "bbr"}', "hop.congestion_control of masque must be"),
+        ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 1}', "must be at least 2"),
     ):
         file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")
         with pytest.raises(EyelevelError, match=message):
             networks.load(file)
     assert "no place for a hop" in (shells_named("mahimahi").refusal(PROXIED) or "")
+
+
+def test_a_proxy_of_connect_udp_is_refused_where_no_browser_or_protocol_can_use_it(tmp_path: Path) -> None:
+    known, site = protocols.load(), write_validation_sites(tmp_path)[WINDOW_PAGE]
+    with pytest.raises(EyelevelError, match="measured with QUIC alone"):
+        require_served_behind(TUNNEL, known["tcp"])
+    require_served_behind(TUNNEL, known["quic"])
+    assert (proxy_of(TUNNEL), proxy_of(EDGE), proxy_of(CONTROL)) == ((PROXY_HOST, PROXY_PORT), None, None)
+    chromium, firefox = map(browser_named, ("chromium", "firefox"))
+    assert "firefox can" in str(refusal(chromium, known["quic"], site, proxy=proxy_of(TUNNEL)))
+    assert refusal(chromium, known["quic"], site, proxy=proxy_of(CONTROL)) is None
+    assert refusal(firefox, known["quic"], site, proxy=proxy_of(TUNNEL)) is None
+
+
+def test_a_study_of_packets_has_no_proxy_of_connect_udp(tmp_path: Path) -> None:
+    quic = {"quic": protocols.load()["quic"]}
+    campaign = Campaign(tmp_path, {}, {"hop": TUNNEL}, quic, runs=1, seed=1)
+    require_networks(campaign)
+    require_networks(replace(campaign, networks={"hop": CONTROL}, method=PacketsMethod()))
+    with pytest.raises(EyelevelError, match="only 'make campaign' and 'make grid' can measure"):
+        require_networks(replace(campaign, method=PacketsMethod()))
 
 
 def test_halves_share_the_path() -> None:

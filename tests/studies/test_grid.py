@@ -29,7 +29,8 @@ from studies.grid import STUDY
 from studies.grid import measure as grid
 from studies.grid.presets import PRESETS, Series, read_preset
 from tuning import networks, protocols
-from tuning.networks import TRACE_LINE_BYTES, read_trace
+from tuning.hops import NONE, Hop
+from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 from tuning.settings import choose
 from tuning.varying import varying_trace
 
@@ -207,6 +208,14 @@ def test_a_cell_that_no_protocol_can_finish_in_time_is_left_out() -> None:
     (one,) = grid.impossible([page, Page(1, 5000)], [slow, fast], 60)
     assert (one.site, one.network, one.of) == ("grid-1x210000KB", slow.name, grid.NO_TIME)
     assert one.reason == "takes at least 336 s, may take 60 s"
+
+
+def test_a_cell_behind_a_hop_is_left_out_by_its_whole_path() -> None:
+    page, near = Page(1, 2_500_000), Network("near", min_rtt_ms=100, up_mbps=20, down_mbps=20, queue_ms=50)
+    hop = Hop(NONE, min_rtt_ms=400, up_mbps=2, down_mbps=2, queue_ms=50)
+    # 20 Mbit at 2 Mbit/s, a handshake with the hop, and a request all the way.
+    assert grid.least_s(page, replace(near, hop=hop)) == pytest.approx(10 + 0.1 + 0.5)
+    assert grid.least_s(page, replace(near, hop=replace(hop, down_mbps=None))) == pytest.approx(1 + 0.1 + 0.5)
 
 
 def test_a_budget_holds_as_many_cells_as_possible() -> None:

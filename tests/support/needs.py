@@ -115,9 +115,9 @@ NEEDS = (
     Need("quic_server", "quic_server", "run `make setup`", lambda: _is_installed("quic_server")),
     Need(
         "quinn",
-        "quinn_server and quinn_client",
+        "quinn_server, quinn_client and masque_proxy",
         "run `make setup SERVERS=quinn`",
-        lambda: _is_installed("quinn_server", "quinn_client"),
+        lambda: _is_installed("quinn_server", "quinn_client", "masque_proxy"),
     ),
     Need("caddy", "Caddy", "run `make setup SERVERS=caddy`", lambda: _is_installed("caddy")),
     Need("haproxy", "HAProxy", "run `make setup HOPS=haproxy`", lambda: _is_installed("haproxy")),

@@ -1,15 +1,9 @@
 //! `quinn_server`: replays recorded responses over QUIC version 1 and HTTP/3, with quinn and h3.
 
-mod bounded;
-mod congestion;
-mod connection_log;
-mod cubic;
 mod endpoints;
 mod fit;
-mod loss_based;
 mod match_lines;
 mod matcher;
-mod reno;
 mod replay;
 mod request_log;
 mod responses;
@@ -23,6 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use eyelevel_quinn_server::{bounded, congestion, connection_log};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;

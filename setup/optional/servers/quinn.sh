@@ -3,7 +3,7 @@
 
 title="quinn_server"
 remedy="can cargo reach its package registry?"
-programs="quinn_server quinn_client"
+programs="quinn_server quinn_client masque_proxy"
 
 inputs() {
   cat "$PROJECT/setup/cargo" "$PROJECT/servers/quinn/Cargo.toml" "$PROJECT/servers/quinn/Cargo.lock"
@@ -11,7 +11,7 @@ inputs() {
 }
 
 present() {
-  [[ -x $EYELEVEL_CACHE/bin/quinn_server && -x $EYELEVEL_CACHE/bin/quinn_client ]]
+  [[ -x $EYELEVEL_CACHE/bin/quinn_server && -x $EYELEVEL_CACHE/bin/quinn_client && -x $EYELEVEL_CACHE/bin/masque_proxy ]]
 }
 
 act() {

@@ -13,6 +13,7 @@ from browsers.chromium.netlog import BROWSERS_PURPOSES, PREFETCH, read_netlog, r
 from browsers.chromium_browser import BROWSER
 from browsers.contract import Request, StreamRequest
 from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
+from measure.run.syns import SYNS
 from measure.run.visit import HAR, LOG, TIMINGS
 
 KINDS = [
@@ -293,3 +294,11 @@ def test_requests_served_and_missed_are_the_pages(tmp_path: Path) -> None:
     assert read_request_log(tmp_path / "twice", [icon]) == RequestCounts(requests=6, served=4, missed=2, exchanges=2)
     assert read_request_log(tmp_path / "log") == RequestCounts(requests=6, served=4, missed=2, exchanges=2)
     assert read_request_log(tmp_path / "none") == RequestCounts()
+
+
+def test_what_a_browser_asks_a_proxy_for_is_also_a_try_of_tcp(tmp_path: Path) -> None:
+    assert read_evidence(tmp_path, filmed=False).tcp_syns is None
+    (tmp_path / SYNS).write_text('{"sent": 2}')
+    for hop, attempts in (({}, 2), ({"hop": {"kind": "split"}}, 2), ({"hop": {"tcp_requests": 3}}, 5)):
+        (tmp_path / REPLAY_EVIDENCE).write_text(json.dumps(hop))
+        assert read_evidence(tmp_path, filmed=False).tcp_syns == attempts

@@ -1,0 +1,190 @@
+"""A client of a hop that tunnels (CONNECT-UDP, RFC 9298): `python -m measure.validate.tunnel HOST TIMES`, run in a
+replay, asks the server of HOST so many times for `/`, each over new connections, and prints how long what took.
+
+As a browser does, it has a QUIC connection to the proxy, and sends the packets of one to the server as its datagrams.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.h3.connection import H3Connection
+from aioquic.h3.events import DatagramReceived, HeadersReceived
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEvent
+
+from base.errors import EyelevelError, reports_errors
+from base.structure import to_json
+from replay.spec import PROXY_HOST, PROXY_PORT
+
+# Of each connection; the second is used.
+TUNNELS = 2
+# Before a payload of UDP (RFC 9298, section 4).
+UDP_CONTEXT = b"\0"
+# Of packets to the proxy, which carry whole packets to the server (1200 bytes).
+PACKET_BYTES = 1400
+TIMEOUT_S = 30.0
+# QUIC hands on no address of ours, but wants one.
+ANY_ADDRESS = ("", 0)
+
+
+@dataclass(frozen=True)
+class TunnelTimes:
+    """The least times in ms until the proxy is connected to, until it has opened the second of two tunnels when it has
+    opened the first, from then until the server's TLS stands, and from then until its answer begins."""
+
+    connect_ms: float
+    open_ms: float
+    secure_ms: float
+    response_ms: float
+
+
+class _Tunnel(QuicConnectionProtocol):
+    """The connection to the proxy, and in it one to a server."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # This option also makes it say that it takes datagrams.
+        self._proxy = H3Connection(self._quic, enable_webtransport=True)
+        self._server: QuicConnection | None = None
+        self._server_http: H3Connection | None = None
+        self._stream = 0
+        self._server_timer: asyncio.TimerHandle | None = None
+        self._awaited: asyncio.Future[None] | None = None
+
+    async def open(self, host: str) -> None:
+        """Have the proxy lead datagrams to port 443 of `host`."""
+        self._stream = self._quic.get_next_available_stream_id()
+        path = f"/.well-known/masque/udp/{host}/443/"
+        fields = {":method": "CONNECT", ":protocol": "connect-udp", ":scheme": "https", ":path": path}
+        fields |= {":authority": PROXY_HOST, "capsule-protocol": "?1"}
+        self._proxy.send_headers(self._stream, [(name.encode(), value.encode()) for name, value in fields.items()])
+        self.transmit()
+        await self._await()
+
+    async def secure(self, host: str) -> None:
+        """Connect to the server of `host` through the tunnel."""
+        configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, server_name=host)
+        configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
+        self._server = QuicConnection(configuration=configuration)
+        self._server.connect(ANY_ADDRESS, now=self._loop.time())
+        self._pass_on()
+        await self._await()
+
+    async def ask(self, host: str) -> None:
+        """Ask the server for `/`; returns when the answer begins."""
+        assert self._server and self._server_http
+        fields = {":method": "GET", ":scheme": "https", ":authority": host, ":path": "/"}
+        stream = self._server.get_next_available_stream_id()
+        headers = [(name.encode(), value.encode()) for name, value in fields.items()]
+        self._server_http.send_headers(stream, headers, end_stream=True)
+        self._pass_on()
+        await self._await()
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        if isinstance(event, ConnectionTerminated):
+            self._fail(f"the proxy ended the connection: {event.reason_phrase or hex(event.error_code)}")
+        for one in self._proxy.handle_event(event):
+            if isinstance(one, HeadersReceived) and one.stream_id == self._stream:
+                status = dict(one.headers)[b":status"].decode()
+                if status == "200":
+                    self._arrive()
+                else:
+                    self._fail(f"the proxy answers with {status}")
+            elif isinstance(one, DatagramReceived) and self._server and one.data.startswith(UDP_CONTEXT):
+                self._server.receive_datagram(one.data[1:], ANY_ADDRESS, now=self._loop.time())
+                self._pass_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._server_timer:
+            self._server_timer.cancel()
+        super().connection_lost(exc)
+
+    def _pass_on(self) -> None:
+        """What the connection to the server has to say and to send."""
+        assert self._server
+        while event := self._server.next_event():
+            if isinstance(event, HandshakeCompleted):
+                self._server_http = H3Connection(self._server)
+                self._arrive()
+            elif isinstance(event, ConnectionTerminated):
+                self._fail(f"the server ended the connection: {event.reason_phrase or hex(event.error_code)}")
+            for one in self._server_http.handle_event(event) if self._server_http else ():
+                if isinstance(one, HeadersReceived):
+                    self._arrive()
+        for data, _ in self._server.datagrams_to_send(now=self._loop.time()):
+            self._proxy.send_datagram(self._stream, UDP_CONTEXT + data)
+        self.transmit()
+        if self._server_timer:
+            self._server_timer.cancel()
+        due_s = self._server.get_timer()
+        self._server_timer = None if due_s is None else self._loop.call_at(due_s, self._wake)
+
+    def _wake(self) -> None:
+        assert self._server
+        self._server.handle_timer(now=self._loop.time())
+        self._pass_on()
+
+    async def _await(self) -> None:
+        """Wait until what was just asked for has come."""
+        self._awaited = self._loop.create_future()
+        try:
+            await asyncio.wait_for(self._awaited, TIMEOUT_S)
+        except TimeoutError:
+            raise EyelevelError(f"nothing came through the hop within {TIMEOUT_S:g} s") from None
+        finally:
+            self._awaited = None
+
+    def _arrive(self) -> None:
+        if self._awaited and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    def _fail(self, fault: str) -> None:
+        if self._awaited and not self._awaited.done():
+            self._awaited.set_exception(EyelevelError(fault))
+
+
+async def measure(host: str, times: int) -> TunnelTimes:
+    """The least times of so many connections, one after the other. Raises EyelevelError."""
+    rows = [await _once(host) for _ in range(times)]
+    return TunnelTimes(*map(min, zip(*rows, strict=True)))
+
+
+async def _once(host: str) -> list[float]:
+    configuration = QuicConfiguration(
+        alpn_protocols=["h3"],
+        is_client=True,
+        server_name=PROXY_HOST,
+        max_datagram_frame_size=1 << 16,
+        max_datagram_size=PACKET_BYTES,
+    )
+    configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
+    began_s, times_ms = time.monotonic(), []
+    connecting = connect(PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=_Tunnel, local_port=0)
+    async with connecting as tunnel:
+        assert isinstance(tunnel, _Tunnel)
+        times_ms.append(1e3 * (time.monotonic() - began_s))
+        # What passes through one tunnel must not come out of another.
+        for _ in range(1, TUNNELS):
+            await tunnel.open(host)
+        for step in (tunnel.open, tunnel.secure, tunnel.ask):
+            began_s = time.monotonic()
+            await step(host)
+            times_ms.append(1e3 * (time.monotonic() - began_s))
+    return times_ms
+
+
+@reports_errors
+def main(host: str, times: str) -> None:
+    """Print the least times, as JSON."""
+    print(to_json(asyncio.run(measure(host, int(times)))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

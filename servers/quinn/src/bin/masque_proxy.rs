@@ -1,0 +1,412 @@
+//! `masque_proxy`: a proxy of CONNECT-UDP (RFC 9298) over QUIC version 1 and HTTP/3.
+//!
+//! Its clients are this testbed's browsers, and it reaches the hosts of one file alone.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{Write, stdout};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use anyhow::{Context, Result, bail};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use clap::Parser;
+use eyelevel_quinn_server::congestion::{CongestionControl, Factory, name_of};
+use h3::ext::Protocol;
+use h3::quic::{RecvStream, SendStream};
+use h3::server::RequestStream;
+use http::{Method, Request, Response, StatusCode};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{Connection, Endpoint, Incoming, SendDatagramError, ServerConfig, TransportConfig, VarInt};
+use quinn_proto::coding::Codec;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::json;
+use tokio::net::UdpSocket;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The path of a request, before the host and the port to which its datagrams are to go.
+const PATH: &str = "/.well-known/masque/udp/";
+/// Of payloads of UDP, before which it stands in each datagram (RFC 9298, section 4).
+const UDP_CONTEXT: u8 = 0;
+/// The payload of every full packet to the browser: as much as Ethernet takes, less what VPNs and the like would.
+const PACKET_BYTES: u16 = 1452;
+/// What waits for a connection to the browser until its window lets it go; what is older is dropped.
+const QUEUE_BYTES: usize = 1024 * 1024;
+/// Each host of a page has a tunnel, which is a request.
+const MAX_TUNNELS: u32 = 1000;
+/// As quinn_server's.
+const IDLE_TIMEOUT_MS: u32 = 600_000;
+/// Of `http:` URLs, which are never QUIC's.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
+const NO_ERROR: u32 = 0x100; // H3_NO_ERROR (RFC 9114, section 8.1)
+const LARGEST_DATAGRAM: usize = 65_536;
+
+/// Lead datagrams of UDP through HTTP/3, as a proxy of CONNECT-UDP (RFC 9298)
+///
+/// Prints a line when it listens. Ends on SIGTERM and SIGINT.
+#[derive(Parser)]
+#[command(name = "masque_proxy", version)]
+struct Arguments {
+    /// Where to listen: an IP address and UDP port
+    #[arg(long)]
+    address: SocketAddr,
+
+    /// The certificate chain, in PEM, the proxy's own first
+    #[arg(long, value_name = "FILE")]
+    certificate: PathBuf,
+
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+
+    /// The hosts that can be reached, as in hosts(5)
+    #[arg(long, value_name = "FILE")]
+    hosts: PathBuf,
+
+    #[arg(long, value_enum, default_value = "cubic")]
+    congestion_control: CongestionControl,
+
+    /// The congestion window at the beginning, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "14600", value_parser = clap::value_parser!(u64).range(2904..=1 << 24))]
+    initial_window: u64,
+
+    /// Write here, as JSON, at the end, what was done
+    #[arg(long, value_name = "FILE")]
+    account: PathBuf,
+}
+
+/// What was done so far. `tcp` are requests to lead TCP to a host, which are refused, but for `http:` URLs; `unknown` are
+/// those for hosts that there are not. `too_long` are datagrams of servers that fit no packet to the browser, `without_tunnel`
+/// those of the browser that came before their tunnel was there, or after its end; both are dropped.
+#[derive(Default)]
+struct Account {
+    connections: AtomicU64,
+    tunnels: AtomicU64,
+    tcp: AtomicU64,
+    unknown: AtomicU64,
+    to_servers: AtomicU64,
+    to_browser: AtomicU64,
+    too_long: AtomicU64,
+    without_tunnel: AtomicU64,
+    /// Of the last connection: by what it sends, as it says itself.
+    sender: Mutex<Option<(&'static str, u64)>>,
+}
+
+impl Account {
+    fn write(&self, path: &Path) -> Result<()> {
+        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let sender = *held(&self.sender);
+        let text = json!({
+            "connections": number(&self.connections),
+            "tunnels": number(&self.tunnels),
+            "tcp_requests": number(&self.tcp),
+            "unknown_requests": number(&self.unknown),
+            "datagrams_to_servers": number(&self.to_servers),
+            "datagrams_to_browser": number(&self.to_browser),
+            "datagrams_too_long": number(&self.too_long),
+            "datagrams_without_tunnel": number(&self.without_tunnel),
+            "congestion_control": sender.map(|(name, _)| name),
+            "initial_window_bytes": sender.map(|(_, window)| window),
+        });
+        fs::write(path, text.to_string()).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+/// What all connections share.
+struct Proxy {
+    hosts: HashMap<String, IpAddr>,
+    account: Account,
+}
+
+/// Of a connection's tunnels: a quarter of the number of each one's stream, by which its datagrams are known (RFC 9297,
+/// section 2.1), and its socket, which is connected to a server.
+type Sockets = Arc<Mutex<HashMap<VarInt, Arc<UdpSocket>>>>;
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("masque_proxy: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn run(arguments: &Arguments) -> Result<()> {
+    let (mut terminated, mut interrupted) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let text = fs::read_to_string(&arguments.hosts)
+        .with_context(|| format!("cannot read the hosts {}", arguments.hosts.display()))?;
+    let proxy = Arc::new(Proxy { hosts: hosts_of(&text)?, account: Account::default() });
+    let endpoint = Endpoint::server(server_config(arguments)?, arguments.address)
+        .with_context(|| format!("cannot listen on {}", arguments.address))?;
+    writeln!(stdout(), "listening on {}", endpoint.local_addr()?)?;
+    loop {
+        tokio::select! {
+            incoming = endpoint.accept() => {
+                let incoming = incoming.context("the endpoint is closed")?;
+                let proxy = proxy.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = serve(incoming, proxy).await {
+                        eprintln!("masque_proxy: {error:#}");
+                    }
+                });
+            }
+            _ = terminated.recv() => break,
+            _ = interrupted.recv() => break,
+        }
+    }
+    endpoint.close(NO_ERROR.into(), b"the proxy ends");
+    proxy.account.write(&arguments.account)
+}
+
+fn server_config(arguments: &Arguments) -> Result<ServerConfig> {
+    let chain = CertificateDer::pem_file_iter(&arguments.certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| format!("cannot read the certificate {}", arguments.certificate.display()))?;
+    let key = PrivateKeyDer::from_pem_file(&arguments.key)
+        .with_context(|| format!("no usable PEM private key in {}", arguments.key.display()))?;
+    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    tls.send_tls13_tickets = 0;
+    let mut transport = TransportConfig::default();
+    transport
+        .initial_mtu(PACKET_BYTES)
+        .min_mtu(PACKET_BYTES)
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .max_concurrent_bidi_streams(MAX_TUNNELS.into())
+        .max_idle_timeout(Some(VarInt::from_u32(IDLE_TIMEOUT_MS).into()))
+        .datagram_receive_buffer_size(Some(QUEUE_BYTES))
+        .datagram_send_buffer_size(QUEUE_BYTES)
+        .congestion_controller_factory(Arc::new(Factory {
+            control: arguments.congestion_control,
+            initial_window: arguments.initial_window,
+            log: None,
+        }));
+    let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
+    config.transport_config(Arc::new(transport)).migration(false);
+    Ok(config)
+}
+
+/// Host → address, by a text as in hosts(5). Of several addresses the first counts.
+fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
+    let mut hosts = HashMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let Some(address) = words.next() else { continue };
+        let address =
+            address.parse().with_context(|| format!("line {} of the hosts is broken", number + 1))?;
+        for host in words {
+            hosts.entry(host.to_owned()).or_insert(address);
+        }
+    }
+    Ok(hosts)
+}
+
+async fn serve(incoming: Incoming, proxy: Arc<Proxy>) -> Result<()> {
+    let quic = incoming.await?;
+    proxy.account.connections.fetch_add(1, Ordering::Relaxed);
+    let sender = quic.congestion_state();
+    *held(&proxy.account.sender) = Some((name_of(sender.as_ref()), sender.initial_window()));
+    let mut connection = h3::server::builder()
+        .enable_datagram(true)
+        .enable_extended_connect(true)
+        .build::<_, Bytes>(h3_quinn::Connection::new(quic.clone()))
+        .await?;
+    let sockets = Sockets::default();
+    // It ends with the connection.
+    tokio::spawn(send_to_servers(quic.clone(), sockets.clone(), proxy.clone()));
+    while let Some(resolver) = connection.accept().await? {
+        let (request, stream) = resolver.resolve_request().await?;
+        let (proxy, sockets, quic) = (proxy.clone(), sockets.clone(), quic.clone());
+        tokio::spawn(async move {
+            if let Err(error) = answer(&request, stream, &proxy, &sockets, &quic).await {
+                eprintln!("masque_proxy: {error:#}");
+            }
+        });
+    }
+    Ok(())
+}
+
+async fn send_to_servers(quic: Connection, sockets: Sockets, proxy: Arc<Proxy>) {
+    while let Ok(mut datagram) = quic.read_datagram().await {
+        let tunnel = VarInt::decode(&mut datagram).ok();
+        let Some(socket) = tunnel.and_then(|tunnel| held(&sockets).get(&tunnel).cloned()) else {
+            proxy.account.without_tunnel.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        // What its buffer has no space for is lost, as at any hop.
+        if datagram.try_get_u8() == Ok(UDP_CONTEXT) && socket.try_send(&datagram).is_ok() {
+            proxy.account.to_servers.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Does as `request` says, until its end.
+async fn answer<S: SendStream<Bytes> + RecvStream>(
+    request: &Request<()>,
+    mut stream: RequestStream<S, Bytes>,
+    proxy: &Proxy,
+    sockets: &Sockets,
+    quic: &Connection,
+) -> Result<()> {
+    let refuse = |status| Response::builder().status(status).body(());
+    let refusal = match wish_of(request, &proxy.hosts) {
+        Wish::Udp(target) => {
+            let tunnel = VarInt::from_u64(stream.id().into_inner() / 4)?;
+            let led = lead(target, tunnel, stream, proxy, sockets, quic).await;
+            held(sockets).remove(&tunnel);
+            return led;
+        }
+        Wish::Tcp(port) => {
+            proxy.account.tcp.fetch_add(u64::from(port != HTTP_PORT), Ordering::Relaxed);
+            refuse(StatusCode::FORBIDDEN)?
+        }
+        Wish::Unknown => {
+            proxy.account.unknown.fetch_add(1, Ordering::Relaxed);
+            // By which a browser knows that there is no such host.
+            refuse(StatusCode::NOT_FOUND)?
+        }
+    };
+    stream.send_response(refusal).await?;
+    stream.finish().await?;
+    Ok(())
+}
+
+/// Leads datagrams between the browser and `target` until the browser ends it.
+async fn lead<S: SendStream<Bytes> + RecvStream>(
+    target: SocketAddr,
+    tunnel: VarInt,
+    mut stream: RequestStream<S, Bytes>,
+    proxy: &Proxy,
+    sockets: &Sockets,
+    quic: &Connection,
+) -> Result<()> {
+    let socket = Arc::new(UdpSocket::bind(("0.0.0.0", 0)).await?);
+    socket.connect(target).await.with_context(|| format!("cannot reach {target}"))?;
+    // Before that it refuses to send without waiting.
+    socket.writable().await?;
+    held(sockets).insert(tunnel, socket.clone());
+    let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
+    stream.send_response(response).await?;
+    proxy.account.tunnels.fetch_add(1, Ordering::Relaxed);
+    let mut buffer = vec![0; LARGEST_DATAGRAM];
+    loop {
+        tokio::select! {
+            received = socket.recv(&mut buffer) => {
+                // A port at which nobody listens: the browser hears nothing, as from a path that loses packets.
+                let Ok(length) = received else { continue };
+                let mut datagram = BytesMut::with_capacity(VarInt::MAX_SIZE + 1 + length);
+                tunnel.encode(&mut datagram);
+                datagram.put_u8(UDP_CONTEXT);
+                datagram.put_slice(&buffer[..length]);
+                let counter = match quic.send_datagram(datagram.freeze()) {
+                    Ok(()) => &proxy.account.to_browser,
+                    Err(SendDatagramError::TooLarge) => &proxy.account.too_long,
+                    Err(error) => bail!("the tunnel to {target} broke: {error}"),
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+            // Capsules have nothing for a proxy of UDP (RFC 9298, section 3); their end is the tunnel's.
+            data = stream.recv_data() => if !matches!(data, Ok(Some(_))) { return Ok(()) },
+            _ = quic.closed() => return Ok(()),
+        }
+    }
+}
+
+/// What a request wants.
+#[derive(Debug, Eq, PartialEq)]
+enum Wish {
+    /// Datagrams led to this address (CONNECT-UDP).
+    Udp(SocketAddr),
+    /// TCP led to this port of a known host (CONNECT).
+    Tcp(u16),
+    /// Anything else, or a host that there is not.
+    Unknown,
+}
+
+fn wish_of(request: &Request<()>, hosts: &HashMap<String, IpAddr>) -> Wish {
+    let uri = request.uri();
+    match (request.method(), request.extensions().get::<Protocol>()) {
+        (&Method::CONNECT, Some(&Protocol::CONNECT_UDP)) => {
+            udp_target(uri.path(), hosts).map_or(Wish::Unknown, Wish::Udp)
+        }
+        (&Method::CONNECT, None) if uri.host().is_some_and(|host| hosts.contains_key(host)) => {
+            Wish::Tcp(uri.port_u16().unwrap_or(HTTPS_PORT))
+        }
+        _ => Wish::Unknown,
+    }
+}
+
+/// Where datagrams for `path` go.
+fn udp_target(path: &str, hosts: &HashMap<String, IpAddr>) -> Option<SocketAddr> {
+    let (host, port) = path.strip_prefix(PATH)?.strip_suffix('/')?.split_once('/')?;
+    Some(SocketAddr::new(*hosts.get(host)?, port.parse().ok()?))
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics with it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts() -> HashMap<String, IpAddr> {
+        hosts_of("192.0.2.1 a.example b.example # both\n\n192.0.2.2 a.example\n").unwrap()
+    }
+
+    fn wish(uri: &str, protocol: Option<Protocol>) -> Wish {
+        let mut request = Request::connect(uri).body(()).unwrap();
+        if let Some(protocol) = protocol {
+            request.extensions_mut().insert(protocol);
+        }
+        wish_of(&request, &hosts())
+    }
+
+    #[test]
+    fn datagrams_go_to_the_host_and_port_of_the_path() {
+        for (host, port) in [("a.example", 443), ("b.example", 8443)] {
+            let uri = format!("https://proxy.example{PATH}{host}/{port}/");
+            let target = SocketAddr::from(([192, 0, 2, 1], port));
+            assert_eq!(wish(&uri, Some(Protocol::CONNECT_UDP)), Wish::Udp(target));
+        }
+    }
+
+    #[test]
+    fn what_wants_tcp_or_another_host_is_told_from_what_does_not() {
+        assert_eq!(wish("a.example:443", None), Wish::Tcp(443));
+        assert_eq!(wish("b.example:80", None), Wish::Tcp(80));
+        assert_eq!(wish("c.example:443", None), Wish::Unknown);
+        for (path, protocol) in [
+            ("/.well-known/masque/udp/a.example/443/", Protocol::WEB_TRANSPORT),
+            ("/.well-known/masque/udp/a.example/443", Protocol::CONNECT_UDP),
+            ("/.well-known/masque/udp/c.example/443/", Protocol::CONNECT_UDP),
+            ("/.well-known/masque/udp/a.example/65536/", Protocol::CONNECT_UDP),
+            ("/a.example/443/", Protocol::CONNECT_UDP),
+        ] {
+            assert_eq!(
+                wish(&format!("https://proxy.example{path}"), Some(protocol)),
+                Wish::Unknown,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_broken_list_of_hosts_is_one_line_that_says_where() {
+        let error = hosts_of("192.0.2.1 a.example\na.example 192.0.2.1\n").unwrap_err();
+        assert!(error.to_string().contains("line 2 of the hosts"), "{error}");
+    }
+}
