@@ -102,12 +102,12 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
     figures = []
     for compared in campaign.protocols[1:]:
         of_pair = cell_table[cell_table["compared"] == compared].set_index(["site", "network"])
-        found = {place: _cell(row) for place, row in of_pair.iterrows()}
+        cells_of_pair = {place: _cell(row) for place, row in of_pair.iterrows()}
         caption = (
             f"{pair_label(compared, campaign.protocols[0])}: gain in page load time, in percent; negative is faster, "
             f"where Kakhki et al. write a positive number. {LOOKS} In brackets the number of rounds."
         )
-        maps = _maps(pages_of(campaign), campaign.networks, found)
+        maps = _maps(pages_of(campaign), campaign.networks, cells_of_pair)
         figures.append(ReportFigure(file_name(f"heatmap_{compared}"), caption, heatmap.draw, (maps, rows)))
     return figures
 
@@ -117,7 +117,8 @@ def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigur
     figures = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         networks = [name for name in campaign.networks if name in set(of_protocol["network"])]
-        found = {place: _changed(row) for place, row in of_protocol.set_index(["site", "network"]).iterrows()}
+        by_place = of_protocol.set_index(["site", "network"])
+        map_cells = {place: _changed(row) for place, row in by_place.iterrows()}
         pages = [page for page in pages_of(campaign) if page.name in set(of_protocol["site"])]
         caption = (
             f"{label(str(protocol))} with the hop against {label(str(protocol))} without: change of page load time, in "
@@ -125,17 +126,19 @@ def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigur
         )
         rows = [row_label(campaign, name) for name in networks]
         draw = partial(heatmap.draw, bar_label="change with the hop (negative is faster); below it: loads")
-        figures.append(ReportFigure(file_name(f"hop_{protocol}"), caption, draw, (_maps(pages, networks, found), rows)))
+        figures.append(
+            ReportFigure(file_name(f"hop_{protocol}"), caption, draw, (_maps(pages, networks, map_cells), rows))
+        )
     return figures
 
 
-def _maps(pages: Sequence[Page], networks: Sequence[str], found: Mapping[Any, heatmap.Cell]) -> list[heatmap.Map]:
-    """A map for each panel of `pages`, with a row for each network, of the cells in `found` by page and network."""
+def _maps(pages: Sequence[Page], networks: Sequence[str], map_cells: Mapping[Any, heatmap.Cell]) -> list[heatmap.Map]:
+    """A map for each panel of `pages`, with a row for each network, of the `map_cells` by page and network."""
     maps = []
     for panel in panels(pages):
         places = product(enumerate(networks), enumerate(panel.pages))
         by_place = {
-            (y, x): found.get((page.name, network), heatmap.Cell(None, "", 0, NOTHING))
+            (y, x): map_cells.get((page.name, network), heatmap.Cell(None, "", 0, NOTHING))
             for (y, network), (x, page) in places
         }
         maps.append(heatmap.Map(panel.title, [column_name(page, panel.pages) for page in panel.pages], by_place))
@@ -207,13 +210,13 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
 
 def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> str:
     """For each protocol, in how many cells the hop made it faster, slower, equivalent, or that is not decided."""
-    counted = []
+    sentences = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         verdicts = of_protocol["verdict"].value_counts()
         numbers = ", ".join(f"{name} in {verdicts.get(name, 0)}" for name in VERDICTS)
-        counted.append(f"{label(str(protocol))} is {numbers} of {plural('cell', len(of_protocol))}")
+        sentences.append(f"{label(str(protocol))} is {numbers} of {plural('cell', len(of_protocol))}")
     return (
-        f"With the hop, against the same two halves without it: {'; '.join(counted)}. Loads with and without are of "
+        f"With the hop, against the same two halves without it: {'; '.join(sentences)}. Loads with and without are of "
         "different rounds, in an order that was drawn, so they are compared without pairing (difference of the "
         "locations of their logarithms, Welch's degrees of freedom), and p values are corrected over all these cells "
         f"(Benjamini and Hochberg, p < {declared.significant_p}; equivalent: within "

@@ -220,12 +220,12 @@ def test_what_ends_a_lane_ends_the_campaign_as_it_is(campaign: Campaign, lanes: 
 
 
 def test_a_run_beyond_its_lane_does_not_count_whatever_lane_judges_it(tmp_path: Path) -> None:
-    made = {"clock_shift_s": 0.0, "slowness": 1.0, "failure": None, "lane": 2, "lane_cores": [2, 3]}
-    write_json(tmp_path / ATTEMPT, made)
+    document = {"clock_shift_s": 0.0, "slowness": 1.0, "failure": None, "lane": 2, "lane_cores": [2, 3]}
+    write_json(tmp_path / ATTEMPT, document)
     for affinity, strange in (([2, 3], ()), ([2], ()), ([0, 1, 2], (0, 1))):
         write_json(tmp_path / PROCESSOR, {"affinity": affinity})
         assert read_evidence(tmp_path).strange_cores == strange == read_circumstances(tmp_path).strange_cores
-    write_json(tmp_path / ATTEMPT, {**made, "lane": None, "lane_cores": None})
+    write_json(tmp_path / ATTEMPT, {**document, "lane": None, "lane_cores": None})
     assert read_evidence(tmp_path).strange_cores == ()
 
 
