@@ -132,8 +132,9 @@ def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) 
     marks = {"test_a.py": alone, "test_b.py": one, "test_c.py": other, "test_d.py": one}
     marks |= {"test_e.py": waiting, "test_f.py": waiting}
     for name, mark in marks.items():
-        # Those that wait begin first, when one worker may be up before another.
-        (tmp_path / name).write_text(TIMED.format(mark=mark, seconds=0.5 if mark == waiting else 0.1))
+        # Those that wait begin first, when one worker may be up some seconds before another.
+        seconds = "4 if number == 0 else 0.5" if mark == waiting else "0.1"
+        (tmp_path / name).write_text(TIMED.format(mark=mark, seconds=seconds))
     done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)

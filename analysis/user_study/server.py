@@ -80,6 +80,8 @@ class StudyServer(ThreadingHTTPServer):
     """A server of the kit of `collector`, with a limit on connections."""
 
     daemon_threads = True
+    # Else the kernel resets some of those that come together.
+    request_queue_size = MOST_CONNECTIONS
 
     def __init__(self, address: tuple[str, int], collector: Collector) -> None:
         self.collector = collector

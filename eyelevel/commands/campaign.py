@@ -108,7 +108,7 @@ def main(**options: Any) -> None:
     package: Path | None = options["package"]
     # A package is named after its campaign.
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
-    folder = options["results"] / campaign_name(options["name"] or kept_name)
+    folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})

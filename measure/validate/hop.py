@@ -19,7 +19,6 @@ from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from base.structure import from_json, to_json
 from measure.validate.checks import Check, between, same, unchecked, within
-from measure.validate.tunnel import TUNNELS, TunnelTimes
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
@@ -28,11 +27,24 @@ from tuning.networks import Network
 
 # So many of each; the least is looked at, so that a loss or a busy machine does not matter.
 ECHOES, CONNECTIONS = 20, 10
+# Of each connection to a proxy; the second is used.
+TUNNELS = 2
 TOLERANCE_MS, TOLERANCE = 3.0, 0.01
 # What a handshake may take of the processor at both ends. That it is not shorter than the path says that TLS is the
 # servers' own.
 HANDSHAKE_MS = 40.0
 TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class TunnelTimes:
+    """The least times in ms until the proxy is connected to, until it has opened the second of two tunnels when it has
+    opened the first, from then until the server's TLS stands, and from then until its answer begins."""
+
+    connect_ms: float
+    open_ms: float
+    secure_ms: float
+    response_ms: float
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import asyncio
 import os
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from aioquic.asyncio.client import connect
@@ -21,10 +20,9 @@ from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEv
 
 from base.errors import EyelevelError, reports_errors
 from base.structure import to_json
+from measure.validate.hop import TUNNELS, TunnelTimes
 from replay.spec import PROXY_HOST, PROXY_PORT
 
-# Of each connection; the second is used.
-TUNNELS = 2
 # Before a payload of UDP (RFC 9298, section 4).
 UDP_CONTEXT = b"\0"
 # Of packets to the proxy, which carry whole packets to the server (1200 bytes).
@@ -32,17 +30,6 @@ PACKET_BYTES = 1400
 TIMEOUT_S = 30.0
 # QUIC hands on no address of ours, but wants one.
 ANY_ADDRESS = ("", 0)
-
-
-@dataclass(frozen=True)
-class TunnelTimes:
-    """The least times in ms until the proxy is connected to, until it has opened the second of two tunnels when it has
-    opened the first, from then until the server's TLS stands, and from then until its answer begins."""
-
-    connect_ms: float
-    open_ms: float
-    secure_ms: float
-    response_ms: float
 
 
 class _Tunnel(QuicConnectionProtocol):

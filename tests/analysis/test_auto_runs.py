@@ -238,7 +238,7 @@ def test_margins_are_expected_to_be_those_of_the_whole_path_behind_a_hop(
     )
     # The report's margins are (`analysis.runs`).
     (planned,) = plans
-    assert planned.rtt_ms == {"dsl": 50, "geo-control": 600}
+    assert planned.rtt_ms == {"dsl": 24, "geo-control": 600}
 
 
 @pytest.mark.parametrize(("lanes", "minutes"), [(1, (10, 40)), (2, (5, 20))])

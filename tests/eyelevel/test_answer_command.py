@@ -290,7 +290,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), ()).write(one)
 
     def measure_rows(
-        one: Campaign, _: Any, console: Console, name: str, enough: Enough, announced: Any, again: str
+        one: Campaign, _: Any, console: Console, name: str, enough: Enough, announced: Any, *, again: str
     ) -> None:
         assert (name, list(announced(one))) == ("answer", [])
         assert again.startswith("eyelevel ")
