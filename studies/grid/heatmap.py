@@ -21,6 +21,8 @@ DEEPEST = 0.5
 NO_VALUE_HATCH = "////"
 # Names of rows go on in a further line where they are longer, at a comma.
 ROW_CHARACTERS = 24
+# Of a row at least, and of a line of its name.
+ROW_INCHES, LINE_INCHES = 0.35, 0.13
 # How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
 # without any colour.
 FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
@@ -61,7 +63,9 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
     the reason where there is no gain."""
     widths = [len(heat_map.columns) for heat_map in maps]
     with figure_style():
-        height = 1.45 + 0.35 * len(rows)
+        names = list(map(in_lines, rows))
+        most_lines = max(name.count("\n") + 1 for name in names)
+        height = 1.45 + max(ROW_INCHES, LINE_INCHES * most_lines) * len(rows)
         figure = Figure(figsize=(PAGE_INCHES, height), layout="constrained")
         axes = np.atleast_1d(figure.subplots(1, len(maps), sharey=True, gridspec_kw={"width_ratios": widths}))
         for place, (heat_map, ax) in enumerate(zip(maps, axes, strict=True)):
@@ -76,7 +80,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
             ax.set_xlabel(heat_map.title, fontsize=SMALL)
             ax.tick_params(length=0)
             if place == 0:
-                ax.set_yticks(range(len(rows)), list(map(in_lines, rows)), fontsize=SMALL)
+                ax.set_yticks(range(len(rows)), names, fontsize=SMALL)
             for (y, x), cell in heat_map.cells.items():
                 hatch = NO_VALUE_HATCH if cell.gain is None else ""
                 face = "none" if cell.is_coloured or cell.gain is None else FACES[cell.verdict]

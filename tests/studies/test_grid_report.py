@@ -5,7 +5,7 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +273,24 @@ def test_what_a_hop_changes_has_a_map_for_each_protocol_and_a_table_and_is_said(
     (table,) = [table for table in section.tables if table.name == "grid_hops"]
     assert table.texts["verdict"].tolist() == ["faster", "slower"]
     assert any("With the hop, against the same two halves without it" in text for text in section.paragraphs)
+
+
+def test_the_names_of_a_maps_rows_do_not_overlap_however_long_they_are(tmp_path: Path) -> None:
+    times = {
+        ("grid-1x5KB", f"longlook-edge-{delay}ms-0loss-{kind}", protocol): (1000.0, 1010.0)
+        for delay in (12, 62, 112)
+        for kind in ("none", "terminate")
+        for protocol in ("caddy-h2", "caddy-h3")
+    }
+    section = grid.section(write(tmp_path / "grid", times, preset="longlook-edge"))
+    assert section
+    for figure in section.figures:
+        drawn = figure.draw(*figure.arguments)
+        drawn.draw_without_rendering()
+        extents = [label.get_window_extent() for label in drawn.axes[0].get_yticklabels()]
+        assert len(extents) > 1
+        for upper, lower in pairwise(extents):
+            assert not upper.overlaps(lower)
 
 
 def test_a_page_that_did_not_always_load_in_time_says_nothing_of_a_hop(tmp_path: Path) -> None:
