@@ -1,6 +1,8 @@
 """`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
 
 import os
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,15 +35,14 @@ from tuning import networks, protocols
 from tuning.settings import choose
 
 DATA = PROJECT / "data"
+DECLARATION = DATA / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 # What writing the report and the package takes on two cores (s), for which a budget must leave time.
 PACKAGE_S = 180.0
 
 
 @click.command()
-@click.option(
-    "--declaration", type=PATH, default=DATA / "reference.toml", help="Another file than data/reference.toml."
-)
+@click.option("--declaration", type=PATH, default=DECLARATION, help="Another file than data/reference.toml.")
 @click.option(
     "--into",
     type=PATH,
@@ -91,6 +92,7 @@ def main(
             console.print(line, markup=False, soft_wrap=True)
         return
     require_browsing("measuring")
+    is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
     if (package / METADATA).is_file() and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
@@ -108,8 +110,16 @@ def main(
         "reference",
         announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
         budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
+        again=same_command(budget, by_make=is_usual),
     )
     click.echo(package_of(folder, package, LICENCE))
+
+
+def same_command(budget: str | None, *, by_make: bool) -> str:
+    """The command line that goes on: make's, or this program's own one, where options were given that make has not."""
+    if not by_make:
+        return shlex.join(["eyelevel", *sys.argv[1:]])
+    return f"make reference BUDGET={budget}" if budget else "make reference"
 
 
 def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:
