@@ -174,7 +174,7 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
         # Earlier versions had one browser in a campaign, and no column for it.
         browser = DEFAULT if "browser" in present else first_browser(folder)
         return present, [_row(cells, browser) for cells in reader]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
 

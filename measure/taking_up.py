@@ -15,7 +15,7 @@ from base.errors import EyelevelError
 from base.files import read_json, replacing_folder, write_atomically
 from base.ownership import give_to_caller
 from browsers.registry import DEFAULT
-from measure.campaign.last_frames import LAST_FRAMES
+from measure.campaign.last_frames import LAST_FRAMES, read_digests
 from measure.campaign.plan import PLAN, read_plan
 from measure.campaign.results import require_no_others
 from measure.campaign.verdicts import VERDICTS, read_verdicts
@@ -93,6 +93,9 @@ def require_sound(package: Path) -> None:
         if _checksum(path) != known.get(name):
             raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
     _require_runs_of_settings(package)
+    # Whatever of it is read later must be sound now: a campaign that was made of it could not go on.
+    read_verdicts(package)
+    read_digests(package)
 
 
 def _checksum(path: Path) -> str | None:

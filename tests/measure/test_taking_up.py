@@ -176,6 +176,20 @@ def test_a_package_with_runs_of_nothing_that_it_declares_is_not_taken_up(
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize("file", ["plan.csv", "runs.csv", "last_frames.csv", "verdicts.jsonl"])
+@pytest.mark.parametrize("content", [b"x" * 200_000 + b",1\n", b"\xff\n"])
+def test_a_broken_file_of_a_package_is_told_in_one_line(
+    package: Path, tmp_path: Path, file: str, content: bytes
+) -> None:
+    path = package / file
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + content)
+    elsewhere = tmp_path / "elsewhere"
+    with pytest.raises(EyelevelError, match=rf"{file} is broken") as error:
+        take_up(resealed(package), elsewhere)
+    assert "\n" not in str(error.value)
+    assert not elsewhere.exists()
+
+
 def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_path: Path) -> None:
     (package / "runs.csv").rename(tmp_path / "runs.csv")
     (package / "runs.csv").symlink_to(tmp_path / "runs.csv")
