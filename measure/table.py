@@ -353,7 +353,7 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
     known = {name: value for name, value in values.items() if name in names and value is not None}
     if not isinstance(known.get("settings"), dict):
         raise EyelevelError(f"{path} is broken: it has no settings")
-    for name in _OPTIONAL:
+    for name in ("versions", "machine", "films", *_OPTIONAL):
         if not isinstance(known.get(name, {}), dict):
             raise EyelevelError(f"{path} is broken: {name} is no table")
     return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from dataclasses import replace
 from hashlib import sha256
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from factories import ROW, campaign_document, rejected
 from PIL import Image
 
 from analysis.package import write_package
 from analysis.runs import load
 from base.errors import EyelevelError
+from eyelevel.commands import campaign as campaign_command
 from measure.campaign.appearances import Appearances
 from measure.campaign.last_frames import LAST_FRAMES, read_digests
 from measure.campaign.plan import plan, write_plan
@@ -188,6 +191,24 @@ def test_a_broken_file_of_a_package_is_told_in_one_line(
         take_up(resealed(package), elsewhere)
     assert "\n" not in str(error.value)
     assert not elsewhere.exists()
+
+
+@pytest.mark.parametrize("key", ["versions", "machine", "films", "lanes"])
+def test_a_package_whose_document_has_other_types_is_told_in_one_line(package: Path, tmp_path: Path, key: str) -> None:
+    path = package / "campaign.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: ["x"]}))
+    with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: {key} is no table"):
+        take_up(resealed(package), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_film_policy_of_another_version_is_told_in_one_line(package: Path, tmp_path: Path) -> None:
+    path = package / "campaign.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"films": {"kept": "all", "colour": "grey"}}))
+    options = ["--package", str(resealed(package)), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(campaign_command.main, options)
+    assert isinstance(done.exception, EyelevelError)
+    assert re.search(r"campaign\.json: films has an unknown key 'colour'", str(done.exception))
 
 
 def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_path: Path) -> None:
