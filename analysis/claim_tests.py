@@ -16,7 +16,7 @@ from scipy import stats
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.ratios import MeanRatio, locations, margins, mean_over_sites
 from analysis.runs import rows_of
-from analysis.samples import Array, Samples
+from analysis.samples import Array, Samples, counts
 from analysis.text import label, listing, pair_label, percent
 
 GAIN, ROUND_TRIPS, CORRELATION = "gain", "round trips", "correlation"
@@ -178,19 +178,19 @@ def lead_per_round_trip(
     rtts = np.array([inputs.rtt_ms[network] for network in wanted])[:, None]
     slopes = _slopes(rtts, leads)
     one_server = np.array([inputs.site_facts.get(site, {}).get("servers") == 1 for site in inputs.samples.sites])
-    over, runs = listing([label(name) for name in wanted]), runs_of_pair(inputs.samples, pair, wanted, metric)
-    means = {f"{lead} in ms per ms of RTT, over {over}": slopes}
+    over, runs = listing([label(name) for name in wanted]), _runs_of_pair(inputs.samples, pair, wanted, metric)
+    means = {f"{lead} in ms per ms of RTT, over {over}": (slopes, runs)}
     if one_server.any():
-        means[f"{lead} in ms per ms of RTT, on sites of one server"] = slopes[one_server]
-    for network, of_sites in zip(wanted, leads / rtts, strict=True):
-        means[within_network("QUIC's mean lead over TCP+ in round trips", network, metric)] = of_sites
+        means[f"{lead} in ms per ms of RTT, on sites of one server"] = slopes[one_server], runs[:, one_server]
+    for network, of_sites, behind in zip(wanted, leads / rtts, runs, strict=True):
+        means[within_network("QUIC's mean lead over TCP+ in round trips", network, metric)] = of_sites, behind[None]
     conditions = [
         _one_round_trip(
-            *_over_sites(values, Condition(name, ROUND_TRIPS, runs=runs, decides=place == 0), inputs), inputs
+            *_over_sites(values, of_values, Condition(name, ROUND_TRIPS, decides=place == 0), inputs), inputs
         )
-        for place, (name, values) in enumerate(means.items())
+        for place, (name, (values, of_values)) in enumerate(means.items())
     ]
-    shares = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS, runs=runs)
+    shares = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS)
     return [*conditions, _one_round_trip(*_slope_of_shares(inputs, pair, wanted, metric, rtts, shares), inputs)]
 
 
@@ -213,8 +213,8 @@ def lead_beyond_handshake(
             continue
         rtts = np.array([inputs.rtt_ms[name] for name in wanted])[:, None]
         leads = _leads(inputs.samples, pair, wanted, metric) / rtts
-        condition = replace(condition, runs=runs_of_pair(inputs.samples, pair, wanted, metric))
-        mean, condition = _over_sites(leads[0] - leads[1:].mean(axis=0), condition, inputs)
+        runs = _runs_of_pair(inputs.samples, pair, wanted, metric)
+        mean, condition = _over_sites(leads[0] - leads[1:].mean(axis=0), runs, condition, inputs)
         if not condition.missing:
             p_for, p_against = two_sided(above_p(mean, 0)), two_sided(below_p(mean, 0))
             condition = replace(condition, p_for=p_for, p_against=p_against)
@@ -263,9 +263,14 @@ def block_values(samples: Samples, weights: Weights, network: str, metric: str, 
 
 def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> int:
     """How many runs of `pair` there are behind `networks` in blocks with both."""
+    return int(_runs_of_pair(samples, pair, networks, metric).sum())
+
+
+def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> NDArray[np.int64]:
+    """The same of each network and site: networks x sites."""
     weights = dict.fromkeys(pair, 1.0)
-    blocks = sum(int(np.isfinite(block_values(samples, weights, name, metric)).sum()) for name in networks)
-    return len(weights) * blocks
+    blocks = [counts(block_values(samples, weights, name, metric)) for name in networks]
+    return len(weights) * np.stack(blocks)
 
 
 def logarithmic(samples: Samples) -> Samples:
@@ -372,9 +377,15 @@ def _leads(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -
     return np.stack([locations(block_values(samples, weights, network, metric))[0] for network in networks])
 
 
-def _over_sites(values: Array, condition: Condition, inputs: ClaimInputs) -> tuple[MeanRatio, Condition]:
-    """The mean of `values`, one for each site, with the error that the sites' scatter gives it; and its condition."""
-    values = values[np.isfinite(values)]
+def _over_sites(
+    values: Array, runs: NDArray[np.int64], condition: Condition, inputs: ClaimInputs
+) -> tuple[MeanRatio, Condition]:
+    """The mean of `values`, one for each site, with the error that the sites' scatter gives it; and its condition.
+
+    `runs`: how many a site's value rests on behind each network (networks x sites).
+    """
+    is_known = np.isfinite(values)
+    values, condition = values[is_known], replace(condition, runs=int(runs[:, is_known].sum()))
     sites = len(values)
     if sites < 2:
         return _NOTHING, replace(condition, sites=sites, missing=(f"two sites with all of it: {condition.subject}",))
@@ -392,7 +403,8 @@ def _slope_of_shares(
     leads, round_trips = -np.expm1(ratios), rtts / np.exp(times)
     has_all = np.isfinite(leads).all(axis=0)
     leads, round_trips = leads[:, has_all], round_trips[:, has_all]
-    sites = int(has_all.sum())
+    sites, runs = int(has_all.sum()), _runs_of_pair(inputs.samples, pair, networks, metric)
+    condition = replace(condition, runs=int(runs[:, has_all].sum()))
     if sites <= LEAST_SITES:
         what = f"more than {LEAST_SITES} sites with all of it: {condition.subject}"
         return _NOTHING, replace(condition, sites=sites, missing=(what,))

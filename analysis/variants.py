@@ -2,8 +2,8 @@
 
 A site and its variants share their blocks (`measure.campaign.plan`), so the ratio of two runs of one block cancels what
 changes from block to block. In campaigns of earlier versions they have blocks of their own, which follow each other in
-the plan; runs of such neighbours are paired, too. A variant that was added to a campaign is measured long after the
-blocks that its original has had by then, and none of these are paired.
+the plan; runs of such neighbours are paired, too, where one machine made both. A variant that was added to a campaign
+is measured long after the blocks that its original has had by then, and none of these are paired.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from analysis.contrasts import false_discovery_rate
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import verdicts
 from analysis.ratios import mean_over_sites
-from analysis.runs import CampaignTable
+from analysis.runs import MACHINE, CampaignTable
 from analysis.samples import blocks_of
 from record.names import original_of
 
@@ -76,6 +76,7 @@ def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str],
     if not (runs.get("block", pd.Series(0, runs.index)) > 0).any():
         runs = runs.assign(block=blocks_of(runs))
     runs = runs[runs["valid"]]
+    runs = runs.assign(**{MACHINE: runs.get(MACHINE, pd.Series("", runs.index)).fillna("")})
     known = [*campaign.networks, *sorted(set(runs["network"]) - set(campaign.networks))]
     sites = sorted(set(runs["site"]))
     for variant in (name for name in sites if original_of(name) != name and original_of(name) in sites):
@@ -83,12 +84,14 @@ def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str],
         # As many blocks follow each other as there are of such sites.
         group = sum(original_of(name) == original for name in {*sites, *campaign.document.sites})
         one, other = (
-            runs.loc[runs["site"] == name, [*RUN, "block", *campaign.metrics]] for name in (original, variant)
+            runs.loc[runs["site"] == name, [*RUN, "block", MACHINE, *campaign.metrics]] for name in (original, variant)
         )
         both = one.merge(other, on=RUN, suffixes=("_original", "_variant"))
         gap = (both["block_variant"] - both["block_original"]).abs()
         is_known = (both["block_variant"] > 0) & (both["block_original"] > 0)
-        both = both.assign(is_beside=is_known & (gap < group), is_one_block=is_known & (gap == 0))
+        # A cluster gives neighbours to different machines, and a campaign may go on elsewhere between them.
+        is_near = (gap < group) & (both[f"{MACHINE}_original"] == both[f"{MACHINE}_variant"])
+        both = both.assign(is_beside=is_known & is_near, is_one_block=is_known & (gap == 0))
         for network, protocol in product(known, campaign.protocols):
             rows = both[(both["network"] == network) & (both["protocol"] == protocol)]
             if len(rows):

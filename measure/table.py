@@ -174,7 +174,7 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
         # Earlier versions had one browser in a campaign, and no column for it.
         browser = DEFAULT if "browser" in present else first_browser(folder)
         return present, [_row(cells, browser) for cells in reader]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
 
@@ -353,7 +353,7 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
     known = {name: value for name, value in values.items() if name in names and value is not None}
     if not isinstance(known.get("settings"), dict):
         raise EyelevelError(f"{path} is broken: it has no settings")
-    for name in _OPTIONAL:
+    for name in ("versions", "machine", "films", *_OPTIONAL):
         if not isinstance(known.get(name, {}), dict):
             raise EyelevelError(f"{path} is broken: {name} is no table")
     return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})

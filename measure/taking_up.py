@@ -5,18 +5,20 @@ last frames alone (`measure.campaign.last_frames`). Whether this machine may go 
 the campaign's versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 
+import os
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from shutil import copyfile
 
 from base.errors import EyelevelError
 from base.files import read_json, replacing_folder, write_atomically
 from base.ownership import give_to_caller
-from measure.campaign.last_frames import LAST_FRAMES
-from measure.campaign.plan import PLAN
+from browsers.registry import DEFAULT
+from measure.campaign.last_frames import LAST_FRAMES, read_digests
+from measure.campaign.plan import PLAN, read_plan
 from measure.campaign.results import require_no_others
-from measure.campaign.verdicts import VERDICTS
+from measure.campaign.verdicts import VERDICTS, read_verdicts
 from measure.declaration import HYPOTHESES
 from measure.table import (
     DOCUMENT,
@@ -34,6 +36,7 @@ from measure.table import (
 )
 from measure.validate.record import FILENAME as VALIDATION
 from measure.validate.record import kept_entries, write_entries
+from record.bounded import open_regular
 
 METADATA = "ro-crate-metadata.json"
 # The files by which a campaign goes on, which a package has as far as the campaign does.
@@ -73,8 +76,11 @@ def take_up(package: Path, folder: Path) -> bool:
 
 
 def require_sound(package: Path) -> None:
-    """Raises EyelevelError when there is no package in the folder `package`, or when one of the files by which its
-    campaign goes on is not the one whose checksum the package has."""
+    """Raises EyelevelError when there is no package in the folder `package`, when one of the files by which its
+    campaign goes on is not the one whose checksum the package has, or when its runs are not of its settings.
+
+    A package may come from anybody, and so may what stands in its files and where their names lead.
+    """
     if not (package / METADATA).is_file():
         raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
     try:
@@ -84,21 +90,56 @@ def require_sound(package: Path) -> None:
         raise EyelevelError(f"{package / METADATA} is broken: {error!r}") from None
     for name in FILES:
         path = package / name
-        present = sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-        if present != known.get(name):
+        if _checksum(path) != known.get(name):
             raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
-    require_document(package)
+    _require_runs_of_settings(package)
+    # Whatever of it is read later must be sound now: a campaign that was made of it could not go on.
+    read_verdicts(package)
+    read_digests(package)
+
+
+def _checksum(path: Path) -> str | None:
+    """The SHA-256 of the file `path`, None where there is none. Raises EyelevelError when it is no regular file."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        # A link may lead to a file of any size, or to one that is not the package's.
+        with os.fdopen(open_regular(path), "rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise EyelevelError(f"{path} cannot be taken up: {error.strerror or error}") from None
+
+
+def _require_runs_of_settings(package: Path) -> None:
+    """Raises EyelevelError when the plan or the table of `package` has runs of something that is not in its settings:
+    folders are named after what runs are of."""
+    document = require_document(package)
+    known = {
+        "site": set(document.sites),
+        "network": set(document.networks),
+        "protocol": set(document.protocols),
+        "browser": set(document.browsers) or {DEFAULT},
+    }
+    planned = [run for block in read_plan(package) for run in block]
+    for file, runs in ((PLAN, planned), (RUNS, [row.of for row in read_rows(package)])):
+        for run in runs:
+            for what, names in known.items():
+                if (name := getattr(run, what)) not in names:
+                    raise EyelevelError(f"{package / file} has the {what} {name!r}, which is not in {DOCUMENT}")
 
 
 def _require_no_less(package: Path, folder: Path) -> None:
-    """Raises EyelevelError when the campaign in `folder` lacks attempts of `package`: somebody has gone on with that
-    elsewhere, or it is of another campaign."""
+    """Raises EyelevelError when the campaign in `folder` lacks attempts or verdicts of `package`: somebody has gone on
+    with that elsewhere, or it is of another campaign."""
     present = {(row.folder, row.started_at) for row in read_rows(folder)}
-    lacking = sum((row.folder, row.started_at) not in present for row in read_rows(package))
-    if lacking:
+    attempts = sum((row.folder, row.started_at) not in present for row in read_rows(package))
+    decided = set(read_verdicts(folder))
+    verdicts = sum(verdict not in decided for verdict in read_verdicts(package))
+    counts = ((attempts, "attempt"), (verdicts, "verdict"))
+    if lacking := [f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count]:
         raise EyelevelError(
-            f"{folder} lacks {lacking} attempts that the package {package} has: it is another campaign, or was gone on "
-            f"with elsewhere; move {folder} away, and the same command takes the package up"
+            f"{folder} lacks {' and '.join(lacking)} that the package {package} has: it is another campaign, or was "
+            f"gone on with elsewhere; move {folder} away, and the same command takes the package up"
         )
 
 

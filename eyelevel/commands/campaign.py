@@ -13,6 +13,7 @@ from analysis.auto_runs import announcement, saved_line, saving
 from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
+from base.structure import structured
 from browsers.registry import DEFAULT, all_browsers, on_devices
 from eyelevel.commands.package import ENDING
 from eyelevel.measuring import (
@@ -42,7 +43,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
-from measure.table import CampaignDocument
+from measure.table import DOCUMENT, CampaignDocument
 from measure.taking_up import take_up
 from record.collection import choose_sites
 from replay.shells.registry import all_shells
@@ -112,7 +113,7 @@ def main(**options: Any) -> None:
     if package and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
-    settings, films = document.settings, FilmPolicy(**document.films)
+    settings, films = document.settings, structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
 
     def names(option: str, group: str) -> str | list[str]:
         return options[option] or list(settings.get(group, ())) or "all"

@@ -1,6 +1,8 @@
 """`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
 
 import os
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from rich.console import Console
 
 from analysis import hypotheses
 from base.errors import EyelevelError
+from base.ownership import give_to_caller
 from base.places import PROJECT, RESULTS, SITES
 from base.privileges import require_browsing
 from eyelevel.closing import CLOSING_S, close_now
@@ -32,15 +35,14 @@ from tuning import networks, protocols
 from tuning.settings import choose
 
 DATA = PROJECT / "data"
+DECLARATION = DATA / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 # What writing the report and the package takes on two cores (s), for which a budget must leave time.
 PACKAGE_S = 180.0
 
 
 @click.command()
-@click.option(
-    "--declaration", type=PATH, default=DATA / "reference.toml", help="Another file than data/reference.toml."
-)
+@click.option("--declaration", type=PATH, default=DECLARATION, help="Another file than data/reference.toml.")
 @click.option(
     "--into",
     type=PATH,
@@ -84,19 +86,21 @@ def main(
     hypotheses.parse(question, declaration.with_name(declared.hypotheses))
     if estimate:
         campaign = campaign_of(declared, folder, sites_of(declared.sites, corpus, console), question)
-        rows = read_rows(package) if (package / RUNS).is_file() else []
+        # A package is written when a session ends, so the folder has more where one was stopped.
+        rows = measured_rows(folder) or measured_rows(package)
         for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
             console.print(line, markup=False, soft_wrap=True)
         return
     require_browsing("measuring")
+    is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
     if (package / METADATA).is_file() and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
-    sites = sites_of(declared.sites, corpus, console)
-    for site in sites:
-        # What is known of a site's completeness when it comes to a campaign stays.
-        if document.site_facts.get(site.name, {}).get("served") is None:
-            console.print(closed(site), markup=False, soft_wrap=True)
+    # What is known of a site's completeness when it comes to a campaign stays, and so must the site.
+    sites = [
+        site if site.name in document.sites else closed(site, console)
+        for site in sites_of(declared.sites, corpus, console)
+    ]
     campaign = campaign_of(declared, folder, sites, question)
     options = MeasuringOptions(None, trust_workers=False, insecure=False, plain=plain, validate=validate)
     carry_out(
@@ -106,8 +110,16 @@ def main(
         "reference",
         announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
         budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
+        again=same_command(budget, by_make=is_usual),
     )
     click.echo(package_of(folder, package, LICENCE))
+
+
+def same_command(budget: str | None, *, by_make: bool) -> str:
+    """The command line that goes on: make's, or this program's own one, where options were given that make has not."""
+    if not by_make:
+        return shlex.join(["eyelevel", *sys.argv[1:]])
+    return f"make reference BUDGET={budget}" if budget else "make reference"
 
 
 def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:
@@ -132,6 +144,7 @@ def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Con
             console.print(f"importing {one.name}", markup=False, soft_wrap=True)
             recording = formats.read_recording(recording_path(one, corpus))
             write_site(recording, SITES / one.name)
+            give_to_caller(SITES / one.name, SITES)
         sites.append(collection.choose_site(one.name))
     return sites
 
@@ -148,13 +161,15 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
     return path
 
 
-def closed(site: Site) -> str:
-    """Close `site` unless that was done before; returns what is known of its completeness. Raises EyelevelError."""
-    return summary(site.name, read(site) or close_now(site))
+def closed(site: Site, console: Console) -> Site:
+    """`site` after it was closed, unless that was done before, with what was fetched for it; what is known of its
+    completeness is printed. Raises EyelevelError."""
+    console.print(summary(site.name, read(site) or close_now(site)), markup=False, soft_wrap=True)
+    return Site.load(site.folder)
 
 
 def measured_rows(folder: Path) -> list[Row]:
-    """The attempts that the campaign in `folder` has; none before its first. Raises EyelevelError."""
+    """The attempts that the campaign or the package in `folder` has; none before its first. Raises EyelevelError."""
     return read_rows(folder) if (folder / RUNS).is_file() else []
 
 

@@ -251,7 +251,7 @@ def measure(
     """Measure all open runs of `campaign`: each until it is valid, or has been repeated often enough.
 
     `workers` are those who do it, by default this machine; `enough` ends sites before the planned number of runs;
-    `budget` is how long all may take. Returns how many runs are still open since the budget was used up.
+    `budget` is how long all may take. Returns how many runs are still to be made since the budget was used up.
     Raises EyelevelError when the disk is too small, or replays fail again and again.
     """
     document = campaign.document()
@@ -268,12 +268,12 @@ def measure(
             expected = replace(expected, seconds=max(0.0, min(expected.seconds, budget.remaining_s)))
         with display(work.open_runs(), work.ended()).live(expected, at_most=at_most) as live:
             # A run may be rejected when later ones are known; then it is made again at the end.
-            while work.open_runs():
+            while work.open_runs() and not work.is_out_of_time:
                 attempts = len(results.rows)
                 measure_blocks(work.open_blocks(enough), results, live, partial(work.end, live))
                 if len(results.rows) == attempts:
                     break
-        return len(work.open_runs()) if work.is_out_of_time else 0
+        return work.runs_beyond_budget()
 
 
 class PlannedWork:
@@ -311,6 +311,10 @@ class PlannedWork:
     def open_runs(self) -> list[Run]:
         """All runs that are still to be measured."""
         return [run for block in self._blocks for run in self._open(block)]
+
+    def runs_beyond_budget(self) -> int:
+        """How many runs are still to be made since the budget was used up; those of cells that have enough are not."""
+        return sum(run.cell not in self._enough for run in self.open_runs()) if self.is_out_of_time else 0
 
     def ended(self) -> int:
         """How many runs are not to be measured any more."""

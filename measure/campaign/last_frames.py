@@ -37,7 +37,7 @@ def read_digests(campaign: Path) -> dict[str, str]:
         return {row["folder"]: row["sha256"] for row in rows}
     except FileNotFoundError:
         return {}
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error!r}") from None
 
 

@@ -98,7 +98,7 @@ def read_plan(folder: Path) -> list[PlannedBlock]:
         ]
     except FileNotFoundError:
         return []
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error!r}") from None
     return [tuple(run for _, run in block) for _, block in groupby(runs, key=lambda entry: entry[0])]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.clock import now_iso
+from base.errors import EyelevelError
 from base.files import lock
 from base.structure import from_json, to_json
 from measure.reasons import Reason
@@ -42,7 +43,10 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
     path = campaign / VERDICTS
     if not path.exists():
         return []
-    lines = path.read_text().split("\n")
+    try:
+        lines = path.read_text().split("\n")
+    except UnicodeDecodeError as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
     return [from_json(line, Verdict, f"{path} is broken") for line in lines[:-1] if line]
 
 

@@ -417,6 +417,28 @@ def test_each_claim_stands_beside_the_papers_number_and_what_ours_rests_on() -> 
     assert by_name["runs"]["handshake_dsl_lte"] == 2 * 2 * 12 * sites
 
 
+def test_each_number_beside_a_claim_says_how_many_runs_it_rests_on_itself() -> None:
+    given = campaign({}, sites=9, blocks=12)
+    # A site that was not measured behind DSL, and is of one server as every third is.
+    given.values[NETWORKS.index("dsl"), 0] = np.nan
+    _, conditions = claims(inputs(given))
+    of_claim = conditions[conditions["claim"] == "handshake_dsl_lte"].set_index("subject")
+    (one_server,) = (name for name in of_claim.index if name.endswith("on sites of one server"))
+    (over_all,) = (name for name in of_claim.index if "in ms per ms of RTT, over" in name)
+    (shares,) = (name for name in of_claim.index if "as shares" in name)
+    (dsl,) = (name for name in of_claim.index if "behind DSL" in name)
+    (lte,) = (name for name in of_claim.index if "behind LTE" in name)
+    runs = 2 * 12  # of both protocols, behind a network
+    assert of_claim["sites"][[one_server, over_all, shares, dsl, lte]].tolist() == [2, 8, 8, 8, 9]
+    assert of_claim["runs"][[one_server, over_all, shares, dsl, lte]].tolist() == [
+        2 * 2 * runs,
+        8 * 2 * runs,
+        8 * 2 * runs,
+        8 * runs,
+        9 * runs,
+    ]
+
+
 def test_how_many_claims_hold_is_counted() -> None:
     table = pd.DataFrame({"verdict": [HOLDS, HOLDS, DOES_NOT_HOLD, NOT_DECIDED]})
     text = "Of 4 claims of the paper, 2 hold in this campaign, 1 does not hold, and 1 is not decided, "

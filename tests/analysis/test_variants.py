@@ -1,6 +1,7 @@
 """Variants are compared with their originals, in pairs of runs that were measured side by side."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,16 @@ def test_a_variant_is_compared_with_its_own_original_alone_within_blocks() -> No
     # Runs scatter by 2 %, and blocks by 30 %, which cancel.
     assert table["change"].to_numpy() == pytest.approx(-0.1, abs=0.02)
     assert (table["verdict"] == FASTER).all()
+
+
+def test_neighbouring_blocks_of_two_machines_are_not_paired() -> None:
+    campaign = measured(in_blocks_of_their_own(6), scatter=0.0)
+    runs = campaign.runs
+    # The last two variants were measured elsewhere.
+    is_elsewhere = (runs["site"] == "shop@small") & (runs["run"] > 4)
+    machines = np.where(is_elsewhere, "there", "here")
+    table = variants(replace(campaign, runs=runs.assign(machine=machines)), hypotheses.load())
+    assert table["pairs"].tolist() == [4, 4]
 
 
 def test_blocks_of_earlier_versions_are_paired_with_their_neighbours_and_go_on_as_shared_ones() -> None:

@@ -1,12 +1,13 @@
 """The reference campaign is declared in whole, and what is to be measured is told before anything is."""
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from factories import ROW, rejected
+from factories import ROW, campaign_document, rejected
 from rich.console import Console
 from support.material import recording_path
 
@@ -14,11 +15,15 @@ from analysis import hypotheses
 from analysis.hypotheses import Pair
 from base.errors import EyelevelError
 from eyelevel.commands import reference
-from eyelevel.commands.reference import DATA, campaign_of, estimate_lines, sites_of
+from eyelevel.commands.reference import DATA, campaign_of, closed, estimate_lines, sites_of
 from measure.campaign.campaign import Campaign
+from measure.campaign.results import opened
+from measure.completeness import Completeness
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.run.aliases import choose_protocols
 from record.collection import choose_sites
+from record.demo import generate
+from record.site import Site, write_site
 from tuning import networks, protocols
 from tuning.settings import choose
 
@@ -120,12 +125,57 @@ def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(sma
     assert not results.exists()
 
 
+def test_what_a_stopped_session_measured_is_not_told_as_open(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "small"
+    row = replace(ROW, site="demo-light", network="dsl", protocol="tcp+", folder="runs/demo-light/dsl/tcp+/1-1")
+    with opened(folder, campaign_document()) as results:
+        results.keep_attempt(row)
+    done = CliRunner().invoke(
+        reference.main,
+        ["--declaration", str(small), "--results", str(folder.parent), "--estimate"],
+        catch_exceptions=False,
+    )
+    assert "open: 11 of 12 runs, about " in done.stdout
+    assert "as 1 attempts took" in done.stdout
+
+
+def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+
+    def fetching(one: Site) -> Completeness:
+        recording = one.recording()
+        further = replace(recording.exchanges[-1], url=f"{one.url}fetched.css")
+        write_site(replace(recording, exchanges=(*recording.exchanges, further)), one.folder)
+        return Completeness("", "", "lte", True, {}, {}, 1.0, (), (), fetched=(further.url,))
+
+    monkeypatch.setattr(reference, "close_now", fetching)
+    urls = {exchange.url for exchange in closed(site, Console(quiet=True)).exchanges}
+    assert urls == {exchange.url for exchange in site.exchanges} | {f"{site.url}fetched.css"}
+
+
 def test_what_was_measured_says_how_long_the_rest_takes(campaign: Campaign) -> None:
     row = replace(ROW, site="demo-light", network="dsl", protocol="tcp+", seconds=600.0)
     counts, rest = estimate_lines(campaign, [row, rejected("film_unclean", row, protocol="quic")])
     assert "(dsl 20 min, mss " in counts
     assert counts.endswith("as 2 attempts took")
     assert rest.startswith("open: 11 of 12 runs, about ")
+
+
+def test_what_goes_on_names_the_declaration_unless_it_is_the_usual_one(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--declaration", str(small), "--results", str(tmp_path / "results"), "--budget", "1h"]
+    monkeypatch.setattr(sys, "argv", ["eyelevel", "reference", *options])
+    commands = []
+    monkeypatch.setattr(reference, "require_browsing", lambda _: None)
+    monkeypatch.setattr(reference, "closed", lambda site, _: site)
+    monkeypatch.setattr(reference, "carry_out", lambda *_, again, **__: commands.append(again))
+    monkeypatch.setattr(reference, "package_of", lambda _, package, __: package)
+    CliRunner().invoke(reference.main, options, catch_exceptions=False)
+    assert commands == [f"eyelevel reference {' '.join(options)}"]
+    assert reference.same_command("1h", by_make=True) == "make reference BUDGET=1h"
 
 
 def test_a_declared_campaign_is_measured_as_it_is_declared(campaign: Campaign, small: Path) -> None:

@@ -1,18 +1,23 @@
 """A campaign goes on from its package: nothing is lost or measured twice, and machines can be told apart."""
 
+import csv
 import json
+import re
 import shutil
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from factories import ROW, campaign_document, rejected
 from PIL import Image
 
 from analysis.package import write_package
 from analysis.runs import load
 from base.errors import EyelevelError
+from eyelevel.commands import campaign as campaign_command
 from measure.campaign.appearances import Appearances
 from measure.campaign.last_frames import LAST_FRAMES, read_digests
 from measure.campaign.plan import plan, write_plan
@@ -23,11 +28,12 @@ from measure.reasons import Reason
 from measure.run.films import LAST
 from measure.status import status
 from measure.table import GivenUp, Row, read_document, read_rows, write_given_up
-from measure.taking_up import FILES, take_up
+from measure.taking_up import FILES, METADATA, take_up
 from measure.validate.record import ValidationEntry, keep_entries, kept_entries
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
-DOCUMENT = campaign_document(films="all")
+PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}
+DOCUMENT = campaign_document(films="all", protocols=PROTOCOLS)
 RUNS = 4
 
 
@@ -145,6 +151,88 @@ def test_a_package_that_was_changed_is_not_taken_up(package: Path, tmp_path: Pat
     assert not (tmp_path / "elsewhere").exists()
 
 
+def resealed(package: Path) -> Path:
+    """The `package` with the checksums of its files as they are now, as somebody would write it who means no good."""
+    path = package / METADATA
+    document = json.loads(path.read_text())
+    for entry in document["@graph"]:
+        if "sha256" in entry:
+            entry["sha256"] = sha256((package / entry["@id"]).read_bytes()).hexdigest()
+    path.write_text(json.dumps(document))
+    return package
+
+
+@pytest.mark.parametrize("file", ["plan.csv", "runs.csv"])
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [("site", "../../elsewhere"), ("network", "dsl"), ("protocol", "h9"), ("browser", "x/../../../../../mine")],
+)
+def test_a_package_with_runs_of_nothing_that_it_declares_is_not_taken_up(
+    package: Path, tmp_path: Path, file: str, column: str, name: str
+) -> None:
+    """Folders are named after what runs are of, so such a name could lead anywhere."""
+    head, first, *others = csv.reader((package / file).read_text().splitlines())
+    first[head.index(column)] = name
+    (package / file).write_text("".join(",".join(line) + "\n" for line in (head, first, *others)))
+    with pytest.raises(EyelevelError, match=f"{file} has the {column} '{name}', which is not in campaign.json"):
+        take_up(resealed(package), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("file", ["plan.csv", "runs.csv", "last_frames.csv", "verdicts.jsonl"])
+@pytest.mark.parametrize("content", [b"x" * 200_000 + b",1\n", b"\xff\n"])
+def test_a_broken_file_of_a_package_is_told_in_one_line(
+    package: Path, tmp_path: Path, file: str, content: bytes
+) -> None:
+    path = package / file
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + content)
+    elsewhere = tmp_path / "elsewhere"
+    with pytest.raises(EyelevelError, match=rf"{file} is broken") as error:
+        take_up(resealed(package), elsewhere)
+    assert "\n" not in str(error.value)
+    assert not elsewhere.exists()
+
+
+@pytest.mark.parametrize("key", ["versions", "machine", "films", "lanes"])
+def test_a_package_whose_document_has_other_types_is_told_in_one_line(package: Path, tmp_path: Path, key: str) -> None:
+    path = package / "campaign.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: ["x"]}))
+    with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: {key} is no table"):
+        take_up(resealed(package), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_film_policy_of_another_version_is_told_in_one_line(package: Path, tmp_path: Path) -> None:
+    path = package / "campaign.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"films": {"kept": "all", "colour": "grey"}}))
+    options = ["--package", str(resealed(package)), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(campaign_command.main, options)
+    assert isinstance(done.exception, EyelevelError)
+    assert re.search(r"campaign\.json: films has an unknown key 'colour'", str(done.exception))
+
+
+def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_path: Path) -> None:
+    (package / "runs.csv").rename(tmp_path / "runs.csv")
+    (package / "runs.csv").symlink_to(tmp_path / "runs.csv")
+    with pytest.raises(EyelevelError, match=r"runs\.csv cannot be taken up"):
+        take_up(package, tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_campaign_that_lacks_verdicts_of_its_package_is_not_gone_on_with(
+    campaign: Path, package: Path, tmp_path: Path
+) -> None:
+    """Its next package would be without them: what a person rejected elsewhere would count again."""
+    elsewhere = tmp_path / "elsewhere" / "try"
+    take_up(package, elsewhere)
+    with opened(elsewhere, DOCUMENT) as results:
+        results.decide(Verdict.of(row_of(1, 2), Reason("review", "the page is blank"), by="review"))
+    again = write_package(elsewhere, tmp_path / "again", "https://example.org/licence", no_report)
+    assert not take_up(again, elsewhere)
+    with pytest.raises(EyelevelError, match="try lacks 1 verdict that the package"):
+        take_up(again, campaign)
+
+
 def test_a_folder_that_is_no_package_is_refused(campaign: Path, tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match="is no package of a campaign"):
         take_up(campaign, tmp_path / "elsewhere")
@@ -154,7 +242,7 @@ def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package:
     other = tmp_path / "elsewhere" / "try"
     with opened(other, DOCUMENT) as results:
         results.keep_attempt(row_of(3))
-    with pytest.raises(EyelevelError, match="lacks 5 attempts that the package"):
+    with pytest.raises(EyelevelError, match="lacks 5 attempts and 1 verdict that the package"):
         take_up(package, other)
     assert len(read_rows(other)) == 1
 

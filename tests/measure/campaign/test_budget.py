@@ -108,3 +108,20 @@ def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results:
     assert measured_blocks(work, results, clock) == 0
     assert work.is_out_of_time
     assert len(work.open_runs()) == 24
+
+
+def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_up(
+    campaign: Campaign, results: Results, clock: Clock
+) -> None:
+    work = PlannedWork(campaign, results, Budget.of(1))
+    assert list(work.open_blocks(lambda _: [("a", "dsl")])) == []
+    # Of two sites behind two networks, three over two protocols, three runs each.
+    assert work.runs_beyond_budget() == 3 * 2 * 3
+
+
+def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(
+    campaign: Campaign, results: Results, clock: Clock
+) -> None:
+    work = PlannedWork(campaign, results, Budget.of(1e6))
+    assert measured_blocks(work, results, clock) == 12
+    assert work.runs_beyond_budget() == 0
