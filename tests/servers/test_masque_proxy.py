@@ -4,19 +4,25 @@ import asyncio
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
+from aioquic.asyncio.client import connect
 from aioquic.buffer import encode_uint_var
+from aioquic.quic.configuration import QuicConfiguration
 from support.hostile_http3 import ANSWER_TIMEOUT_S, EXCESSIVE_LOAD, HEADERS_FRAME, Client, connected
 from support.own_servers import make_certificate
 
+from base.errors import EyelevelError
 from base.places import tool
+from measure.validate.tunnel import Tunnel, main
 
 pytestmark = pytest.mark.needs_quinn
 
@@ -33,7 +39,15 @@ def proxy(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """A proxy and its port. It knows `server.example`, and is itself at the address of `proxy.example`."""
     certificate, hosts = make_certificate(folder), folder / "hosts"
     hosts.write_text("127.0.0.2 server.example\n127.0.0.1 proxy.example\n")
-    command: list[str | Path] = [tool("masque_proxy"), "--address", "127.0.0.1:0", "--hosts", hosts, "--account", folder / "account"]
+    command: list[str | Path] = [
+        tool("masque_proxy"),
+        "--address",
+        "127.0.0.1:0",
+        "--hosts",
+        hosts,
+        "--account",
+        folder / "account",
+    ]
     command += ["--certificate", certificate.chain, "--key", certificate.key]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -118,6 +132,27 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
     account = json.loads((tmp_path / "account").read_text())
     assert (account["datagrams_to_browser"], account["datagrams_too_long"]) == (DATAGRAMS, 0)
     assert account["queue_overflows"] >= DATAGRAMS - QUEUE_BYTES // DATAGRAM_BYTES - AT_ONCE
+
+
+def test_a_client_that_cannot_connect_says_so_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As aioquic does when the handshake fails.
+    monkeypatch.setattr("measure.validate.tunnel.connect", Mock(side_effect=ConnectionError))
+    monkeypatch.setenv("SSL_CERT_FILE", str(make_certificate(tmp_path).chain))
+    with pytest.raises(SystemExit, match=r"^eyelevel: the hop at .+ takes no connection: the handshake failed$"):
+        main("server.example", "1")
+
+
+def test_a_connection_that_ended_between_two_steps_is_told_at_once(tmp_path: Path) -> None:
+    async def go_on(port: int) -> None:
+        configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE)
+        async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Tunnel) as client:
+            assert isinstance(client, Tunnel)
+            client.close()
+            await asyncio.wait_for(client.wait_closed(), ANSWER_TIMEOUT_S)
+            await client.open("server.example")
+
+    with proxy(tmp_path) as (_, port), pytest.raises(EyelevelError, match="the connection to the proxy ended"):
+        asyncio.run(go_on(port))
 
 
 def wait_until_read(port: int) -> None:
