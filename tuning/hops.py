@@ -10,8 +10,8 @@ NONE, SPLIT, TERMINATE, MASQUE = "none", "split", "terminate", "masque"
 KINDS = (NONE, SPLIT, TERMINATE, MASQUE)
 
 CONGESTION_CONTROLS = ("cubic", "bbr", "reno")
-# The proxy's QUIC has no others, and begins with no fewer packets.
-TUNNEL_CONGESTION_CONTROLS, LEAST_TUNNEL_PACKETS = ("cubic", "reno"), 2
+# The proxy's QUIC has no others, and begins with no fewer packets, nor with more.
+TUNNEL_CONGESTION_CONTROLS, LEAST_TUNNEL_PACKETS, MOST_TUNNEL_PACKETS = ("cubic", "reno"), 2, 10_000
 # Linux's.
 USUAL_WINDOW_PACKETS = 10
 
@@ -62,6 +62,8 @@ class Hop:
         least = LEAST_TUNNEL_PACKETS if self.tunnels else 1
         if self.initial_window_packets < least:
             raise ValueError(f"hop.initial_window_packets must be at least {least}")
+        if self.tunnels and self.initial_window_packets > MOST_TUNNEL_PACKETS:
+            raise ValueError(f"hop.initial_window_packets of {MASQUE} must be at most {MOST_TUNNEL_PACKETS}")
         usual = (self.congestion_control, self.initial_window_packets) == ("cubic", USUAL_WINDOW_PACKETS)
         if self.kind == NONE and not usual:
             raise ValueError("hop.congestion_control and hop.initial_window_packets are of a hop that sends by itself")

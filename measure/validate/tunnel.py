@@ -32,7 +32,7 @@ TIMEOUT_S = 30.0
 ANY_ADDRESS = ("", 0)
 
 
-class _Tunnel(QuicConnectionProtocol):
+class Tunnel(QuicConnectionProtocol):
     """The connection to the proxy, and in it one to a server."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -44,6 +44,7 @@ class _Tunnel(QuicConnectionProtocol):
         self._stream = 0
         self._server_timer: asyncio.TimerHandle | None = None
         self._awaited: asyncio.Future[None] | None = None
+        self._fault: EyelevelError | None = None
 
     async def open(self, host: str) -> None:
         """Have the proxy lead datagrams to port 443 of `host`."""
@@ -76,7 +77,7 @@ class _Tunnel(QuicConnectionProtocol):
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, ConnectionTerminated):
-            self._fail(f"the proxy ended the connection: {event.reason_phrase or hex(event.error_code)}")
+            self._fail(f"the connection to the proxy ended: {event.reason_phrase or hex(event.error_code)}")
         for one in self._proxy.handle_event(event):
             if isinstance(one, HeadersReceived) and one.stream_id == self._stream:
                 status = dict(one.headers)[b":status"].decode()
@@ -120,6 +121,8 @@ class _Tunnel(QuicConnectionProtocol):
 
     async def _await(self) -> None:
         """Wait until what was just asked for has come."""
+        if self._fault:
+            raise self._fault
         self._awaited = self._loop.create_future()
         try:
             await asyncio.wait_for(self._awaited, TIMEOUT_S)
@@ -133,13 +136,19 @@ class _Tunnel(QuicConnectionProtocol):
             self._awaited.set_result(None)
 
     def _fail(self, fault: str) -> None:
+        self._fault = self._fault or EyelevelError(fault)
         if self._awaited and not self._awaited.done():
-            self._awaited.set_exception(EyelevelError(fault))
+            self._awaited.set_exception(self._fault)
 
 
 async def measure(host: str, times: int) -> TunnelTimes:
     """The least times of so many connections, one after the other. Raises EyelevelError."""
-    rows = [await _once(host) for _ in range(times)]
+    try:
+        rows = [await _once(host) for _ in range(times)]
+    except OSError as error:
+        # aioquic says nothing of why.
+        reason = str(error) or "the handshake failed"
+        raise EyelevelError(f"the hop at {PROXY_HOST} takes no connection: {reason}") from None
     return TunnelTimes(*map(min, zip(*rows, strict=True)))
 
 
@@ -153,9 +162,9 @@ async def _once(host: str) -> list[float]:
     )
     configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
     began_s, times_ms = time.monotonic(), []
-    connecting = connect(PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=_Tunnel, local_port=0)
+    connecting = connect(PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=Tunnel, local_port=0)
     async with connecting as tunnel:
-        assert isinstance(tunnel, _Tunnel)
+        assert isinstance(tunnel, Tunnel)
         times_ms.append(1e3 * (time.monotonic() - began_s))
         # What passes through one tunnel must not come out of another.
         for _ in range(1, TUNNELS):

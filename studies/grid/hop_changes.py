@@ -4,7 +4,7 @@ Loads behind two networks lie in different rounds, so nothing is paired: the mac
 measured in turn, in an order that is drawn, so it favours neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from analysis.contrasts import false_discovery_rate
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import verdicts
 from analysis.ratios import independent_difference, mean_over_sites, site_margins
-from analysis.runs import CampaignTable, gates
+from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Samples, counts, logarithms, samples_of
 from measure.gates import OVER_TIME
 from tuning.hops import NONE
@@ -36,17 +36,19 @@ class HopPair:
     control: str
 
 
-def hop_pairs(networks: Mapping[str, Mapping[str, Any]]) -> list[HopPair]:
-    """The pairs of `networks`, name → settings as `campaign.json` has them, that are the same but for their hop."""
-    controls = {
-        _without_hop(settings): name
+def hop_pairs(networks: Mapping[str, Mapping[str, Any]], browsers: Collection[str] = ()) -> list[HopPair]:
+    """The pairs of `networks`, name → settings as a campaign's table has them, that are the same but for their hop, and
+    in the same one of the campaign's `browsers`."""
+    behind_hops = {
+        name: (network_and_browser(name, browsers)[1], _without_hop(settings))
         for name, settings in networks.items()
-        if settings.get("hop") and settings["hop"]["kind"] == NONE
+        if settings.get("hop")
     }
+    controls = {same: name for name, same in behind_hops.items() if networks[name]["hop"]["kind"] == NONE}
     return [
-        HopPair(name, controls[rest])
-        for name, settings in networks.items()
-        if settings.get("hop") and settings["hop"]["kind"] != NONE and (rest := _without_hop(settings)) in controls
+        HopPair(name, controls[same])
+        for name, same in behind_hops.items()
+        if networks[name]["hop"]["kind"] != NONE and same in controls
     ]
 
 
@@ -65,7 +67,7 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
     Without a row are pages with a load that did not end in time: those that did are no sample of all.
     """
     samples = samples_of(campaign, [metric])
-    pairs = [pair for pair in hop_pairs(campaign.document.networks) if _is_measured(pair, samples)]
+    pairs = [pair for pair in hop_pairs(campaign.document.networks, campaign.browsers) if _is_measured(pair, samples)]
     tables = [_changes_of(samples, pair, campaign.rtt_ms, hypotheses) for pair in pairs]
     if not tables:
         return pd.DataFrame(columns=COLUMNS)

@@ -138,6 +138,7 @@ def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
         ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control must be"),
         ('{kind = "masque", min_rtt_ms = 1, congestion_control = "bbr"}', "hop.congestion_control of masque must be"),
         ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 1}', "must be at least 2"),
+        ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 10001}', "of masque must be at most 10000"),
     ):
         file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")
         with pytest.raises(EyelevelError, match=message):

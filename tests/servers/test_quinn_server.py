@@ -4,22 +4,16 @@ import asyncio
 import re
 import signal
 import socket
-import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from aioquic.asyncio.client import connect
-from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.buffer import encode_uint_var
-from aioquic.h3.connection import H3Connection
-from aioquic.h3.events import DataReceived, HeadersReceived
-from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.events import QuicEvent, StreamReset
+from support.hostile_http3 import EXCESSIVE_LOAD, HEADERS_FRAME, connected
 from support.http3_order import arrivals_of
 from support.own_servers import (
     MATCHING_CASES,
@@ -44,7 +38,6 @@ ADDRESSES = 40
 ANSWER_TIMEOUT_S = 60.0
 # What a hostile client may make it keep: what 100 requests at once have of header fields, and room of the allocator.
 MOST_GROWTH_BYTES = 40 << 20
-HEADERS_FRAME, EXCESSIVE_LOAD, NO_RESPONSE = 1, 0x107, 0
 
 
 @pytest.fixture(scope="module")
@@ -236,57 +229,6 @@ def test_the_settings_that_come_with_the_project_are_served() -> None:
 
 
 # Hostile clients.
-
-
-class Client(QuicConnectionProtocol):
-    """Sends requests, whole or not; knows of each what came back: its status, the end of its body, or an error code."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self.http = H3Connection(self._quic)
-        self.ends: dict[int, asyncio.Future[int]] = {}
-        self.statuses: dict[int, int] = {}
-
-    def request(self, path: str, *fields: tuple[bytes, bytes], end: bool = True) -> int:
-        stream = self._quic.get_next_available_stream_id()
-        self.ends[stream] = asyncio.get_running_loop().create_future()
-        pseudo = {":method": "GET", ":scheme": "https", ":authority": "a.example", ":path": path}
-        headers = [(name.encode(), value.encode()) for name, value in pseudo.items()]
-        self.http.send_headers(stream, [*headers, *fields], end_stream=end)
-        return stream
-
-    def raw(self, data: bytes) -> int:
-        stream = self._quic.get_next_available_stream_id()
-        self.ends[stream] = asyncio.get_running_loop().create_future()
-        self._quic.send_stream_data(stream, data)
-        return stream
-
-    async def end(self, stream: int) -> int:
-        """The status of the response on `stream`, or the code with which the server ended it."""
-        self.transmit()
-        return await asyncio.wait_for(self.ends[stream], ANSWER_TIMEOUT_S)
-
-    def quic_event_received(self, event: QuicEvent) -> None:
-        if isinstance(event, StreamReset) and event.stream_id in self.ends:
-            self._end(event.stream_id, event.error_code)
-        for http_event in self.http.handle_event(event):
-            if isinstance(http_event, HeadersReceived):
-                self.statuses[http_event.stream_id] = int(dict(http_event.headers)[b":status"])
-            if isinstance(http_event, HeadersReceived | DataReceived) and http_event.stream_ended:
-                self._end(http_event.stream_id, self.statuses.get(http_event.stream_id, NO_RESPONSE))
-
-    def _end(self, stream: int, what: int) -> None:
-        if not self.ends[stream].done():
-            self.ends[stream].set_result(what)
-
-
-@asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Client]:
-    configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE)
-    configuration.server_name = "a.example"
-    async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Client) as client:
-        assert isinstance(client, Client)
-        yield client
 
 
 def resident_bytes(server: "subprocess.Popen[str]") -> int:

@@ -25,7 +25,7 @@ from support.reports import accessible_report
 
 from analysis import hypotheses
 from analysis.figures.style import SMALL
-from analysis.runs import load
+from analysis.runs import load, network_in
 from base.errors import EyelevelError
 from eyelevel.commands.report import main as report
 from measure.table import columns
@@ -313,6 +313,16 @@ def test_a_hop_is_compared_with_what_is_the_same_but_for_it() -> None:
     assert pairs["geo-split"] == "geo-control"
     assert pairs["longlook-hop-12ms-100mbps-0.01loss-split"] == "longlook-hop-12ms-100mbps-0.01loss-none"
     assert len(pairs) == 6 + 6 + 3 + 1
+
+
+def test_a_hop_is_compared_with_what_the_same_browser_did_without_it() -> None:
+    settings = {kind: asdict(NETWORKS[f"{HOP}-{kind}"]) for kind in ("none", "terminate")}
+    browsers = ("chromium", "firefox")
+    names = {network_in(kind, browser, "chromium"): settings[kind] for browser in browsers for kind in settings}
+    assert {pair.network: pair.control for pair in hop_pairs(names, browsers)} == {
+        "terminate": "none",
+        network_in("terminate", "firefox", "chromium"): network_in("none", "firefox", "chromium"),
+    }
 
 
 def test_no_type_of_the_heat_map_is_smaller_than_seven_points(longlook: Path) -> None:

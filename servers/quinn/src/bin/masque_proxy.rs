@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use anyhow::{Context, Result, bail};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use clap::Parser;
+use eyelevel_quinn_server::bounded::{Bounded, MAX_HEADER_BYTES};
 use eyelevel_quinn_server::congestion::{CongestionControl, Factory, name_of};
 use h3::ext::Protocol;
 use h3::quic::{RecvStream, SendStream};
-use h3::server::RequestStream;
+use h3::server::{RequestResolver, RequestStream};
 use http::{Method, Request, Response, StatusCode};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Connection, Endpoint, Incoming, SendDatagramError, ServerConfig, TransportConfig, VarInt};
@@ -33,19 +34,25 @@ use tokio::signal::unix::{SignalKind, signal};
 const PATH: &str = "/.well-known/masque/udp/";
 /// Of payloads of UDP, before which it stands in each datagram (RFC 9298, section 4).
 const UDP_CONTEXT: u8 = 0;
-/// The payload of every full packet to the browser: as much as Ethernet takes, less what VPNs and the like would.
+/// The payload of every full packet to the browser: what fits Ethernet's 1500 bytes over IPv6, and so over IPv4, too.
 const PACKET_BYTES: u16 = 1452;
 /// What waits for a connection to the browser until its window lets it go; what is older is dropped.
 const QUEUE_BYTES: usize = 1024 * 1024;
+/// More than any browser opens to its proxy: each can make two queues wait.
+const MAX_CONNECTIONS: usize = 100;
 /// Each host of a page has a tunnel, which is a request.
 const MAX_TUNNELS: u32 = 1000;
+/// What HTTP/3 needs beside requests, with some to spare.
+const MAX_CONTROL_STREAMS: u32 = 16;
+/// What a client may send by a stream, and by all of a connection, before the proxy has read it, as quinn_server has it.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// As quinn_server's.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// Of `http:` URLs, which are never QUIC's.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 const NO_ERROR: u32 = 0x100; // H3_NO_ERROR (RFC 9114, section 8.1)
-const LARGEST_DATAGRAM: usize = 65_536;
 
 /// Lead datagrams of UDP through HTTP/3, as a proxy of CONNECT-UDP (RFC 9298)
 ///
@@ -83,7 +90,8 @@ struct Arguments {
 
 /// What was done so far. `tcp` are requests to lead TCP to a host, which are refused, but for `http:` URLs; `unknown` are
 /// those for hosts that there are not. `too_long` are datagrams of servers that fit no packet to the browser, `without_tunnel`
-/// those of the browser that came before their tunnel was there, or after its end; both are dropped.
+/// those of the browser that came before their tunnel was there, or after its end; both are dropped. `overflows` are
+/// those to the browser for which older ones were dropped, since the queue was full.
 #[derive(Default)]
 struct Account {
     connections: AtomicU64,
@@ -93,6 +101,7 @@ struct Account {
     to_servers: AtomicU64,
     to_browser: AtomicU64,
     too_long: AtomicU64,
+    overflows: AtomicU64,
     without_tunnel: AtomicU64,
     /// Of the last connection: by what it sends, as it says itself.
     sender: Mutex<Option<(&'static str, u64)>>,
@@ -110,6 +119,7 @@ impl Account {
             "datagrams_to_servers": number(&self.to_servers),
             "datagrams_to_browser": number(&self.to_browser),
             "datagrams_too_long": number(&self.too_long),
+            "queue_overflows": number(&self.overflows),
             "datagrams_without_tunnel": number(&self.without_tunnel),
             "congestion_control": sender.map(|(name, _)| name),
             "initial_window_bytes": sender.map(|(_, window)| window),
@@ -144,7 +154,8 @@ async fn run(arguments: &Arguments) -> Result<()> {
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let text = fs::read_to_string(&arguments.hosts)
         .with_context(|| format!("cannot read the hosts {}", arguments.hosts.display()))?;
-    let proxy = Arc::new(Proxy { hosts: hosts_of(&text)?, account: Account::default() });
+    let hosts = without_address(hosts_of(&text)?, arguments.address.ip());
+    let proxy = Arc::new(Proxy { hosts, account: Account::default() });
     let endpoint = Endpoint::server(server_config(arguments)?, arguments.address)
         .with_context(|| format!("cannot listen on {}", arguments.address))?;
     writeln!(stdout(), "listening on {}", endpoint.local_addr()?)?;
@@ -152,6 +163,10 @@ async fn run(arguments: &Arguments) -> Result<()> {
         tokio::select! {
             incoming = endpoint.accept() => {
                 let incoming = incoming.context("the endpoint is closed")?;
+                if endpoint.open_connections() >= MAX_CONNECTIONS {
+                    incoming.refuse();
+                    continue;
+                }
                 let proxy = proxy.clone();
                 tokio::spawn(async move {
                     if let Err(error) = serve(incoming, proxy).await {
@@ -185,7 +200,10 @@ fn server_config(arguments: &Arguments) -> Result<ServerConfig> {
         .min_mtu(PACKET_BYTES)
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
+        .stream_receive_window(STREAM_WINDOW.into())
+        .receive_window(CONNECTION_WINDOW.into())
         .max_concurrent_bidi_streams(MAX_TUNNELS.into())
+        .max_concurrent_uni_streams(MAX_CONTROL_STREAMS.into())
         .max_idle_timeout(Some(VarInt::from_u32(IDLE_TIMEOUT_MS).into()))
         .datagram_receive_buffer_size(Some(QUEUE_BYTES))
         .datagram_send_buffer_size(QUEUE_BYTES)
@@ -214,6 +232,12 @@ fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
     Ok(hosts)
 }
 
+/// `hosts` but for those at `address`: the proxy leads nothing to itself, where it would go round without an end.
+fn without_address(mut hosts: HashMap<String, IpAddr>, address: IpAddr) -> HashMap<String, IpAddr> {
+    hosts.retain(|_, of_host| *of_host != address);
+    hosts
+}
+
 async fn serve(incoming: Incoming, proxy: Arc<Proxy>) -> Result<()> {
     let quic = incoming.await?;
     proxy.account.connections.fetch_add(1, Ordering::Relaxed);
@@ -222,16 +246,17 @@ async fn serve(incoming: Incoming, proxy: Arc<Proxy>) -> Result<()> {
     let mut connection = h3::server::builder()
         .enable_datagram(true)
         .enable_extended_connect(true)
-        .build::<_, Bytes>(h3_quinn::Connection::new(quic.clone()))
+        .max_field_section_size(MAX_HEADER_BYTES)
+        .build::<_, Bytes>(Bounded(h3_quinn::Connection::new(quic.clone())))
         .await?;
     let sockets = Sockets::default();
     // It ends with the connection.
     tokio::spawn(send_to_servers(quic.clone(), sockets.clone(), proxy.clone()));
-    while let Some(resolver) = connection.accept().await? {
-        let (request, stream) = resolver.resolve_request().await?;
+    // How a client ends it is the client's affair.
+    while let Ok(Some(resolver)) = connection.accept().await {
         let (proxy, sockets, quic) = (proxy.clone(), sockets.clone(), quic.clone());
         tokio::spawn(async move {
-            if let Err(error) = answer(&request, stream, &proxy, &sockets, &quic).await {
+            if let Err(error) = answer(resolver, &proxy, &sockets, &quic).await {
                 eprintln!("masque_proxy: {error:#}");
             }
         });
@@ -253,16 +278,16 @@ async fn send_to_servers(quic: Connection, sockets: Sockets, proxy: Arc<Proxy>) 
     }
 }
 
-/// Does as `request` says, until its end.
-async fn answer<S: SendStream<Bytes> + RecvStream>(
-    request: &Request<()>,
-    mut stream: RequestStream<S, Bytes>,
+/// Does as a request says, until its end. One that is broken, or slow to come, is its own affair: others go on.
+async fn answer(
+    resolver: RequestResolver<Bounded<h3_quinn::Connection>, Bytes>,
     proxy: &Proxy,
     sockets: &Sockets,
     quic: &Connection,
 ) -> Result<()> {
+    let Ok((request, mut stream)) = resolver.resolve_request().await else { return Ok(()) };
     let refuse = |status| Response::builder().status(status).body(());
-    let refusal = match wish_of(request, &proxy.hosts) {
+    let refusal = match wish_of(&request, &proxy.hosts) {
         Wish::Udp(target) => {
             let tunnel = VarInt::from_u64(stream.id().into_inner() / 4)?;
             let led = lead(target, tunnel, stream, proxy, sockets, quic).await;
@@ -301,7 +326,8 @@ async fn lead<S: SendStream<Bytes> + RecvStream>(
     let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
     stream.send_response(response).await?;
     proxy.account.tunnels.fetch_add(1, Ordering::Relaxed);
-    let mut buffer = vec![0; LARGEST_DATAGRAM];
+    // Of longer datagrams, which fit no packet to the browser, the rest is not read.
+    let mut buffer = vec![0; PACKET_BYTES.into()];
     loop {
         tokio::select! {
             received = socket.recv(&mut buffer) => {
@@ -311,14 +337,19 @@ async fn lead<S: SendStream<Bytes> + RecvStream>(
                 tunnel.encode(&mut datagram);
                 datagram.put_u8(UDP_CONTEXT);
                 datagram.put_slice(&buffer[..length]);
+                let overflows = quic.datagram_send_buffer_space() < datagram.len();
                 let counter = match quic.send_datagram(datagram.freeze()) {
-                    Ok(()) => &proxy.account.to_browser,
+                    Ok(()) => {
+                        proxy.account.overflows.fetch_add(overflows.into(), Ordering::Relaxed);
+                        &proxy.account.to_browser
+                    }
                     Err(SendDatagramError::TooLarge) => &proxy.account.too_long,
+                    Err(SendDatagramError::ConnectionLost(_)) => return Ok(()),
                     Err(error) => bail!("the tunnel to {target} broke: {error}"),
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
             }
-            // Capsules have nothing for a proxy of UDP (RFC 9298, section 3); their end is the tunnel's.
+            // Capsules are not looked at, since clients of QUIC send datagrams in its own; their end is the tunnel's.
             data = stream.recv_data() => if !matches!(data, Ok(Some(_))) { return Ok(()) },
             _ = quic.closed() => return Ok(()),
         }
@@ -402,6 +433,13 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn the_proxy_leads_nothing_to_itself() {
+        let others = without_address(hosts(), IpAddr::from([192, 0, 2, 1]));
+        assert!(others.is_empty(), "{others:?}");
+        assert_eq!(without_address(hosts(), IpAddr::from([192, 0, 2, 2])), hosts());
     }
 
     #[test]
