@@ -2,6 +2,7 @@
 
 import re
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -293,7 +294,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
         one: Campaign, _: Any, console: Console, name: str, enough: Enough, announced: Any, *, again: str
     ) -> None:
         assert (name, list(announced(one))) == ("answer", [])
-        assert again.startswith("eyelevel ")
+        assert again == "eyelevel answer --site demo-light"
         with opened(one.folder, one.document(), one.hypotheses) as results:
             for block in one.plan():
                 for run in block:
@@ -307,6 +308,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
 
     monkeypatch.setattr(answer, "require_browsing", lambda _: None)
     monkeypatch.setattr(answer, "carry_out", measure_rows)
+    monkeypatch.setattr(sys, "argv", ["eyelevel", "answer", "--site", "demo-light"])
 
     def call(*arguments: str, status: int = 0) -> str:
         folders = ["--sites", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
