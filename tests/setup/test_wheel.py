@@ -97,6 +97,7 @@ def test_all_files_of_the_packages_are_installed(installed: Path) -> None:
     assert [name for name in needed if not (installed / name).exists()] == []
 
 
+@pytest.mark.slow
 def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
