@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from browsers.browsertime.configuration import FRAMERATE
 from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
-from measure.host.device_index import is_near
+from measure.host.device_index import TOLERANCE_AFTER, is_near
 from measure.reasons import Reason
 from measure.run.evidence import Evidence
 from record.connections import HTTP1
@@ -167,7 +168,8 @@ def request_failed(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
-    """The film does not go from orange to blank at once, so its zero or its first change is not to be trusted."""
+    """The film does not go from orange to blank at once, so its zero or its first change is not to be trusted, or it
+    has not the rate at which all are filmed."""
     start = evidence.film
     if not claim.filmed:
         return None
@@ -177,6 +179,8 @@ def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
         return "the film does not start with orange"
     if not start.blank_after:
         return "the film does not go from orange to a blank page"
+    if evidence.film_frames_per_s not in (None, FRAMERATE):
+        return f"the film has {evidence.film_frames_per_s:g} frames a second, not {FRAMERATE}"
     return None
 
 
@@ -237,7 +241,7 @@ def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
         return None
     if (index := evidence.pace.get("index_after")) is None:
         return f"it was not looked after the block whether the pace of {claim.device.name} was kept"
-    if not is_near(claim.device, index):
+    if not is_near(claim.device, index, TOLERANCE_AFTER):
         return f"the index of {claim.device.name} was {index:.0f} after the block, not {claim.device.index:g}"
     return None
 

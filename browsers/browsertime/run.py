@@ -182,7 +182,8 @@ def home_in(results: Path) -> dict[str, str]:
 
 
 def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
-    """A folder with an ffmpeg that runs on `cores`, and says in FILM_PROGRESS of `results` how many frames it has.
+    """A folder with an ffmpeg that runs on `cores`, says in FILM_PROGRESS of `results` how many frames it has, and
+    writes as many a second as it films.
 
     Browsertime starts whichever comes first in PATH.
     """
@@ -192,6 +193,18 @@ def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
     # A word on each frame, to a file alone: nobody must be woken by it while the page loads.
     command = [*pinned(cores), tool("ffmpeg"), "-nostats", "-progress", results / FILM_PROGRESS]
     command += ["-stats_period", f"{1 / FRAMERATE:.3f}"]
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(str(part) for part in command)} "$@"\n')
+    script.write_text(f"""#!/bin/sh
+# FFmpeg takes the rate of what it writes from its first frames, which on a busy machine was 56 a second.
+# The option stands before the last argument, which is the film.
+left=$#
+while [ "$left" -gt 1 ]; do
+  set -- "$@" "$1"
+  shift
+  left=$((left - 1))
+done
+film=$1
+shift
+exec {shlex.join(str(part) for part in command)} "$@" -r {FRAMERATE} "$film"
+""")
     script.chmod(0o755)
     return folder

@@ -114,7 +114,7 @@ def measure_block(
         layout = now.layout if now else None
         devices = {device for run in unmade_runs if (device := device_of(block.settings[run].loading.browser))}
         cores = layout.browser if layout else ()
-        HERE.await_kept(devices, cores, observer.warns)
+        HERE.await_reached(devices, cores, observer.warns)
         analyse = partial(analyse_apart, method) if layout else method.analyse
         with Analyses(analyse, layout) as analyses:
             for run in open_runs:

@@ -1,15 +1,15 @@
 """How fast a processor is of which processes get a share: its index (`tuning.devices`), by Lighthouse's benchmark in
 Node.js, whose JavaScript engine is Chromium's.
 
-The share by which a device's index is reached is searched once. Before and after each block it is looked whether it
-still is: what a process does within its share changes with the machine (other tenants, heat). Before a block that is
-waited for, and runs after which it is not so do not count (`measure.gates.pace_not_kept`).
+What a process does within its share changes with the machine (other tenants, heat). So before each block the share is
+changed until the device's index is reached, and after it the index is looked at again: runs do not count if it is
+another by then (`measure.gates.pace_not_kept`).
 """
 
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -24,19 +24,16 @@ PREFIX = "eyelevel-pace-"
 BENCHMARK = Path(__file__).with_name("benchmark_index.mjs")
 # A trial takes two seconds, whatever its share.
 TRIAL_LIMIT_S = 30
-# How near to the device's index a pace must be.
-TOLERANCE = 0.05
+# How near to the device's index a pace must be before a block, and after it.
+TOLERANCE, TOLERANCE_AFTER = 0.05, 0.10
 # Single trials scatter by 4 % on a quiet machine. The median of a few tells that a pace is kept; where it says that it
 # is not, that of more decides.
 FEW, MANY = 3, 9
-# A search is made of so many steps of so many trials. Each says which share is needed, and their median is taken, since
-# all trials of some seconds can be off by 5 % together.
-STEPS, TRIALS_OF_STEP = 3, 5
-# How long a pace that is not kept is waited for, how long from one look to the next, and after how many of these the
-# share is searched anew: the machine may have changed for good.
-PATIENCE_S = 900
+# How often a share is changed before it is said that the processor keeps no pace; then how long from one try to the
+# next, and for how long it is tried.
+CHANGES = 5
 PAUSE_S = 10
-LOOKS = 3
+PATIENCE_S = 900
 # One after a block is also one before the next, if that begins within this time.
 LOOK_MAX_AGE_S = 60.0
 # What a look takes: the benchmark's beginning, and the trials of each device.
@@ -111,31 +108,41 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
         yield index
 
 
-def is_near(device: Device, index: float) -> bool:
-    """Whether `index` is that of `device`, within `TOLERANCE`."""
-    return abs(index / device.index - 1) <= TOLERANCE
+def is_near(device: Device, index: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether `index` is that of `device`, within `tolerance`."""
+    return abs(index / device.index - 1) <= tolerance
 
 
-def searched(device: Device, trial: Trial) -> Pace:
-    """The pace by which the index of `device` is reached. Raises NoPace if it is not, and EyelevelError where this
-    machine is too slow."""
+def first_share(device: Device, trial: Trial) -> float:
+    """The share by which the index of `device` is reached, if what a process does is in proportion to its share. Raises
+    EyelevelError where this machine is too slow."""
     whole = median(trial(None) for _ in range(FEW))
     if whole < device.index:
         raise EyelevelError(
             f"this machine is too slow for {device.name}: its processor has an index of {whole:.0f}, and "
             f"{device.name} has {device.index:g} (tuning/devices.toml)"
         )
-    shares, indices = [device.index / whole], []
-    for _ in range(STEPS):
-        indices.append(index := median(trial(shares[-1]) for _ in range(TRIALS_OF_STEP)))
-        shares.append(min(shares[-1] * device.index / index, 1.0))
-    pace = looked_at(device, round(median(shares[1:]), 5), trial)
-    if is_near(device, pace.index):
-        return pace
+    return device.index / whole
+
+
+def reached(device: Device, share: float, trial: Trial) -> Pace:
+    """The pace of `device`, by `share` or another to which that is changed. Raises NoPace when it is not reached."""
+    indices = []
+    for _ in range(1 + CHANGES):
+        pace = looked_at(device, share, trial)
+        if is_near(device, pace.index):
+            return pace
+        indices.append(pace.index)
+        share = changed(device, pace)
     raise NoPace(
         f"{device.name} has an index of {device.index:g}, and the processor reached "
-        f"{', '.join(f'{index:.0f}' for index in (*indices, pace.index))} as its share was changed"
+        f"{', '.join(f'{index:.0f}' for index in indices)} as its share was changed"
     )
+
+
+def changed(device: Device, pace: Pace) -> float:
+    """The share by which the index of `device` would be reached, by what another one came to in `pace`."""
+    return min(pace.share * device.index / pace.index, 1.0)
 
 
 def looked_at(device: Device, share: float, trial: Trial) -> Pace:
@@ -143,18 +150,18 @@ def looked_at(device: Device, share: float, trial: Trial) -> Pace:
     indices = [trial(share) for _ in range(FEW)]
     if not is_near(device, median(indices)):
         indices += [trial(share) for _ in range(MANY - FEW)]
-    return Pace(device.name, share, round(median(indices), 1))
+    return Pace(device.name, round(share, 5), round(median(indices), 1))
 
 
 class Paces:
-    """The paces of devices on this machine: their shares, and what the last look at each found."""
+    """The paces of devices on this machine: their last shares, and what the last look at each found."""
 
     def __init__(self) -> None:
         self._shares: dict[str, float] = {}
         self._looks: dict[str, tuple[float, Pace]] = {}
 
-    def await_kept(self, devices: Collection[Device], cores: Sequence[int], warn: Callable[[str], object]) -> None:
-        """Wait until the pace of each of `devices` is kept, on `cores` if there are any; `warn` hears of it. Raises
+    def await_reached(self, devices: Collection[Device], cores: Sequence[int], warn: Callable[[str], object]) -> None:
+        """Wait until the pace of each of `devices` is reached, on `cores` if there are any; `warn` hears of it. Raises
         EyelevelError when there is one that is not."""
         if open_devices := [device for device in devices if not self._has_fresh_look(device)]:
             with limits() as (place, top), benchmark(place, top, cores) as trial:
@@ -164,9 +171,9 @@ class Paces:
     def pace_of(
         self, device: Device, cores: Sequence[int] = (), warn: Callable[[str], object] = lambda _: None
     ) -> Pace:
-        """The pace of `device` at the last look; waits for one that is kept if there was none. Raises EyelevelError."""
+        """The pace of `device` at the last look; waits for one if there was none. Raises EyelevelError."""
         if device.name not in self._looks:
-            self.await_kept([device], cores, warn)
+            self.await_reached([device], cores, warn)
         return self._looks[device.name][1]
 
     def look_again(self, devices: Collection[Device], cores: Sequence[int]) -> dict[str, Pace]:
@@ -180,39 +187,29 @@ class Paces:
                 self._looks.pop(device.name, None)
                 if is_near(device, pace.index):
                     self._looks[device.name] = time.monotonic(), pace
+                else:
+                    self._shares[device.name] = changed(device, pace)
         return paces
 
     def _has_fresh_look(self, device: Device) -> bool:
         return device.name in self._looks and time.monotonic() - self._looks[device.name][0] < LOOK_MAX_AGE_S
 
     def _await_one(self, device: Device, trial: Trial, warn: Callable[[str], object]) -> None:
-        until, looks = time.monotonic() + PATIENCE_S, 0
-        while not (pace := self._kept(device, trial, warn)):
-            looks += 1
-            if time.monotonic() > until:
-                raise EyelevelError(
-                    f"the processor has not kept the pace of {device.name} within {TOLERANCE:.0%} for too long; go on "
-                    "when nothing else runs on this machine"
-                )
-            if looks % LOOKS == 0:
-                self._shares.pop(device.name, None)
-            time.sleep(PAUSE_S)
-        self._looks[device.name] = time.monotonic(), pace
-
-    def _kept(self, device: Device, trial: Trial, warn: Callable[[str], object]) -> Pace | None:
-        """The pace of `device` if it is kept now, with a share that is searched if there is none."""
-        if device.name not in self._shares:
-            with suppress(NoPace):
-                pace = searched(device, trial)
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                pace = reached(device, self._shares.pop(device.name, None) or first_share(device, trial), trial)
+            except NoPace as error:
+                if time.monotonic() > until:
+                    raise EyelevelError(
+                        f"{error}, again and again; go on when nothing else runs on this machine"
+                    ) from None
+                warn(f"{error}; trying again")
+                time.sleep(PAUSE_S)
+            else:
                 self._shares[device.name] = pace.share
-                return pace
-            warn(f"the processor keeps no pace as that of {device.name}; waiting")
-            return None
-        pace = looked_at(device, self._shares[device.name], trial)
-        if is_near(device, pace.index):
-            return pace
-        warn(f"the processor does not keep the pace of {device.name}: {pace.index:.0f}, not {device.index:g}; waiting")
-        return None
+                self._looks[device.name] = time.monotonic(), pace
+                return
 
 
 # Those of this process, which measures one load at a time.

@@ -66,7 +66,8 @@ class Evidence:
     `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
     page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
     `page` is what Browsertime says of the page, as in `browsertime.json`. `first_paint` is when the browser first
-    painted. `film_size` is the film's width and height in pixels. `late_wakeups` says how often the emulated network
+    painted. `film_size` is the film's width and height in pixels; `film_frames_per_s` is None of films that an
+    older version looked at. `late_wakeups` says how often the emulated network
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
     (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
@@ -89,6 +90,7 @@ class Evidence:
     request_counts: RequestCounts
     first_paint: float | None = None
     film_size: tuple[int, int] | None = None
+    film_frames_per_s: float | None = None
     late_wakeups: int = 0
     latest_wakeup_ms: float = 0.0
     browsed_s: float = 0.0
@@ -132,6 +134,7 @@ def analyse_film(folder: Path) -> None:
         contents = film_contents(film)
         times = contents.times
         analysis["size"] = (times.width, times.height)
+        analysis["frames_per_s"] = float(times.frames_per_s)
         start = film_start(times, contents.looks)
         analysis["start"] = asdict(start)
         keep_last_frame(contents.looks, folder)
@@ -169,6 +172,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         request_counts=read_request_log(folder / REQUEST_LOG, requests),
         first_paint=_timing(page, "paintTiming", "first-paint"),
         film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
+        film_frames_per_s=visual.get("frames_per_s"),
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
         browsed_s=_browsed_s(folder / TIMES),

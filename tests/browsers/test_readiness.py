@@ -115,6 +115,25 @@ def test_the_frames_of_a_film_are_known_at_its_own_pace(tmp_path: Path) -> None:
     assert len(frames) > max(frames) / 3
 
 
+def test_a_film_has_its_rate_though_its_first_frames_came_at_another(tmp_path: Path) -> None:
+    """As of a busy machine's first frames, from which FFmpeg takes the rate of what it writes."""
+    film = tmp_path / "a film.mp4"
+    grabbed = [
+        "-y",
+        "-f",
+        "lavfi",
+        "-i",
+        f"color=orange:size=64x64:rate={FRAMERATE + 26}:duration=2",
+        "-codec:v",
+        "libx264rgb",
+    ]
+    subprocess.run([pinned_ffmpeg(tmp_path, ()) / "ffmpeg", *grabbed, film], check=True, capture_output=True)
+    probe: list[str | Path] = [tool("ffprobe"), "-v", "error", "-of", "csv=p=0"]
+    probe += ["-show_entries", "stream=r_frame_rate", film]
+    done = subprocess.run(probe, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == f"{FRAMERATE}/1"
+
+
 def test_a_film_that_has_no_frames_is_waited_for_no_longer_than_the_limit(tmp_path: Path) -> None:
     progress = tmp_path / FILM_PROGRESS
     progress.write_text("frame=2\nprogress=continue\n")

@@ -38,6 +38,7 @@ SOUND = Evidence(
     request_counts=RequestCounts(2, 2, 0, 2),
     first_paint=510.0,
     film_size=(1366, 768),
+    film_frames_per_s=30.0,
     late_wakeups=3,
     latest_wakeup_ms=3.7,
     company=(FLOW,),
@@ -68,8 +69,8 @@ FAULTS_ON_PHONE = {
     ],
     "pace_not_kept": [
         replace(ON_PHONE, pace={"device": "phone", "index": 401}),
-        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 422}),
-        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 379}),
+        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 442}),
+        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 359}),
     ],
 }
 
@@ -102,6 +103,7 @@ FAULTS = {
         replace(SOUND, film=None),
         replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
         replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
+        replace(SOUND, film_frames_per_s=56.0),
     ],
     "company_missing": [
         replace(SOUND, company=()),

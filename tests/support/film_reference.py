@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
 
 def keep_reference(film: Path, folder: Path) -> None:
     """Store in `folder` what a run keeps of `film`."""
-    document: dict[str, Any] = {"faults": [], "size": film_size(film), "start": start_of(film)}
+    size, frames_per_s = film_form(film)
+    document: dict[str, Any] = {"faults": [], "size": size, "frames_per_s": frames_per_s, "start": start_of(film)}
     Image.fromarray(list(reduced_frames(film, "-sseof", "-0.5"))[-1]).save(folder / LAST)
     metrics = metrics_of(film)
     progress = metrics["VisualProgress"]
@@ -74,13 +76,13 @@ def metrics_of(film: Path) -> dict[str, Any]:
     return metrics
 
 
-def film_size(film: Path) -> list[int]:
+def film_form(film: Path) -> tuple[list[int], float]:
+    """Its size in pixels, and how many frames it has a second."""
     command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-select_streams", "v:0", "-of", "json"]
-    done = subprocess.run(
-        [*command, "-show_entries", "stream=width,height", film], capture_output=True, text=True, check=True
-    )
+    command += ["-show_entries", "stream=width,height,r_frame_rate", film]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     (stream,) = json.loads(done.stdout)["streams"]
-    return [stream["width"], stream["height"]]
+    return [stream["width"], stream["height"]], float(Fraction(stream["r_frame_rate"]))
 
 
 def start_of(film: Path) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def start_of(film: Path) -> dict[str, Any]:
 
 def reduced_frames(film: Path, *section: str, count: int | None = None) -> Iterator[Pixels]:
     """The frames of a `section` of `film`, the first `count` or all, a pixel for each block."""
-    width, height = (pixels // BLOCK for pixels in film_size(film))
+    width, height = (pixels // BLOCK for pixels in film_form(film)[0])
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", *section, "-i", film]
     command += [] if count is None else ["-frames:v", str(count)]
     command += ["-vf", f"crop={width * BLOCK}:{height * BLOCK}:0:0,scale={width}:{height}:flags=area"]

@@ -12,15 +12,14 @@ from base.errors import EyelevelError
 from measure.host import device_index
 from measure.host.device_index import (
     FEW,
-    LOOKS,
     MANY,
     TOLERANCE,
-    TRIALS_OF_STEP,
     NoPace,
     Paces,
     Trial,
+    first_share,
     looked_at,
-    searched,
+    reached,
 )
 from tuning.devices import Device
 
@@ -51,7 +50,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
     @contextmanager
     def benchmark(place: None, top: Path, cores: Sequence[int]) -> Iterator[Trial]:
-        yield machine.trial
+        yield lambda share: machine.trial(share)
 
     monkeypatch.setattr(device_index, "limits", limits)
     monkeypatch.setattr(device_index, "benchmark", benchmark)
@@ -61,20 +60,33 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_the_share_is_changed_until_the_index_is_reached(machine: Machine) -> None:
-    pace = searched(PHONE, machine.trial)
+    pace = reached(PHONE, first_share(PHONE, machine.trial), machine.trial)
     assert pace.index == pytest.approx(PHONE.index, rel=TOLERANCE)
     assert pace.share == pytest.approx(PHONE.index / WHOLE_INDEX + 0.03, rel=TOLERANCE)
 
 
 def test_a_machine_that_is_slower_than_the_device_is_refused() -> None:
     with pytest.raises(EyelevelError, match="too slow for phone: its processor has an index of 300, and phone has 400"):
-        searched(PHONE, lambda share: 300.0)
+        first_share(PHONE, lambda share: 300.0)
+
+
+def test_a_share_is_at_most_a_whole_processor() -> None:
+    shares = list[float]()
+
+    def trial(share: float | None) -> float:
+        assert share is not None
+        shares.append(share)
+        return 300.0
+
+    with pytest.raises(NoPace):
+        reached(PHONE, 0.9, trial)
+    assert max(shares) == 1.0
 
 
 def test_a_processor_that_keeps_no_pace_is_refused_with_what_was_reached() -> None:
-    indices = (index for _ in count() for index in (*[200.0] * TRIALS_OF_STEP, *[900.0] * TRIALS_OF_STEP))
+    indices = (index for _ in count() for index in (*[200.0] * MANY, *[900.0] * MANY))
     with pytest.raises(NoPace, match="an index of 400, and the processor reached 200, 900, 200, 900"):
-        searched(PHONE, lambda share: WHOLE_INDEX if share is None else next(indices))
+        reached(PHONE, 0.2, lambda _: next(indices))
 
 
 def test_a_look_that_says_no_is_decided_by_more_trials() -> None:
@@ -84,44 +96,43 @@ def test_a_look_that_says_no_is_decided_by_more_trials() -> None:
 
 def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
     paces = Paces()
-    paces.await_kept([PHONE], (), warn=pytest.fail)
+    paces.await_reached([PHONE], (), warn=pytest.fail)
     share = paces.pace_of(PHONE).share
     machine.trials = 0
     assert paces.look_again([PHONE], ())["phone"].share == share
-    paces.await_kept([PHONE], (), warn=pytest.fail)
+    paces.await_reached([PHONE], (), warn=pytest.fail)
     assert machine.trials == FEW
 
 
-def test_a_machine_that_has_become_slower_is_waited_for(machine: Machine) -> None:
-    paces, warnings = Paces(), list[str]()
-    paces.await_kept([PHONE], (), warn=pytest.fail)
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.5])
+def test_the_share_of_the_next_block_follows_the_machine(machine: Machine, factor: float) -> None:
+    paces = Paces()
+    paces.await_reached([PHONE], (), warn=pytest.fail)
     share = paces.pace_of(PHONE).share
-    machine.factor = 0.5
-    assert paces.look_again([PHONE], ())["phone"].index == pytest.approx(PHONE.index / 2, rel=0.03)
+    machine.factor = factor
+    assert paces.look_again([PHONE], ())["phone"].index == pytest.approx(PHONE.index * factor, rel=0.05)
+    paces.await_reached([PHONE], (), warn=pytest.fail)
+    pace = paces.pace_of(PHONE)
+    assert pace.index == pytest.approx(PHONE.index, rel=TOLERANCE)
+    assert pace.share == pytest.approx((share - 0.03) / factor + 0.03, rel=0.05)
+
+
+def test_an_unsteady_processor_is_waited_for(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    paces, warnings, steady = Paces(), list[str](), machine.trial
+    # Whatever its share.
+    monkeypatch.setattr(machine, "trial", lambda share: WHOLE_INDEX if share is None else 900.0)
 
     def recover(text: str) -> None:
         warnings.append(text)
-        machine.factor = 1.0
+        monkeypatch.setattr(machine, "trial", steady)
 
-    paces.await_kept([PHONE], (), recover)
-    assert len(warnings) == 1 and "does not keep the pace of phone: 201, not 400" in warnings[0]
-    assert paces.pace_of(PHONE).share == share
-
-
-def test_a_machine_that_stays_slower_gives_a_greater_share(machine: Machine) -> None:
-    paces, warnings = Paces(), list[str]()
-    paces.await_kept([PHONE], (), warn=pytest.fail)
-    share = paces.pace_of(PHONE).share
-    machine.factor = 0.5
-    paces.look_again([PHONE], ())
-    paces.await_kept([PHONE], (), warnings.append)
-    assert len(warnings) == LOOKS
-    assert paces.pace_of(PHONE).share == pytest.approx(2 * (share - 0.03) + 0.03, rel=0.05)
+    paces.await_reached([PHONE], (), recover)
+    assert len(warnings) == 1 and "reached 900, 900" in warnings[0]
+    assert paces.pace_of(PHONE).index == pytest.approx(PHONE.index, rel=TOLERANCE)
 
 
 def test_a_machine_that_keeps_no_pace_for_long_ends_the_wait(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_index, "PATIENCE_S", 3)
-    # Whatever its share.
     monkeypatch.setattr(machine, "trial", lambda share: WHOLE_INDEX if share is None else 900.0)
-    with pytest.raises(EyelevelError, match="not kept the pace of phone within 5% for too long"):
-        Paces().await_kept([PHONE], (), lambda _: None)
+    with pytest.raises(EyelevelError, match=r"an index of 400, and the processor reached 900, .* again and again"):
+        Paces().await_reached([PHONE], (), lambda _: None)
