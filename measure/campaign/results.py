@@ -30,6 +30,7 @@ from measure.declaration import (
     require_same_hypotheses,
 )
 from measure.host.timekeeping import OF_ROOT
+from measure.host.wakefulness import ASLEEP
 from measure.reasons import Reason
 from measure.run.evidence import ATTEMPT
 from measure.table import (
@@ -322,7 +323,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
-    versions = {"timekeeping": OF_ROOT, **document.versions}
+    versions = {"timekeeping": OF_ROOT, "idle_processors": ASLEEP, **document.versions}
     settings = {"lanes": 1, "shells": OUR_SHELLS, **document.settings}
     terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
     return terms

@@ -19,6 +19,7 @@ import psutil
 from base.errors import EyelevelError
 from base.files import lock, lock_holder
 from base.text import printable
+from measure.host.wakefulness import processors_awake
 
 # Names another file: tests must not wait for a campaign, nor for each other.
 VARIABLE = "EYELEVEL_MEASURING_LOCK"
@@ -32,7 +33,8 @@ COMMAND_LETTERS = 100
 
 @contextmanager
 def measuring_alone(activity: str) -> Iterator[None]:
-    """Keep this machine for `activity` ("validating") while the block runs, or until this process ends.
+    """Keep this machine for `activity` ("validating"), and its processors awake, while the block runs, or until this
+    process ends.
 
     What is started by the process that has it may measure, too. Raises EyelevelError, in one line that says who
     measures here and since when, if anybody else does.
@@ -48,7 +50,8 @@ def measuring_alone(activity: str) -> Iterator[None]:
     try:
         if descriptor is None and not _is_above(holder := lock_holder(path)):
             raise EyelevelError(f"{_described(holder)}; {activity} would disturb that: wait until it has ended")
-        yield
+        with processors_awake():
+            yield
     finally:
         if descriptor is not None:
             os.close(descriptor)

@@ -13,6 +13,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from browsers.registry import DEFAULT, browser_named
 from measure.host.timekeeping import timekeeping
+from measure.host.wakefulness import idle_processors
 from replay.shells.registry import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from servers.registry import all_servers
@@ -35,7 +36,8 @@ def versions(
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not,
-    and `further` programs (name → the option that prints the version); and with what the emulated network keeps time.
+    and `further` programs (name → the option that prints the version); with what the emulated network keeps time, and
+    whether idle processors are kept awake.
 
     Raises EyelevelError.
     """
@@ -50,6 +52,7 @@ def versions(
     known["python"] = platform.python_version()
     known["kernel"] = platform.release()
     known["timekeeping"] = emulating.timekeeping or timekeeping()
+    known["idle_processors"] = idle_processors()
     return dict(sorted(known.items()))
 
 

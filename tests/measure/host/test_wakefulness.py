@@ -1,0 +1,50 @@
+"""Processors are kept awake while something is measured, where the kernel lets us."""
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from base.errors import EyelevelError
+from measure.host import wakefulness
+from measure.host.exclusive import VARIABLE, measuring_alone
+from measure.host.machine import versions
+from measure.host.wakefulness import ASLEEP, AWAKE, LATENCY, idle_processors, processors_awake
+
+can_keep_them_awake = pytest.mark.skipif(
+    not os.access(LATENCY, os.R_OK | os.W_OK), reason=f"need {LATENCY} that can be written"
+)
+
+
+def latency_us() -> int:
+    """How long waking may take at present, whoever asked for that."""
+    with LATENCY.open("rb", buffering=0) as latency:
+        microseconds: int = struct.unpack("=i", latency.read(4))[0]
+    return microseconds
+
+
+@can_keep_them_awake
+def test_who_measures_alone_keeps_the_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    with measuring_alone("testing"):
+        assert latency_us() == 0
+        assert versions([])["idle_processors"] == AWAKE
+
+
+@can_keep_them_awake
+def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "latency"
+    file.write_bytes(bytes(4) + struct.pack("=i", 100))
+    monkeypatch.setattr(wakefulness, "LATENCY", file)
+    with pytest.raises(EyelevelError, match="does not keep the processors awake"), processors_awake():
+        pass
+
+
+def test_where_nobody_can_keep_them_awake_one_measures_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakefulness, "LATENCY", tmp_path / "not there")
+    assert idle_processors() == ASLEEP
+    with processors_awake():
+        assert not (tmp_path / "not there").exists()
