@@ -43,8 +43,8 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     folder = campaign_folder(campaign)
     if is_package(folder):
         is_usual = not (site or file or into)
-        if is_usual and (own := report_of_package(folder, figures_only=figures_only)):
-            click.echo(own)
+        if is_usual and (report := report_of_package(folder, figures_only=figures_only)):
+            click.echo(report)
             return
         into = place_for_package(folder, into, figures_only=figures_only)
     question = hypotheses.of_campaign(folder, require_document(folder), file)
@@ -58,9 +58,9 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
     """The report that `package` was written with, or its figures; None when it is not there as it was written. What it
     finds is printed. Raises EyelevelError."""
-    if changed := changed_files(package):
-        text = f"eyelevel: WARNING: {package / changed[0]} is not what it was when the package was written"
-        click.echo(text + (f", nor are {len(changed) - 1} other files" if len(changed) > 1 else ""), err=True)
+    if names := changed_files(package):
+        text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"
+        click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
         return None
     if not (package / REPORT).is_dir():
         return None
