@@ -30,8 +30,8 @@ from studies import STUDIES
 @click.option(
     "--into",
     type=PATH,
-    help="The folder to write the report to; report/ in the campaign's unless given, for which that must be writable. A "
-    "package stays as it is: its own report is named, and another is written to results/.",
+    help="The folder to write the report to; report/ in the campaign's unless given, for which that must be writable. "
+    "A package stays as it is: its own report is named, and another is written to results/.",
 )
 def main(campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None) -> None:
     """Write the report of CAMPAIGN (a folder in results/, or any path of one) into its folder report/.
@@ -71,7 +71,7 @@ def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
     """Where another report of `package` is written: `into`, or in results/. Raises EyelevelError when it cannot be."""
     if figures_only:
-        raise EyelevelError(f"{package} is a package, which stays as it is; leave --figures-only out for a whole report")
+        raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
         click.echo(f"{package} is a package, which stays as it is; its report is written to {into}", err=True)

@@ -31,8 +31,8 @@ def measure_in_lanes(
     done: Callable[[Block], None],
     may_begin: Callable[[Block], bool],
 ) -> None:
-    """Measure `blocks` in the lanes of `campaign` into `results`, and call `done` after each, as long as they `may_begin` (see
-    `campaign.Workers`).
+    """Measure `blocks` in the lanes of `campaign` into `results`, and call `done` after each, as long as they
+    `may_begin` (see `campaign.Workers`).
 
     Raises EyelevelError when a lane cannot go on.
     """

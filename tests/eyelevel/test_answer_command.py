@@ -353,7 +353,9 @@ def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], t
 
 
 @pytest.mark.slow
-def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_same_command_goes_on(command: Callable[..., str], tmp_path: Path) -> None:
+def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_same_command_goes_on(
+    command: Callable[..., str], tmp_path: Path
+) -> None:
     text = command("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
     assert "4 runs are beyond the budget" in text
     assert "no pair of loads counts behind DSL." in text

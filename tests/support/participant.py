@@ -18,8 +18,8 @@ TAB, ENTER, SPACE, HOME, RIGHT = "\ue004", "\ue007", " ", "\ue011", "\ue014"
 # Pages that are done within this are alike to whoever looks at them (ms).
 NOTICEABLE_MS = 100
 # Comes to when each picture on the page changed last while the film played (ms from its beginning), and how often it
-# was played: at least as often as said, and again when it did not play smoothly enough to tell. Pictures are compared as so many
-# large blocks.
+# was played: at least as often as said, and again when it did not play smoothly enough to tell. Pictures are compared
+# as so many large blocks.
 WATCH = """
   const play = document.getElementById("play"), frame = () => new Promise(requestAnimationFrame);
   const canvases = [...document.querySelectorAll("canvas")].filter((canvas) => canvas.offsetWidth);

@@ -81,8 +81,8 @@ def measured(block: Block) -> MeasuredBlock:
 
 @dataclass
 class MadeUpCluster:
-    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker. `may_begin`: whether
-    a block ends within the budget."""
+    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker. `may_begin`:
+    whether a block ends within the budget."""
 
     campaign: Campaign
     workers: list[str]
