@@ -263,9 +263,7 @@ def test_a_file_of_a_package_that_is_too_long_is_not_read(package: Path, tmp_pat
 
 
 @pytest.mark.parametrize("file", ["plan.csv", "runs.csv", "last_frames.csv", "verdicts.jsonl"])
-def test_a_table_of_a_package_with_too_many_lines_is_told_in_one_line(
-    package: Path, tmp_path: Path, file: str
-) -> None:
+def test_a_table_of_a_package_with_too_many_lines_is_told_in_one_line(package: Path, tmp_path: Path, file: str) -> None:
     with (package / file).open("ab") as table:
         table.write(b"\n" * MOST_LINES)
     with pytest.raises(EyelevelError, match=rf"{re.escape(file)} cannot be read: it has [0-9,]+ lines, more than"):
