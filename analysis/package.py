@@ -20,9 +20,9 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from measure.campaign.last_frames import all_digests, write_digests
+from measure.package import FILES, METADATA
 from measure.table import RUNS, read_rows
 from measure.table_schema import SCHEMA
-from measure.taking_up import FILES, METADATA
 
 SHEET = "README.md"
 # In the report of a campaign of pages (`analysis.report.tables`).
@@ -144,9 +144,9 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
             "Not in it: films, pictures, logs of browsers and servers, and the recordings of the sites, which are",
             "others' content. `campaign.json` has the SHA-256 of each recording.",
             "",
-            "`make report CAMPAIGN=<this folder>` of Eyelevel writes `report/` anew, and `make campaign PACKAGE=<this",
-            "folder>` goes on with the campaign, on a machine with the same versions. All files with sizes and SHA-256",
-            f"are in `{METADATA}` (RO-Crate 1.1).",
+            "`make report CAMPAIGN=<this folder> INTO=<another>` of Eyelevel writes the report anew, and",
+            "`make campaign PACKAGE=<this folder>` goes on with the campaign, on a machine with the same versions. All",
+            f"files with sizes and SHA-256 are in `{METADATA}` (RO-Crate 1.1).",
             "",
             *described,
             "- `report/`: the report, its figures and tables, and `runs.parquet`",

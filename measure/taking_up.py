@@ -5,25 +5,22 @@ last frames alone (`measure.campaign.last_frames`). Whether this machine may go 
 the campaign's versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 
-import os
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
 from shutil import copyfile
 
 from base.errors import EyelevelError
-from base.files import read_json, replacing_folder, write_atomically
+from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
 from browsers.registry import DEFAULT
-from measure.campaign.last_frames import LAST_FRAMES, read_digests
+from measure.campaign.last_frames import read_digests
 from measure.campaign.plan import PLAN, read_plan
 from measure.campaign.results import require_no_others
-from measure.campaign.verdicts import VERDICTS, read_verdicts
-from measure.declaration import HYPOTHESES
+from measure.campaign.verdicts import read_verdicts
+from measure.package import FILES, require_files
 from measure.table import (
     DOCUMENT,
     EARLIER_MACHINE,
-    GIVEN_UP,
     RUNS,
     Row,
     further_columns,
@@ -34,22 +31,7 @@ from measure.table import (
     require_document,
     write_document,
 )
-from measure.validate.record import FILENAME as VALIDATION
 from measure.validate.record import kept_entries, write_entries
-from record.bounded import open_regular
-
-METADATA = "ro-crate-metadata.json"
-# The files by which a campaign goes on, which a package has as far as the campaign does.
-FILES = {
-    RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
-    DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
-    PLAN: "All runs in order, by block",
-    HYPOTHESES: "What was asked, as it was declared before the first run",
-    VALIDATION: "What was measured of networks and protocols before the first run",
-    VERDICTS: "What was decided about attempts later",
-    GIVEN_UP: "Sites that were given up",
-    LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
-}
 
 
 def take_up(package: Path, folder: Path) -> bool:
@@ -77,37 +59,13 @@ def take_up(package: Path, folder: Path) -> bool:
 
 def require_sound(package: Path) -> None:
     """Raises EyelevelError when there is no package in the folder `package`, when one of the files by which its
-    campaign goes on is not the one whose checksum the package has, or when its runs are not of its settings.
-
-    A package may come from anybody, and so may what stands in its files and where their names lead.
-    """
-    if not (package / METADATA).is_file():
-        raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
-    try:
-        graph = read_json(package / METADATA)["@graph"]
-        known = {entry["@id"]: entry["sha256"] for entry in graph if "sha256" in entry}
-    except (KeyError, TypeError) as error:
-        raise EyelevelError(f"{package / METADATA} is broken: {error!r}") from None
-    for name in FILES:
-        path = package / name
-        if _checksum(path) != known.get(name):
-            raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
+    campaign goes on is not the one whose checksum the package has, or too long to be read, or when its runs are not of
+    its settings, or too many."""
+    require_files(package)
     _require_runs_of_settings(package)
     # Whatever of it is read later must be sound now: a campaign that was made of it could not go on.
     read_verdicts(package)
     read_digests(package)
-
-
-def _checksum(path: Path) -> str | None:
-    """The SHA-256 of the file `path`, None where there is none. Raises EyelevelError when it is no regular file."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        # A link may lead to a file of any size, or to one that is not the package's.
-        with os.fdopen(open_regular(path), "rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise EyelevelError(f"{path} cannot be taken up: {error.strerror or error}") from None
 
 
 def _require_runs_of_settings(package: Path) -> None:

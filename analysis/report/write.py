@@ -24,7 +24,7 @@ from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
 
-REPORT = "report"
+REPORT, FIGURES = "report", "figures"
 # In every report, and in hardly any other folder.
 PARQUET = "runs.parquet"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
@@ -54,17 +54,17 @@ def write_report(
             findings = analyse(campaign, declaration, pool)
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
-            draw(contents.all_figures, new / "figures", pool)
+            draw(contents.all_figures, new / FIGURES, pool)
             waterfalls, no_waterfalls = write_waterfalls(films.strips, folder, new / "waterfalls")
             films.missing.extend(no_waterfalls)
-            html = campaign_page(findings, films, waterfalls, contents, new / "figures", links)
+            html = campaign_page(findings, films, waterfalls, contents, new / FIGURES, links)
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
             contents = Contents({}, study_tables(campaign), sections, versions)
-            draw(contents.all_figures, new / "figures", pool)
-            html = study_page(campaign, contents, new / "figures", links)
-        write_drawings(sections, new / "figures")
+            draw(contents.all_figures, new / FIGURES, pool)
+            html = study_page(campaign, contents, new / FIGURES, links)
+        write_drawings(sections, new / FIGURES)
         write_tables(contents.all_tables, new / "tables")
         typed(campaign.runs).to_parquet(new / PARQUET, index=False)
         (new / "index.html").write_text(html)
@@ -77,7 +77,7 @@ def write_figures(
 ) -> Path:
     """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
     campaign = load(folder)
-    into = _place(folder, None) / "figures"
+    into = _place(folder, None) / FIGURES
     sections = study_sections(folder, studies)
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}

@@ -1,11 +1,9 @@
 """`eyelevel answer`: what HTTP/3 would change for one site: record, close, measure and report it in one go."""
 
-import math
 import shlex
 import signal
 import sys
-import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,8 +27,8 @@ from eyelevel.commands.campaign import AUTO, SEED, enough_runs, number_of_runs
 from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, validation_s
 from eyelevel.options import OFF_OR_RECORDED, PATH, SERVER_RTTS_HELP, THINK_TIME_HELP, allow_private
 from eyelevel.study_command import command_of
-from measure.campaign.budget import read_budget
-from measure.campaign.campaign import Campaign, Enough, never_enough
+from measure.campaign.budget import Budget, read_budget
+from measure.campaign.campaign import Campaign, never_enough
 from measure.campaign.forecast import forecast
 from measure.campaign.progress import clock_in, in_words
 from measure.campaign.results import changes
@@ -40,7 +38,7 @@ from measure.declaration import HYPOTHESES, kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
-from measure.table import RUNS, CampaignDocument, Cell, read_rows
+from measure.table import RUNS, CampaignDocument, read_rows
 from record.collection import choose_site
 from record.http1 import MalformedMessage
 from record.names import require_site_name
@@ -96,21 +94,6 @@ class Progress:
         self.console.print(f"[{STEPS.index(step) + 1}/{len(STEPS)}] {step}: {text}", markup=False, soft_wrap=True)
 
 
-@dataclass
-class Limit:
-    """Says which cells need no more runs: those that have `enough`, and all `cells` when the time is over, which is at
-    `until` on the monotonic clock (s), if ever."""
-
-    enough: Enough
-    cells: Collection[Cell]
-    until: float | None
-    is_over: bool = False
-
-    def __call__(self, folder: Path) -> Collection[Cell]:
-        self.is_over = self.until is not None and time.monotonic() > self.until
-        return self.cells if self.is_over else self.enough(folder)
-
-
 @click.command()
 @click.argument("url", required=False)
 @click.option("--site", help="A site that is recorded or imported already, or the name for that of URL.")
@@ -149,25 +132,25 @@ def main(
     Example: eyelevel answer https://www.gnu.org/ --net lte,dsl --budget 60m
     """
     require_browsing("measuring")
-    begun_s, console = time.monotonic(), Console(highlight=False)
+    allowed, console = Budget.of(read_budget(budget or BUDGET)), Console(highlight=False)
     given = (url, site, net, runs, budget, server_rtts, think_time, name)
     is_usual = (results, folder, validate, origin_ca) == (RESULTS, SITES, True, None)
     again = same_command(dict(zip(VARIABLES, given, strict=True)), allow_private=allow_private, by_make=is_usual)
     # All options are checked before the first load.
     target = target_of(url, site)
     campaign_folder, document = campaign_of(results, name, target.name if target else site)
-    question_text, budget_s = text_of_question(campaign_folder, document), read_budget(budget or BUDGET)
+    question_text = text_of_question(campaign_folder, document)
     wanted_runs, is_auto = runs_of(runs, campaign_folder, document)
     chosen, loading = networks_of(net, document), loading_of(server_rtts, think_time, document)
     # Runs whose number was given are all made, unless a budget was given, too.
-    until = begun_s + budget_s - REPORT_S if is_auto or budget else None
-    progress = Progress(console, is_limited=until is not None)
+    is_limited = is_auto or budget is not None
+    progress = Progress(console, is_limited)
     progress.left_s = {"record": RECORD_S, "close": 2 * CLOSING_S}
     progress.left_s["validate"] = validation_s(len(chosen), 2) if validate else 0
     progress.left_s["report"] = REPORT_S
     planned_s = RUN_S * wanted_runs * len(chosen) * len(OVER.split(","))
-    spare_s = max(0.0, budget_s - sum(progress.left_s.values()))
-    progress.left_s["measure"] = planned_s if until is None else min(planned_s, spare_s)
+    spare_s = max(0.0, allowed.seconds - sum(progress.left_s.values()))
+    progress.left_s["measure"] = min(planned_s, spare_s) if is_limited else planned_s
 
     def campaign_on(one: Site) -> Campaign:
         return Campaign(
@@ -194,12 +177,11 @@ def main(
     for text in faults:
         click.echo(f"eyelevel: WARNING: {text}", err=True)
     campaign = campaign_on(one)
-    spent_s = time.monotonic() - begun_s
+    left_s = allowed.remaining_s - progress.left_s["validate"] - REPORT_S
     if campaign.auto and not document.settings:
-        after_s = progress.left_s["validate"] + progress.left_s["report"]
-        campaign = replace(campaign, runs=affordable_runs(campaign, budget_s - spent_s - after_s, spent_s + after_s))
-    rest_s = math.inf if until is None else max(0.0, until - time.monotonic() - progress.left_s["validate"])
-    progress.left_s["measure"] = min(expected(campaign), rest_s)
+        campaign = replace(campaign, runs=affordable_runs(campaign, left_s, allowed.seconds - left_s))
+    expected_s = expected(campaign)
+    progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if is_limited else expected_s
     at_most = f"at most {campaign.runs}" if campaign.auto else f"{campaign.runs}"
     where = ", ".join(campaign.networks)
     progress.begins("validate", "networks and protocols" if validate else "not asked for")
@@ -209,11 +191,16 @@ def main(
         return ()
 
     options = MeasuringOptions(None, trust_workers=False, insecure=False, plain=plain, validate=validate, lanes=None)
-    cells = [(one.name, network) for network in campaign.networks]
-    limit = Limit(enough_runs if campaign.auto else never_enough, cells, until)
-    carry_out(campaign, options, console, "answer", limit, announced, again=again)
-    if limit.is_over and expected(campaign) and {*cells} - {*limit.enough(campaign_folder)}:
-        console.print("the budget is used up; the same command goes on", markup=False, soft_wrap=True)
+    carry_out(
+        campaign,
+        options,
+        console,
+        "answer",
+        enough_runs if campaign.auto else never_enough,
+        announced,
+        budget_s=allowed.remaining_s - REPORT_S if is_limited else None,
+        again=again,
+    )
     progress.begins("report", "the answer, and the report with all that it rests on")
     click.echo(reported(campaign_folder, faults, about_servers(one, loading, campaign_folder.name)))
 

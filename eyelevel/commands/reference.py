@@ -26,9 +26,10 @@ from measure.campaign.progress import in_words
 from measure.closing import summary
 from measure.completeness import read
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
+from measure.package import is_package
 from measure.run.aliases import choose_protocols
 from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
-from measure.taking_up import METADATA, take_up
+from measure.taking_up import take_up
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -93,7 +94,7 @@ def main(
         return
     require_browsing("measuring")
     is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
-    if (package / METADATA).is_file() and take_up(package, folder):
+    if is_package(package) and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
     # What is known of a site's completeness when it comes to a campaign stays, and so must the site.

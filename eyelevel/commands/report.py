@@ -5,10 +5,13 @@ from pathlib import Path
 import click
 
 from analysis import hypotheses
-from analysis.report.write import write_figures, write_report
+from analysis.report.write import FIGURES, REPORT, write_figures, write_report
 from analysis.user_study.section import section as user_study
 from base.errors import EyelevelError
+from base.places import RESULTS
+from eyelevel.commands.package import ENDING
 from eyelevel.options import PATH, campaign_argument, campaign_folder
+from measure.package import changed_files, is_package
 from measure.table import require_document
 from studies import STUDIES
 
@@ -27,7 +30,8 @@ from studies import STUDIES
 @click.option(
     "--into",
     type=PATH,
-    help="The folder to write the report to; report/ in the campaign's unless given, for which that must be writable.",
+    help="The folder to write the report to; report/ in the campaign's unless given, for which that must be writable. "
+    "A package stays as it is: its own report is named, and another is written to results/.",
 )
 def main(campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None) -> None:
     """Write the report of CAMPAIGN (a folder in results/, or any path of one) into its folder report/.
@@ -37,9 +41,40 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     if figures_only and into:
         raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
     folder = campaign_folder(campaign)
+    if is_package(folder):
+        is_usual = not (site or file or into)
+        if is_usual and (report := report_of_package(folder, figures_only=figures_only)):
+            click.echo(report)
+            return
+        into = place_for_package(folder, into, figures_only=figures_only)
     question = hypotheses.of_campaign(folder, require_document(folder), file)
     sections = [*(study.section for study in STUDIES), user_study]
     if figures_only:
         click.echo(write_figures(folder, sections, question, site))
     else:
         click.echo(write_report(folder, sections, question, site, into))
+
+
+def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
+    """The report that `package` was written with, or its figures; None when it is not there as it was written. What it
+    finds is printed. Raises EyelevelError."""
+    if names := changed_files(package):
+        text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"
+        click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
+        return None
+    if not (package / REPORT).is_dir():
+        return None
+    click.echo(f"{package} is a package, whose report stays as it is; INTO=folder (--into) writes another", err=True)
+    return package / REPORT / FIGURES if figures_only else package / REPORT
+
+
+def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
+    """Where another report of `package` is written: `into`, or in results/. Raises EyelevelError when it cannot be."""
+    if figures_only:
+        raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
+    if into is None:
+        into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
+        click.echo(f"{package} is a package, which stays as it is; its report is written to {into}", err=True)
+    elif into.resolve().is_relative_to(package.resolve()):
+        raise EyelevelError(f"{into} is in the package {package}, which stays as it is; choose another folder")
+    return into

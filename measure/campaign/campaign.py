@@ -6,6 +6,7 @@ How a run is made and judged is its `Method`'s; the campaigns of studies differ 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -232,8 +233,12 @@ class Campaign:
 # From a campaign's folder: which sites behind which networks need no more runs.
 Enough = Callable[[Path], Collection[Cell]]
 
-# Measures blocks into a campaign's results, on this machine or on many, and calls a function after each.
-Workers = Callable[[Iterable[Block], Results, ProgressDisplay, Callable[[Block], None]], None]
+# Measures blocks into a campaign's results, on this machine or on many, and calls a function after each. Before it
+# begins a block it asks whether that may begin; after a no it begins none.
+Workers = Callable[
+    [Iterable[Block], Results, ProgressDisplay, Callable[[Block], None], Callable[[Block], bool]],
+    None,
+]
 
 
 def never_enough(folder: Path) -> Collection[Cell]:
@@ -270,7 +275,7 @@ def measure(
             # A run may be rejected when later ones are known; then it is made again at the end.
             while work.open_runs() and not work.is_out_of_time:
                 attempts = len(results.rows)
-                measure_blocks(work.open_blocks(enough), results, live, partial(work.end, live))
+                measure_blocks(work.open_blocks(enough), results, live, partial(work.end, live), work.may_begin)
                 if len(results.rows) == attempts:
                     break
         return work.runs_beyond_budget()
@@ -330,11 +335,18 @@ class PlannedWork:
                 if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
                     rounds, self._enough = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in self._enough]:
-                    # A shorter block further on might fit, but then slow networks would have fewer runs.
-                    if self.is_out_of_time or self._is_too_long(runs):
-                        self.is_out_of_time = True
-                        return
                     yield self._campaign.block(number, runs)
+                    if self.is_out_of_time:
+                        return
+
+    def may_begin(self, block: Block) -> bool:
+        """Whether `block` is expected to end within the budget, if it begins now; once one was not, none may."""
+        # A shorter block further on might fit, but then slow networks would have fewer runs.
+        if self._budget and not self.is_out_of_time:
+            campaign = self._campaign
+            expected = forecast(block.settings, self._results.rows, campaign.folder, campaign.run_model())
+            self.is_out_of_time = expected.seconds > self._budget.remaining_s
+        return not self.is_out_of_time
 
     def after(self, block: Block) -> tuple[Run, Setting] | None:
         """Which run will be first after `block`, with its setting, as far as is known before its end; None if none."""
@@ -355,14 +367,6 @@ class PlannedWork:
             if entry := self._given_up.look_at(cell):
                 display.gives_up(entry, self._given_up.runs_of(cell))
         hand_over(block, results)
-
-    def _is_too_long(self, runs: Sequence[Run]) -> bool:
-        """Whether `runs` would not end within the budget."""
-        if self._budget is None:
-            return False
-        campaign = self._campaign
-        expected = forecast(runs, self._results.rows, campaign.folder, campaign.run_model())
-        return expected.seconds > self._budget.remaining_s
 
     def _open(self, block: PlannedBlock) -> list[Run]:
         given_up = {cell for cell in dict.fromkeys(run.cell for run in block) if cell in self._given_up}
@@ -407,6 +411,7 @@ def measure_here(
     results: Results,
     display: ProgressDisplay,
     done: Callable[[Block], None],
+    may_begin: Callable[[Block], bool],
 ) -> None:
     """Measure on this machine, a block at a time; `campaign` says how canaries are timed.
 
@@ -415,7 +420,7 @@ def measure_here(
     canaries, failures = canaries_of(machine_name(), results.rows), ReplayFailures()
     slot = Slot(canaries, campaign.canary_s, campaign.loading.browser)
     with idle_priority() as idle, Preparer(results, idle) as preparer:
-        for block in blocks:
+        for block in takewhile(may_begin, blocks):
             require_space(0, results.folder)
             circumstances = partial(slot.circumstances, block.number, display.warns)
             measure_block(block, results, circumstances, failures, display, preparer, partial(after, block))

@@ -64,15 +64,21 @@ class Cluster:
         self._machines: dict[str, str] = {}
 
     def measure(
-        self, blocks: Iterable[Block], results: Results, display: ProgressDisplay, done: Callable[[Block], None]
+        self,
+        blocks: Iterable[Block],
+        results: Results,
+        display: ProgressDisplay,
+        done: Callable[[Block], None],
+        may_begin: Callable[[Block], bool],
     ) -> None:
-        """Measure `blocks` into `results`, and call `done` after each. Raises EyelevelError."""
+        """Measure `blocks` into `results`, and call `done` after each, as long as they `may_begin`. Raises
+        EyelevelError."""
         try:
             client = Client(self.scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
         except (OSError, TimeoutError) as error:
             raise EyelevelError(f"there is no Dask scheduler at {self.scheduler}: {error}") from None
         with client:
-            Dispatch(self, client, iter(blocks), results, display, done).run()
+            Dispatch(self, client, iter(blocks), results, display, done, may_begin).run()
 
     @property
     def browser(self) -> str:
@@ -189,8 +195,8 @@ class Presence:
 
 
 class Dispatch:
-    """Blocks on their way to the workers of `cluster` and back, until all of `coming` are measured; the other arguments
-    are those of `Cluster.measure`."""
+    """Blocks on their way to the workers of `cluster` and back, until all of `coming` are measured, or the next may not
+    begin; the other arguments are those of `Cluster.measure`."""
 
     def __init__(
         self,
@@ -200,6 +206,7 @@ class Dispatch:
         results: Results,
         display: ProgressDisplay,
         done: Callable[[Block], None],
+        may_begin: Callable[[Block], bool],
     ) -> None:
         self._cluster = cluster
         self._client = client
@@ -207,6 +214,7 @@ class Dispatch:
         self._results = results
         self._display = display
         self._done = done
+        self._may_begin = may_begin
         self._workers: list[str] = []
         self._next_look = 0.0
         self._again: deque[Block] = deque()
@@ -241,10 +249,9 @@ class Dispatch:
                 self._take_news(0.0)
                 continue
             if not self._running and not self._introductions:
-                if not self._again:
-                    if (block := next(self._coming, None)) is None:
-                        return
-                    self._again.append(block)
+                if (block := self._next_block()) is None:
+                    return
+                self._again.appendleft(block)
                 self._require_workers()
             elif not self._running and not self._again and self._cluster.has_workers():
                 return  # all is measured; who is still being looked at is not needed
@@ -290,13 +297,23 @@ class Dispatch:
         if len(self._measured) >= MOST_WAITING:
             return
         for place in self._free_places():
-            block = self._again.popleft() if self._again else next(self._coming, None)
-            if block is None:
+            if (block := self._next_block()) is None:
                 return
             self._follow(future := self._submit(place, block))
             self._running[future] = place, block
             for run in block.settings:
                 self._display.begins(run, self._results.attempts(run) + 1)
+
+    def _next_block(self) -> Block | None:
+        """The block that is to be measured next; None when there is none any more, or it may not begin.
+
+        One may have waited for hours since it came: for a worker, or for news of that which had it.
+        """
+        block = self._again.popleft() if self._again else next(self._coming, None)
+        if block and self._may_begin(block):
+            return block
+        self._again.clear()
+        return None
 
     def _free_places(self) -> list[Place]:
         busy = {place for place, _ in self._running.values()}

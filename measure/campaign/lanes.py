@@ -29,8 +29,10 @@ def measure_in_lanes(
     results: Results,
     display: ProgressDisplay,
     done: Callable[[Block], None],
+    may_begin: Callable[[Block], bool],
 ) -> None:
-    """Measure `blocks` in the lanes of `campaign` into `results`, and call `done` after each (see `campaign.Workers`).
+    """Measure `blocks` in the lanes of `campaign` into `results`, and call `done` after each, as long as they
+    `may_begin` (see `campaign.Workers`).
 
     Raises EyelevelError when a lane cannot go on.
     """
@@ -49,7 +51,7 @@ def measure_in_lanes(
         lanes = [stack.enter_context(running_lane(setting)) for setting in settings]
         stack.callback(_stop, lanes)  # all at once: each takes its time
         stack.enter_context(working_on(cores_beside(campaign.lanes.lanes)))
-        deal_out(lanes, blocks, results, display, done)
+        deal_out(lanes, blocks, results, display, done, may_begin)
 
 
 def deal_out(
@@ -58,13 +60,16 @@ def deal_out(
     results: Results,
     display: ProgressDisplay,
     done: Callable[[Block], None],
+    may_begin: Callable[[Block], bool],
 ) -> None:
-    """Give each of `lanes` a block, and another when it has ended, until all `blocks` have. Raises what ends a lane."""
+    """Give each of `lanes` a block, and another when it has ended, until all `blocks` have, or the next may not begin.
+    Raises what ends a lane."""
     idle, busy = list(lanes), dict[object, tuple[RunningLane, Block]]()
     coming = ComingBlocks(blocks, results, {lane.lane.number for lane in idle})
     while True:
         for lane in tuple(idle):
-            if block := coming.next_in(lane.lane.number):
+            # One that has waited for its lane would have begun earlier: only now is it known when it would end.
+            if (block := coming.next_in(lane.lane.number)) and may_begin(block):
                 require_space(0, results.folder)
                 lane.begin(block, results)
                 idle.remove(lane)

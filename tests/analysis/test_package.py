@@ -11,7 +11,7 @@ from support import known_campaigns
 from analysis.package import CLAIMS_TABLE, write_package
 from analysis.runs import load
 from base.errors import EyelevelError
-from measure.taking_up import METADATA
+from measure.package import METADATA
 
 
 def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 import re
 import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from base.errors import EyelevelError
 from eyelevel.commands import answer
 from eyelevel.commands.answer import (
     QUESTION,
-    Limit,
+    REPORT_S,
     about_servers,
     affordable_runs,
     campaign_of,
@@ -40,7 +40,8 @@ from eyelevel.commands.answer import (
     target_of,
     text_of_question,
 )
-from measure.campaign.campaign import Campaign, Enough
+from measure.campaign.budget import Budget
+from measure.campaign.campaign import Campaign, Enough, PlannedWork
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.declaration import HYPOTHESES
@@ -230,15 +231,6 @@ def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path],
     assert expected(campaign(folder, site, runs=8)) == pytest.approx(2 * 2 * 11.5)
 
 
-def test_no_run_is_begun_when_the_budget_is_used_up(tmp_path: Path) -> None:
-    cells = [("s", "lte"), ("s", "dsl")]
-    early = Limit(lambda _: cells[:1], cells, time.monotonic() + 1000)
-    assert (list(early(tmp_path)), early.is_over) == (cells[:1], False)
-    late = Limit(lambda _: [], cells, time.monotonic() - 1)
-    assert (list(late(tmp_path)), late.is_over) == (cells, True)
-    assert not list(Limit(lambda _: [], cells, None)(tmp_path))
-
-
 # What goes on
 
 
@@ -291,20 +283,28 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), ()).write(one)
 
     def measure_rows(
-        one: Campaign, _: Any, console: Console, name: str, enough: Enough, announced: Any, *, again: str
+        one: Campaign,
+        _: Any,
+        console: Console,
+        name: str,
+        enough: Enough,
+        announced: Any,
+        *,
+        budget_s: float | None,
+        again: str,
     ) -> None:
         assert (name, list(announced(one))) == ("answer", [])
         assert again == "eyelevel answer --site demo-light"
         with opened(one.folder, one.document(), one.hypotheses) as results:
-            for block in one.plan():
-                for run in block:
-                    if not results.is_open(run, 0) or run.cell in enough(one.folder):
-                        continue
+            work = PlannedWork(one, results, None if budget_s is None else Budget.of(budget_s))
+            for block in takewhile(work.may_begin, work.open_blocks(enough)):
+                for run in block.settings:
                     si = (700.0 if run.protocol == "quic" else 1000.0) + run.number % 3
                     folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
                     row = with_metrics(ROW, si=si, plt=si)
                     place = {name: getattr(run, name) for name in ("site", "network", "protocol")}
-                    results.keep_attempt(replace(row, **place, run=run.number, block=run.number, folder=folder))
+                    results.keep_attempt(replace(row, **place, run=run.number, block=block.number, folder=folder))
+            console.print(f"{work.runs_beyond_budget()} runs are beyond the budget")
 
     monkeypatch.setattr(answer, "require_browsing", lambda _: None)
     monkeypatch.setattr(answer, "carry_out", measure_rows)
@@ -353,12 +353,14 @@ def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], t
 
 
 @pytest.mark.slow
-def test_an_answer_whose_budget_is_used_up_says_so_and_goes_on(command: Callable[..., str], tmp_path: Path) -> None:
-    text = command("--net", "dsl", "--runs", "2", "--budget", "1s")
-    assert "the budget is used up; the same command goes on" in text
+def test_no_block_begins_when_the_budget_is_used_up_but_for_the_report_and_the_same_command_goes_on(
+    command: Callable[..., str], tmp_path: Path
+) -> None:
+    text = command("--net", "dsl", "--runs", "2", "--budget", f"{REPORT_S:.0f}s")
+    assert "4 runs are beyond the budget" in text
     assert "no pair of loads counts behind DSL." in text
     assert not runs_made(tmp_path / "results")
-    assert "used up" not in command("--net", "dsl", "--runs", "2", "--budget", "10m")
+    assert "0 runs are beyond the budget" in command("--net", "dsl", "--runs", "2", "--budget", "10m")
     assert runs_made(tmp_path / "results") == {"dsl": 4}
 
 

@@ -2,12 +2,14 @@
 
 import os
 import pty
+import signal
+import socket
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -27,8 +29,11 @@ from tuning import networks, protocols
 # Days of a demo site over all networks and protocols, of which only the site and the runs are named; and of a study.
 LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
 LONG_STUDY = ("figure2", "--runs", "60000", "--campaign", "lte-qiuc")
-# Where no cluster is: a campaign that is begun ends there before its first run.
+# Where no cluster is: a campaign that is begun has no run there.
 NOWHERE = "tcp://127.0.0.1:1"
+# How long a campaign may take to begin on a busy machine, and the status of one that was stopped.
+PATIENCE_S = 120
+STOPPED = 130
 
 
 def campaign(folder: Path, runs: int) -> Campaign:
@@ -60,11 +65,15 @@ def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["lte-quic"]
 
 
-def answered(results: Path, what: Sequence[str], key: str) -> tuple[int, str]:
-    """The exit status and what the terminal shows when `key` is pressed there, once the question has been asked."""
+@contextmanager
+def asked(
+    results: Path, what: Sequence[str], scheduler: str = NOWHERE
+) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """The command, which has asked its question and waits for a key, and its terminal; it measures on the cluster of
+    this `scheduler`, if it is begun."""
     terminal, ours = pty.openpty()
     with subprocess.Popen(
-        command(results, what, "--dask", NOWHERE), cwd=PROJECT, stdin=ours, stdout=ours, stderr=ours
+        command(results, what, "--dask", scheduler), cwd=PROJECT, stdin=ours, stdout=ours, stderr=ours
     ) as (process):
         os.close(ours)
         try:
@@ -76,16 +85,19 @@ def answered(results: Path, what: Sequence[str], key: str) -> tuple[int, str]:
                 time.sleep(0.01)
             assert process.poll() is None
             assert not list(results.iterdir())
-            os.write(terminal, key.encode())
-            # Reading fails when the last program has left the terminal.
-            with suppress(OSError):
-                while more := os.read(terminal, 4096):
-                    text += more
-            status = process.wait()
+            yield process, terminal
         finally:
             process.kill()
     os.close(terminal)
-    return status, text.decode()
+
+
+def rest_of(terminal: int) -> str:
+    """What the terminal shows from now on until the last program has left it: then reading fails."""
+    text = b""
+    with suppress(OSError):
+        while more := os.read(terminal, 4096):
+            text += more
+    return text.decode()
 
 
 @pytest.mark.parametrize(
@@ -93,18 +105,27 @@ def answered(results: Path, what: Sequence[str], key: str) -> tuple[int, str]:
     [(LONG, "n"), (LONG, "\r"), (LONG, "\x1b[A"), (LONG, "\x04"), (LONG, "\x03"), (LONG_STUDY, "j")],
 )
 def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
-    status, text = answered(tmp_path, what, key)
-    assert status
-    assert "Traceback" not in text
+    with asked(tmp_path, what) as (process, terminal):
+        os.write(terminal, key.encode())
+        assert "Traceback" not in rest_of(terminal)
+        assert process.wait()
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.parametrize(("what", "key"), [(LONG, "y"), (LONG, "Y"), (LONG_STUDY, "y")])
 def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
-    status, text = answered(tmp_path, what, key)
-    assert status  # there is no cluster
-    assert "was not begun" not in text
+    with socket.create_server(("127.0.0.1", 0)) as scheduler:
+        scheduler.settimeout(PATIENCE_S)
+        address = f"tcp://127.0.0.1:{scheduler.getsockname()[1]}"
+        with asked(tmp_path, what, address) as (process, terminal):
+            os.write(terminal, key.encode())
+            # A campaign that has begun looks for workers first.
+            connection, _ = scheduler.accept()
+            with connection:
+                process.send_signal(signal.SIGINT)
+                assert "stopped; what was measured is in" in rest_of(terminal)
+            assert process.wait() == STOPPED
     assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
 
 

@@ -17,7 +17,6 @@ from browsers.chromium.program import BINARY
 
 FOLDERS = ["analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "setup", "studies"]
 FOLDERS += ["tuning"]
-IGNORED = shutil.ignore_patterns("__pycache__")
 
 SERVER = '''
 """Serving over TCP by the program toy-server, which is given every answer beforehand."""
@@ -148,7 +147,8 @@ class Checkout:
         self.results = folder / "results"
         self._tuning = folder / "tuning"
         for name in FOLDERS:
-            shutil.copytree(PROJECT / name, self.folder / name, ignore=IGNORED)
+            # With what is compiled of it: each process would do that anew.
+            shutil.copytree(PROJECT / name, self.folder / name)
         self._cache = folder / "cache"
         (self._cache / "bin").mkdir(parents=True)
         for place in (cache_dir(), cache_dir() / "bin"):

@@ -24,12 +24,14 @@ from measure.campaign.plan import plan, write_plan
 from measure.campaign.results import changes, opened, require_same_versions
 from measure.campaign.verdicts import Verdict
 from measure.norms import ENOUGH, NORMS, judge
+from measure.package import FILES, METADATA, MOST_BYTES, MOST_LINES
 from measure.reasons import Reason
 from measure.run.films import LAST
 from measure.status import status
 from measure.table import GivenUp, Row, read_document, read_rows, write_given_up
-from measure.taking_up import FILES, METADATA, take_up
+from measure.taking_up import take_up
 from measure.validate.record import ValidationEntry, keep_entries, kept_entries
+from record import bounded
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}
@@ -211,10 +213,78 @@ def test_a_film_policy_of_another_version_is_told_in_one_line(package: Path, tmp
     assert re.search(r"campaign\.json: films has an unknown key 'colour'", str(done.exception))
 
 
+def declaring(package: Path, **settings: object) -> Path:
+    """The `package` with these settings in the place of its own."""
+    path = package / "campaign.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "settings": document["settings"] | settings}))
+    return resealed(package)
+
+
+def test_a_package_that_declares_more_runs_than_can_be_planned_is_refused_before_any_is(
+    package: Path, tmp_path: Path
+) -> None:
+    options = ["--package", str(declaring(package, runs=10**12)), "--results", str(tmp_path / "elsewhere")]
+    done = CliRunner().invoke(campaign_command.main, options)
+    assert isinstance(done.exception, EyelevelError)
+    assert str(done.exception) == (
+        f"{package / 'campaign.json'} declares 2,000,000,000,000 runs, more than the 100,000 that a package may have"
+    )
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"sites": {f"s{number}": {} for number in range(40_000)}}, r"declares 240,000 runs"),
+        ({"further_browsers": {f"b{number}": {} for number in range(20_000)}}, r"declares 120,006 runs"),
+        ({"runs": "many"}, r"is broken: settings/runs is no whole number"),
+        ({"networks": ["lte"]}, r"is broken: settings/networks is no table"),
+    ],
+)
+def test_the_runs_of_a_package_are_counted_whatever_makes_them_many(
+    package: Path, tmp_path: Path, settings: dict[str, object], fault: str
+) -> None:
+    with pytest.raises(EyelevelError, match=rf"campaign\.json {fault}"):
+        take_up(declaring(package, **settings), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("file", [*FILES, METADATA])
+def test_a_file_of_a_package_that_is_too_long_is_not_read(package: Path, tmp_path: Path, file: str) -> None:
+    """Files with holes take no space on the disk, and all of it where they are copied."""
+    limit = MOST_BYTES[(package / file).suffix]
+    with (package / file).open("r+b") as long:
+        long.truncate(1 << 40)
+    message = re.escape(f"{package / file} cannot be read: it is longer than {limit >> 20} MiB")
+    with pytest.raises(EyelevelError, match=message):
+        take_up(package, tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("file", ["plan.csv", "runs.csv", "last_frames.csv", "verdicts.jsonl"])
+def test_a_table_of_a_package_with_too_many_lines_is_told_in_one_line(package: Path, tmp_path: Path, file: str) -> None:
+    with (package / file).open("ab") as table:
+        table.write(b"\n" * MOST_LINES)
+    with pytest.raises(EyelevelError, match=rf"{re.escape(file)} cannot be read: it has [0-9,]+ lines, more than"):
+        take_up(resealed(package), tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("file", ["campaign.json", "validation.json", "given_up.json", "verdicts.jsonl", METADATA])
+def test_a_document_of_a_package_that_takes_far_more_memory_than_it_has_bytes_is_not_read(
+    package: Path, tmp_path: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "JSON_VALUES", 1000)
+    (package / file).write_text(f"[{'[],' * 1000}[]]\n")
+    package = package if file == METADATA else resealed(package)
+    with pytest.raises(EyelevelError, match=rf"{re.escape(file)} is broken: .*it holds more than 1,000 values"):
+        take_up(package, tmp_path / "elsewhere")
+
+
 def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_path: Path) -> None:
     (package / "runs.csv").rename(tmp_path / "runs.csv")
     (package / "runs.csv").symlink_to(tmp_path / "runs.csv")
-    with pytest.raises(EyelevelError, match=r"runs\.csv cannot be taken up"):
+    with pytest.raises(EyelevelError, match=r"runs\.csv cannot be read: "):
         take_up(package, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires, version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,16 @@ CAMPAIGNS = PROJECT / "docs" / "first-hour"
 PACKAGES = ("analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "studies", "tuning")
 # What only machines that measure have, or make of.
 FOR_MEASURING = re.compile(r"servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
-# Runs `eyelevel` of the folder argv[1], which may import the packages in argv[2] alone, beside the standard library's.
+# Runs `eyelevel` of the folder argv[1], which may not import what argv[2] names.
 RUN_ALONE = """
 import sys
-from importlib.metadata import packages_distributions
-folder, allowed, *arguments = sys.argv[1:]
-providers = packages_distributions()
+folder, refused, *arguments = sys.argv[1:]
 
 class Refusal:
+    names = frozenset(refused.split(","))
+
     def find_spec(self, name, path=None, target=None):
-        names = {one.lower().replace("_", "-") for one in providers.get(name, [])}
-        if names and not names & set(allowed.split(",")):
+        if name in self.names:
             raise ModuleNotFoundError(f"no {name} here", name=name)
 
 sys.path.insert(0, folder)
@@ -47,8 +47,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE", *files()):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((PROJECT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*command, "--target", folder, source], check=True)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--no-compile", "--target", folder]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, source], check=True)
     return folder
 
 
@@ -61,7 +61,7 @@ def files() -> list[str]:
 
 def eyelevel(installed: Path, *arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
     """Run it with its own dependencies, and theirs, alone."""
-    command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(sorted(closure())), *arguments]
+    command: list[str | Path] = [sys.executable, "-c", RUN_ALONE, installed, ",".join(refused()), *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
@@ -83,6 +83,15 @@ def closure() -> set[str]:
         except PackageNotFoundError:  # of another system
             continue
         waiting += [one.name for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
+    return names
+
+
+@cache
+def refused() -> list[str]:
+    """The names of what is installed here and pip would not install."""
+    allowed, owners = closure(), packages_distributions()
+    names = sorted(name for name, of_name in owners.items() if not allowed & {*map(canonicalize_name, of_name)})
+    assert {"aioquic", "pytest"} <= {*names}, "it looks for what is installed"
     return names
 
 

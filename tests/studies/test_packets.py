@@ -285,6 +285,7 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_axe
+@pytest.mark.loads  # else its loads would be made once more, where it runs
 def test_everybody_can_read_the_section(captured: Campaign, browser: Browser) -> None:
     assert accessible_report(browser, captured.folder, section.section) == []
 

@@ -18,8 +18,8 @@ TAB, ENTER, SPACE, HOME, RIGHT = "\ue004", "\ue007", " ", "\ue011", "\ue014"
 # Pages that are done within this are alike to whoever looks at them (ms).
 NOTICEABLE_MS = 100
 # Comes to when each picture on the page changed last while the film played (ms from its beginning), and how often it
-# was played: at least as often as said, and again when it did not play smoothly. Pictures are compared as so many
-# large blocks.
+# was played: at least as often as said, and again when it did not play smoothly enough to tell. Pictures are compared
+# as so many large blocks.
 WATCH = """
   const play = document.getElementById("play"), frame = () => new Promise(requestAnimationFrame);
   const canvases = [...document.querySelectorAll("canvas")].filter((canvas) => canvas.offsetWidth);
@@ -91,9 +91,12 @@ def go_on(
     rating: Callable[[list[float]], int] = rate,
     see: Callable[[str], Any] = lambda _: None,
     least_plays: int = 1,
+    *,
+    cares: bool = True,
 ) -> list[int]:
-    """Answer what is asked next, to the end or for so many `films`; returns how often each was played."""
-    watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS))
+    """Answer what is asked next, to the end or for so many `films`, after one look at each if nobody `cares` for the
+    answers; returns how often each was played."""
+    watch = WATCH.replace("LEAST", str(least_plays)).replace("SMOOTH", str(SMOOTH_MS) if cares else "Infinity")
     plays: list[int] = []
     while (part := screen(browser)) != "end" and len(plays) != films:
         if part != "trial":

@@ -18,6 +18,8 @@ from analysis.report import run_files
 from analysis.report.write import write_report
 from base.namespaces import namespaced
 from base.places import PROJECT
+from eyelevel.commands import report as report_command
+from eyelevel.commands.package import package_of
 from eyelevel.commands.report import main
 from measure.table import CampaignDocument, Row, header, lines, write_document
 
@@ -90,6 +92,64 @@ def test_a_package_has_no_links_to_runs(campaign: Path, tmp_path: Path) -> None:
     write_package(campaign, tmp_path / "package", LICENCE, packaged)
     assert links(tmp_path / "package" / "report" / "index.html") == {}
     assert "Files of runs" not in (tmp_path / "package" / "report" / "index.html").read_text()
+
+
+@pytest.fixture
+def package(campaign: Path, tmp_path: Path) -> Path:
+    """A package of the campaign, with its report."""
+    return package_of(campaign, tmp_path / "kept" / "try-package", LICENCE)
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for results, which is not there yet."""
+    monkeypatch.setattr(report_command, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def content(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """When each file in `folder` was written, and what is in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def test_the_report_that_is_in_a_package_is_named_and_the_package_stays_as_it_is(package: Path, results: Path) -> None:
+    before = content(package)
+    for options, place in (((), package / "report"), (("--figures-only",), package / "report" / "figures")):
+        note, path = report(package, *options).splitlines()
+        assert path == str(place)
+        assert note == f"{package} is a package, whose report stays as it is; INTO=folder (--into) writes another"
+    assert content(package) == before
+    assert not results.exists()
+
+
+@pytest.mark.parametrize("file", ["runs.csv", "report/index.html"])
+def test_the_report_of_a_package_that_was_changed_goes_elsewhere_and_the_change_is_told(
+    file: str, package: Path, results: Path
+) -> None:
+    (package / file).write_text((package / file).read_text() + "\n")
+    before = content(package)
+    for _ in range(2):
+        warning, note, path = report(package).splitlines()
+        assert warning == f"eyelevel: WARNING: {package / file} is not what it was when the package was written"
+        assert note == f"{package} is a package, which stays as it is; its report is written to {path}"
+        assert path == str(results / "try-report")
+    assert (results / "try-report" / "index.html").is_file()
+    assert content(package) == before
+
+
+def test_another_report_of_a_package_is_written_where_it_is_asked_for_and_never_into_the_package(
+    package: Path, results: Path, tmp_path: Path
+) -> None:
+    before = content(package)
+    assert report(package, "--into", str(tmp_path / "other")) == str(tmp_path / "other")
+    assert (tmp_path / "other" / "index.html").is_file()
+    question = package.parent / "question.toml"
+    question.write_text(hypotheses.DECLARED.read_text())
+    assert report(package, "--hypotheses", str(question)).splitlines()[-1] == str(results / "try-report")
+    assert "is in the package" in report(package, "--into", str(package / "report"))
+    assert "leave --figures-only out" in report(package, "--site", "s", "--figures-only")
+    assert content(package) == before
 
 
 def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

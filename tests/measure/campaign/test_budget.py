@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def results(campaign: Campaign) -> Iterator[Results]:
 def measured_blocks(work: PlannedWork, results: Results, clock: Clock) -> int:
     """Make all runs that `work` gives out, each in LOAD_S; returns how many blocks these were."""
     blocks = 0
-    for block in work.open_blocks(never_enough):
+    for block in takewhile(work.may_begin, work.open_blocks(never_enough)):
         blocks += 1
         for run in block.settings:
             clock.now_s += LOAD_S
@@ -110,11 +111,25 @@ def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results:
     assert len(work.open_runs()) == 24
 
 
+def test_a_block_that_has_waited_begins_only_if_it_still_ends_in_time(
+    campaign: Campaign, results: Results, clock: Clock
+) -> None:
+    measured_blocks(PlannedWork(replace(campaign, runs=1), results), results, clock)
+    work = PlannedWork(campaign, results, Budget.of(3 * LOAD_S))
+    first, second, *_ = work.open_blocks(never_enough)
+    assert work.may_begin(first) and work.may_begin(second)
+    clock.now_s += 2 * LOAD_S
+    assert not work.may_begin(second)
+    assert work.is_out_of_time
+    clock.now_s -= 2 * LOAD_S
+    assert not work.may_begin(first), "none begins after one that did not fit"
+
+
 def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_up(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
     work = PlannedWork(campaign, results, Budget.of(1))
-    assert list(work.open_blocks(lambda _: [("a", "dsl")])) == []
+    assert not any(map(work.may_begin, work.open_blocks(lambda _: [("a", "dsl")])))
     # Of two sites behind two networks, three over two protocols, three runs each.
     assert work.runs_beyond_budget() == 3 * 2 * 3
 

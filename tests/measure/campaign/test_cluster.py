@@ -81,7 +81,7 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
         opened(campaign.folder, CampaignDocument(settings)) as results,
         pytest.raises(EyelevelError, match=message),
     ):
-        Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None)
+        Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None, lambda _: True)
 
 
 def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:

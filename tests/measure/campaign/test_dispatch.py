@@ -81,11 +81,13 @@ def measured(block: Block) -> MeasuredBlock:
 
 @dataclass
 class MadeUpCluster:
-    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker."""
+    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker. `may_begin`:
+    whether a block ends within the budget."""
 
     campaign: Campaign
     workers: list[str]
     outcome: Callable[[str, Block], object] = lambda _, block: measured(block)
+    may_begin: Callable[[Block], bool] = lambda _: True
     events: list[str] = field(default_factory=list)
 
     def submit(self, worker: str, client: Client, function: Callable[..., object], *arguments: Any) -> MadeUpFuture:
@@ -100,15 +102,15 @@ class MadeUpCluster:
         self.events.append(f"{block.rows[0].block} is written")
         bring_home(block, *arguments)
 
-    def measure(self) -> str:
-        """Measure the campaign; returns what was printed."""
+    def measure(self, *, wholly: bool = True) -> str:
+        """Measure the campaign, `wholly` unless its budget ends it before; returns what was printed."""
         printed = io.StringIO()
         with opened(self.campaign.folder, CampaignDocument({"seed": 1, "runs": 1})) as results:
             blocks = [self.campaign.block(n, runs) for n, runs in enumerate(self.campaign.plan(), start=1)]
             display = ProgressDisplay(Console(file=printed, width=200), [], 0)
             cluster = Cluster("tcp://127.0.0.1:1", self.campaign)
-            Dispatch(cluster, cast(Client, None), iter(blocks), results, display, lambda _: None).run()
-            assert all(results.is_valid(run) for block in blocks for run in block.settings)
+            Dispatch(cluster, cast(Client, None), iter(blocks), results, display, lambda _: None, self.may_begin).run()
+            assert wholly == all(results.is_valid(run) for block in blocks for run in block.settings)
         return printed.getvalue()
 
 
@@ -190,6 +192,16 @@ def test_a_worker_that_comes_back_under_its_old_address_is_looked_at_and_measure
     assert cluster.events.count("a is looked at") == 2
 
 
+class Nobody(list[str]):
+    """No workers; counts how often these are looked for."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.looks += 1
+        return iter(())
+
+
 class Comings(list[str]):
     """Workers that are there only after so many looks."""
 
@@ -219,6 +231,29 @@ def test_a_worker_whose_result_is_lost_on_its_way_is_looked_at_and_measures_agai
     cluster.outcome = lambda _, block: next(outcomes, None) or measured(block)
     assert "the worker a is gone, block 1 is measured again" in cluster.measure()
     assert cluster.events[:4] == ["a is looked at", "a gets 1", "a is looked at", "a gets 1"]
+
+
+def test_a_block_whose_worker_is_gone_does_not_begin_again_when_the_budget_is_used_up(cluster: MadeUpCluster) -> None:
+    cluster.workers = ["a", "b"]
+
+    def outcome(worker: str, block: Block) -> object:
+        if worker == "b":
+            cluster.workers = ["a"]
+            return LOST
+        return measured(block)
+
+    cluster.outcome = outcome
+    cluster.may_begin = lambda _: cluster.workers == ["a", "b"]
+    assert "the worker b is gone" in cluster.measure(wholly=False)
+    lost = next(event for event in cluster.events if event.startswith("b gets")).removeprefix("b gets ")
+    assert f"a gets {lost}" not in cluster.events
+
+
+def test_a_campaign_that_has_no_worker_waits_for_one_within_its_budget(cluster: MadeUpCluster) -> None:
+    cluster.workers = nobody = Nobody()
+    cluster.may_begin = lambda _: nobody.looks < 3
+    assert "no worker is connected to tcp://127.0.0.1:1; waiting for one" in cluster.measure(wholly=False)
+    assert cluster.events == []
 
 
 def test_a_worker_that_cannot_measure_any_more_gets_no_more_work(cluster: MadeUpCluster) -> None:

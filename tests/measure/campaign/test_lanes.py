@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pipe
@@ -26,13 +26,14 @@ from base.places import PROJECT
 from base.processes import first_readable
 from measure.campaign import campaign as campaigns
 from measure.campaign import slot
+from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import keep_lanes, lanes_fault, opened
+from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
@@ -145,7 +146,7 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
     with opened(campaign.folder, campaign.document()) as results:
         blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
         ends: list[int] = []
-        deal_out(lanes, blocks, results, display(file=printed), lambda block: ends.append(block.number))
+        deal_out(lanes, blocks, results, display(file=printed), lambda block: ends.append(block.number), always)
     rows = read_rows(campaign.folder)
     assert sorted(str(row.of) for row in rows) == sorted(str(run) for block in campaign.plan() for run in block)
     assert sorted(ends) == list(range(1, 9))
@@ -164,20 +165,41 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
     assert "· lane 1 ·" in printed.getvalue() and "· lane 2 ·" in printed.getvalue()
 
 
+def always(_: Block) -> bool:
+    return True
+
+
+def begun_blocks(campaign: Campaign, results: Results, lane_of: Callable[[int], int]) -> list[Block]:
+    """The blocks of a campaign that was stopped: of each one run has been made, in the lane that `lane_of` its number
+    says."""
+    blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+    for block in blocks:
+        run = next(iter(block.settings))
+        of: dict[str, Any] = {**vars(run), "run": run.number}
+        of.pop("number")
+        row = replace(ROW, **of, block=block.number, lane=lane_of(block.number), machine=machine_name())
+        results.keep_attempt(replace(row, folder=f"runs/{run.site}/dsl/tcp/{block.number}-9"))
+    return blocks
+
+
 def test_what_is_made_later_of_a_block_is_made_in_its_lane(campaign: Campaign, lanes: list[RunningLane]) -> None:
     with opened(campaign.folder, campaign.document()) as results:
-        # Of each block, lane 2 has made one run, and the campaign was stopped.
-        for number, runs in enumerate(campaign.plan(), start=1):
-            place = f"runs/{runs[0].site}/dsl/tcp/{number}-9"
-            values = {**vars(runs[0]), "run": runs[0].number, "block": number, "lane": 2 if number > 1 else 1}
-            values.pop("number")
-            results.keep_attempt(replace(ROW, **values, machine=machine_name(), folder=place))
-        blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
-        deal_out(lanes, blocks, results, display(), lambda block: None)
+        blocks = begun_blocks(campaign, results, lambda number: 2 if number > 1 else 1)
+        deal_out(lanes, blocks, results, display(), lambda block: None, always)
         rows = read_rows(campaign.folder)
     assert len(rows) == sum(map(len, campaign.plan()))
     assert {row.lane for row in rows if row.block == 1} == {1}
     assert {row.lane for row in rows if row.block != 1} == {2}
+
+
+def test_a_block_that_has_waited_for_its_lane_does_not_begin_when_the_budget_is_used_up(
+    campaign: Campaign, lanes: list[RunningLane]
+) -> None:
+    ends: list[int] = []
+    with opened(campaign.folder, campaign.document()) as results:
+        blocks = begun_blocks(campaign, results, lambda _: 2)
+        deal_out(lanes, blocks, results, display(), lambda block: ends.append(block.number), lambda _: not ends)
+    assert ends == [1]
 
 
 def test_blocks_that_another_machine_or_lane_began_are_made_in_any(campaign: Campaign) -> None:

@@ -270,7 +270,8 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
             opened(tmp_path / "campaign", CampaignDocument({"seed": 1, "runs": 1})) as results,
             pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
         ):
-            Cluster(scheduler.address, cast(Campaign, None)).measure([cast(Block, object())], results, display, print)
+            of_nothing = Cluster(scheduler.address, cast(Campaign, None))
+            of_nothing.measure([cast(Block, object())], results, display, print, lambda _: True)
     finally:
         end(worker.process, scheduler.process)
 

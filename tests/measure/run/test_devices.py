@@ -55,6 +55,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
 ) -> None:
     # How well a pace can be kept is the machine's; how it is found is tested with made-up ones (`test_device_index`).
     monkeypatch.setattr(device_index, "TOLERANCE", ROUGHLY)
+    monkeypatch.setattr(device_index, "FEW", 1)
     phone = devices.load()["phone-mid"]
     loading = Loading(filmed=False, quiet_ms=500, browser="chromium-on-phone-mid")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)

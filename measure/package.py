@@ -1,0 +1,125 @@
+"""A campaign's package as a folder (docs/package.md): its files, and whether they are those that were written.
+
+A package may come from anybody, and so may what stands in its files, how long these are, and where their names lead.
+"""
+
+import os
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+
+from base.errors import EyelevelError
+from measure.campaign.last_frames import LAST_FRAMES
+from measure.campaign.plan import PLAN
+from measure.campaign.verdicts import VERDICTS
+from measure.declaration import HYPOTHESES
+from measure.table import DOCUMENT, GIVEN_UP, GROWING, RUNS, require_document
+from measure.validate.record import FILENAME as VALIDATION
+from record.bounded import parse_json, read_regular
+from record.http1 import MalformedMessage
+
+METADATA = "ro-crate-metadata.json"
+# The files by which a campaign goes on, which a package has as far as the campaign does.
+FILES = {
+    RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
+    DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
+    PLAN: "All runs in order, by block",
+    HYPOTHESES: "What was asked, as it was declared before the first run",
+    VALIDATION: "What was measured of networks and protocols before the first run",
+    VERDICTS: "What was decided about attempts later",
+    GIVEN_UP: "Sites that were given up",
+    LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
+}
+
+# The paper's whole study has 24,000 runs. Of each there may be several attempts, which are lines of tables; a row of
+# runs.csv takes 5 kB of memory, and 0.7 kB in the file.
+MOST_RUNS = 100_000
+MOST_LINES = 200_000
+# How long a file may be, by how its name ends; all others of a package are pages, pictures and tables of its report.
+MOST_BYTES = {".csv": 160 << 20, ".json": 64 << 20, ".jsonl": 64 << 20, ".toml": 1 << 20}
+MOST_BYTES_OF_OTHERS = 160 << 20
+
+
+def is_package(folder: Path) -> bool:
+    """Whether `folder` is a package of a campaign."""
+    return (folder / METADATA).is_file()
+
+
+def checksums(package: Path) -> dict[str, str]:
+    """The names of the files of `package`, and the SHA-256 that each had when it was written. Raises EyelevelError."""
+    path = package / METADATA
+    if not is_package(package):
+        raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
+    try:
+        graph = parse_json(_content(path))["@graph"]
+        return {str(entry["@id"]): str(entry["sha256"]) for entry in graph if "sha256" in entry}
+    except (KeyError, TypeError, ValueError) as error:
+        raise EyelevelError(f"{path} is broken: {error!r}") from None
+
+
+def changed_files(package: Path) -> list[str]:
+    """The names of those files of `package` that are missing, or not what they were when it was written. Raises
+    EyelevelError."""
+    there = {str(path.relative_to(package)) for path in package.rglob("*")}
+    return [
+        name
+        for name, checksum in checksums(package).items()
+        if name not in there or not _is_written(package / name, checksum)
+    ]
+
+
+def require_files(package: Path) -> None:
+    """Raises EyelevelError when one of the `FILES` of `package` is not what it was when that was written, or has more
+    in it than can be read."""
+    known = checksums(package)
+    for name in FILES:
+        path = package / name
+        content = _content(path) if os.path.lexists(path) else None
+        if (None if content is None else sha256(content).hexdigest()) != known.get(name):
+            raise EyelevelError(f"{path} is not what it was when the package was written ({METADATA}): restore it")
+        if content is not None:
+            _require_readable(path, content)
+    _require_countable(package)
+
+
+def _is_written(path: Path, checksum: str) -> bool:
+    try:
+        return sha256(_content(path)).hexdigest() == checksum
+    except EyelevelError:
+        return False
+
+
+def _content(path: Path) -> bytes:
+    """Raises EyelevelError when the file `path` is too long, or no regular file."""
+    try:
+        # A link may lead to a file that is not the package's.
+        return read_regular(path, MOST_BYTES.get(path.suffix, MOST_BYTES_OF_OTHERS))
+    except MalformedMessage as error:
+        raise EyelevelError(f"{path} cannot be read: {error}") from None
+    except OSError as error:
+        raise EyelevelError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _require_readable(path: Path, content: bytes) -> None:
+    """Raises EyelevelError when the `content` of the file `path` would take far more memory than it has bytes."""
+    if path.suffix in (".csv", ".jsonl") and (lines := content.count(b"\n") + content.count(b"\r")) > MOST_LINES:
+        raise EyelevelError(f"{path} cannot be read: it has {lines:,} lines, more than {MOST_LINES:,}")
+    documents = {".json": [content], ".jsonl": content.split(b"\n")[:-1]}.get(path.suffix, [])
+    for document in filter(None, documents):
+        try:
+            parse_json(document)
+        except ValueError as error:
+            raise EyelevelError(f"{path} is broken: {error}") from None
+
+
+def _require_countable(package: Path) -> None:
+    """Raises EyelevelError when the settings of `package` declare more runs than can be planned."""
+    path, settings = package / DOCUMENT, require_document(package).settings
+    for name in ("browser", *GROWING):
+        if not isinstance(settings.get(name, {}), dict):
+            raise EyelevelError(f"{path} is broken: settings/{name} is no table")
+    if not isinstance(number := settings.get("runs", 1), int):
+        raise EyelevelError(f"{path} is broken: settings/runs is no whole number")
+    sizes = [len(settings.get(name, ())) for name in ("sites", "networks", "protocols")]
+    if (runs := number * prod(sizes) * (1 + len(settings.get("further_browsers", ())))) > MOST_RUNS:
+        raise EyelevelError(f"{path} declares {runs:,} runs, more than the {MOST_RUNS:,} that a package may have")
