@@ -15,7 +15,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
+from record.video import LADDER_BPS, OF_PLAYER, RULES, TRUE, Video, page_named
 from studies.study import RUNS, Measurement, Request, networks_before
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
@@ -48,8 +48,9 @@ class VideoMethod(Method):
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        # A player asks again for a segment that failed; that a connection does not outlive an outage is a result.
-        kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
+        # A player asks again for what failed, and may give it up: that a connection does not outlive an outage is a
+        # result.
+        kept = tuple(one for one in evidence.requests if not (one.error and one.url.startswith(OF_PLAYER)))
         if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
             return reason
         try:
