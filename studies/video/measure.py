@@ -62,7 +62,9 @@ class VideoMethod(Method):
 
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
-    earlier_videos = [video for site in (request.document.sites if request.document else ()) if (video := page_named(site))]
+    earlier_videos = [
+        video for site in (request.document.sites if request.document else ()) if (video := page_named(site))
+    ]
     seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
     player = request.options["player"] or next((video.player for video in earlier_videos), PLAYER)
     names = request.options["videos"] or (None if earlier_videos else VIDEOS)

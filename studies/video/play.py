@@ -129,8 +129,8 @@ class Play:
 
     @cached_property
     def dropped_frames(self) -> int:
-        """How many frames were dropped though they had come in time: neither around a rebuffer, nor while the buffer was
-        empty or soon after, when pictures come late, be it by less than a rebuffer has."""
+        """How many frames were dropped though they had come in time: neither around a rebuffer, nor while the buffer
+        was empty or soon after, when pictures come late, be it by less than a rebuffer has."""
         late = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
         late += [(from_ms, to_ms + LATE_MS) for from_ms, to_ms in self._empty_ms()]
         dropped = 0

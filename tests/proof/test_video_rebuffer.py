@@ -1,5 +1,5 @@
-"""A rebuffer that is provoked, by a link that stops for 10 s, is counted within 0.3 s of what it is; a play counts of which
-the player gives up since the link stops for good; true pictures of 1280x720 are played as small ones are."""
+"""A rebuffer that is provoked, by a link that stops for 10 s, is counted within 0.3 s of what it is; a play counts that
+the player gives up, since the link stops for good; true pictures of 1280x720 are played as small ones are."""
 
 import json
 from pathlib import Path
@@ -55,11 +55,12 @@ def test_a_provoked_rebuffer_is_counted(protocol: str, tmp_path: Path) -> None:
     assert still_ms > 5000
 
 
-# dash.js tries four times, 20 s each; hls.js gives up when a connection breaks, which one of QUIC does, but none of TCP.
+# dash.js tries four times, 20 s each; hls.js gives up when a connection breaks: those of QUIC do, TCP's do not.
 @pytest.mark.parametrize(
-    ("name", "protocol"), [("video-medium-110s", "tcp+"), ("video-medium-110s", "quic"), ("video-medium-hls-80s", "quic")]
+    ("name", "protocol"),
+    [("video-medium-110s", "tcp+"), ("video-medium-110s", "quic"), ("video-medium-hls-80s", "quic")],
 )
-def test_a_play_counts_of_which_the_player_gives_up(name: str, protocol: str, tmp_path: Path) -> None:
+def test_a_play_that_the_player_gives_up_counts(name: str, protocol: str, tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text(STOPS_FOR_GOOD)
     (tmp_path / networks.FILENAME).write_text(NETWORK)
     play = played(name, networks.load(tmp_path / networks.FILENAME)["stops"], protocol)

@@ -182,8 +182,8 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
 
 
 def samples(until_s: dict[int, float], dropped: dict[int, int]) -> tuple[tuple[float, float, float, int], ...]:
-    """The buffer of a play of 10 s whose position goes with the clock from 1 s on: until where the video could go on, and
-    how many frames had been dropped, from which time (ms) on."""
+    """The buffer of a play of 10 s whose position goes with the clock from 1 s on: until where the video could go on,
+    and how many frames had been dropped, from which time (ms) on."""
     times = range(0, 10_001, 250)
     buffer = []
     for at_ms in times:
@@ -234,7 +234,7 @@ def test_a_play_that_the_player_gave_up_counts_as_far_as_it_came() -> None:
 
 
 def test_what_the_network_did_to_a_players_requests_is_no_reason_against_a_play(tmp_path: Path) -> None:
-    """A connection that breaks in an outage ends requests for segments, for what comes before them, for the manifest."""
+    """A connection that breaks in an outage ends requests for segments, for what comes before them, for a manifest."""
     site = write_site(video.generate(video.Video("least", 2)), tmp_path / "site")
     loading = Loading(repeatable=False, filmed=False)
     setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)
@@ -262,8 +262,8 @@ def test_what_the_network_did_to_a_players_requests_is_no_reason_against_a_play(
 
 
 class PartOfASite(ThreadingHTTPServer):
-    """A server of what was generated for a page, but for URLs that end with `missing`: it answers them with a status, or
-    with nothing (None)."""
+    """A server of what was generated for a page, but for URLs that end with `missing`: it answers them with a status,
+    or with nothing (None)."""
 
     def __init__(self, page: video.Video, missing: str, status: int | None) -> None:
         super().__init__(("127.0.0.1", 0), OfPartOfASite)
@@ -278,7 +278,7 @@ class PartOfASite(ThreadingHTTPServer):
 class OfPartOfASite(BaseHTTPRequestHandler):
     server: PartOfASite
 
-    def do_GET(self) -> None:  # noqa: N802 - its base class has it so
+    def do_GET(self) -> None:
         is_missing = self.path.endswith(self.server.missing)
         if is_missing and self.server.status is None:
             return
