@@ -25,7 +25,7 @@ from tuning.devices import Device
 
 # include/linux/sched.h
 PF_EXITING = 0x4
-# Of which parts (`browsers.contract.PARTS`) a browser has a process when it awaits its page.
+# The parts (`browsers.contract.PARTS`) of which every browser has a process when it awaits its page.
 PARTS_BEFORE = {"browser", "renderer", "network"}
 
 
@@ -44,9 +44,11 @@ class PacedProcesses:
                 group = new_group(self._top, stack, PREFIX)
                 self._place.limit(group, share)
                 self._groups.append(group)
-                self._parts.append(self._browser.part(_command(process)))
+                part = self._browser.part(_command(process))
+                # It may have ended meanwhile, and then it is no limited process.
                 with suppress(ProcessLookupError):
                     (group / "cgroup.procs").write_text(str(process))
+                    self._parts.append(part)
 
     def outside(self) -> list[int]:
         """The browser's processes that are not limited."""
@@ -125,7 +127,7 @@ def _of_browser(root: int, browser: Browser) -> list[int]:
 
 
 def _runs_outside(process: int, group: str) -> bool:
-    """Whether `process` is in no group within `group`, and not ending: then the kernel takes it out."""
+    """Whether `process` is in no group within `group`. One that ends is not: the kernel takes it out of its group."""
     try:
         if group in Path(f"/proc/{process}/cgroup").read_text():
             return False

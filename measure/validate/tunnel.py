@@ -45,6 +45,13 @@ class Tunnel(QuicConnectionProtocol):
         self._server_timer: asyncio.TimerHandle | None = None
         self._awaited: asyncio.Future[None] | None = None
         self._fault: EyelevelError | None = None
+        self._is_connected = False
+
+    async def reach(self) -> None:
+        """Wait until the handshake with the proxy is complete. aioquic waits for that, too, if it is not told
+        `wait_connected=False`, but for as long as packets come, and does not say why a handshake failed."""
+        self.transmit()
+        await self._await("the proxy completes no handshake")
 
     async def open(self, host: str) -> None:
         """Have the proxy lead datagrams to port 443 of `host`."""
@@ -54,7 +61,7 @@ class Tunnel(QuicConnectionProtocol):
         fields |= {":authority": PROXY_HOST, "capsule-protocol": "?1"}
         self._proxy.send_headers(self._stream, [(name.encode(), value.encode()) for name, value in fields.items()])
         self.transmit()
-        await self._await()
+        await self._await("the proxy does not answer a request for a tunnel")
 
     async def secure(self, host: str) -> None:
         """Connect to the server of `host` through the tunnel."""
@@ -63,7 +70,7 @@ class Tunnel(QuicConnectionProtocol):
         self._server = QuicConnection(configuration=configuration)
         self._server.connect(ANY_ADDRESS, now=self._loop.time())
         self._pass_on()
-        await self._await()
+        await self._await("the server completes no handshake through the hop")
 
     async def ask(self, host: str) -> None:
         """Ask the server for `/`; returns when the answer begins."""
@@ -73,11 +80,15 @@ class Tunnel(QuicConnectionProtocol):
         headers = [(name.encode(), value.encode()) for name, value in fields.items()]
         self._server_http.send_headers(stream, headers, end_stream=True)
         self._pass_on()
-        await self._await()
+        await self._await("the server answers no request through the hop")
 
     def quic_event_received(self, event: QuicEvent) -> None:
-        if isinstance(event, ConnectionTerminated):
-            self._fail(f"the connection to the proxy ended: {event.reason_phrase or hex(event.error_code)}")
+        if isinstance(event, HandshakeCompleted):
+            self._is_connected = True
+            self._arrive()
+        elif isinstance(event, ConnectionTerminated):
+            what = "the connection to the proxy ended" if self._is_connected else "the handshake with the proxy failed"
+            self._fail(f"{what}: {event.reason_phrase or hex(event.error_code)}")
         for one in self._proxy.handle_event(event):
             if isinstance(one, HeadersReceived) and one.stream_id == self._stream:
                 status = dict(one.headers)[b":status"].decode()
@@ -119,15 +130,15 @@ class Tunnel(QuicConnectionProtocol):
         self._server.handle_timer(now=self._loop.time())
         self._pass_on()
 
-    async def _await(self) -> None:
-        """Wait until what was just asked for has come."""
+    async def _await(self, otherwise: str) -> None:
+        """Wait until what was just asked for has come; `otherwise` says what is wrong when it does not."""
         if self._fault:
             raise self._fault
         self._awaited = self._loop.create_future()
         try:
             await asyncio.wait_for(self._awaited, TIMEOUT_S)
         except TimeoutError:
-            raise EyelevelError(f"nothing came through the hop within {TIMEOUT_S:g} s") from None
+            raise EyelevelError(f"{otherwise} within {TIMEOUT_S:g} s") from None
         finally:
             self._awaited = None
 
@@ -145,10 +156,8 @@ async def measure(host: str, times: int) -> TunnelTimes:
     """The least times of so many connections, one after the other. Raises EyelevelError."""
     try:
         rows = [await _once(host) for _ in range(times)]
-    except OSError as error:
-        # aioquic says nothing of why.
-        reason = str(error) or "the handshake failed"
-        raise EyelevelError(f"the hop at {PROXY_HOST} takes no connection: {reason}") from None
+    except (EyelevelError, OSError) as error:
+        raise EyelevelError(f"the hop at {PROXY_HOST}: {error}") from None
     return TunnelTimes(*map(min, zip(*rows, strict=True)))
 
 
@@ -162,9 +171,12 @@ async def _once(host: str) -> list[float]:
     )
     configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
     began_s, times_ms = time.monotonic(), []
-    connecting = connect(PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=Tunnel, local_port=0)
+    connecting = connect(
+        PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=Tunnel, wait_connected=False
+    )
     async with connecting as tunnel:
         assert isinstance(tunnel, Tunnel)
+        await tunnel.reach()
         times_ms.append(1e3 * (time.monotonic() - began_s))
         # What passes through one tunnel must not come out of another.
         for _ in range(1, TUNNELS):

@@ -64,7 +64,7 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
     `change` is how much longer `metric` takes with the hop than without, as a share: negative is faster. It is that of
     the locations of the logarithms of both, with the interval from `change_low` to `change_high`; `p_corrected` is
     Benjamini and Hochberg's over all rows. `margin` is the change within which both count as equivalent. Times in ms.
-    Without a row are pages with a load that did not end in time: those that did are no sample of all.
+    Where a load did not end in time there is no row: the others are no sample of all loads.
     """
     samples = samples_of(campaign, [metric])
     pairs = [pair for pair in hop_pairs(campaign.document.networks, campaign.browsers) if _is_measured(pair, samples)]
@@ -73,11 +73,11 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(tables, ignore_index=True)
     late = _late_settings(campaign.runs)
-    ends_in_time = [
+    all_in_time = [
         not late & {(row.site, row.network, row.protocol), (row.site, row.control, row.protocol)}
         for row in table.itertuples()
     ]
-    table = table[ends_in_time].reset_index(drop=True)
+    table = table[all_in_time].reset_index(drop=True)
     for column in ("p", "equivalence_p"):
         table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
     table["verdict"] = verdicts(table["change"], table, hypotheses.significant_p)
@@ -100,8 +100,8 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
     tables = []
     for protocol in samples.protocols:
         times = [part.of(protocol) for part in (without, with_hop)]
-        locations = (mean_over_sites(logarithms(part)[..., None, :]) for part in times)
-        change = independent_difference(*locations)
+        # Each page by itself: the axis of sites has one.
+        change = independent_difference(*(mean_over_sites(logarithms(part)[..., None, :]) for part in times))
         low, high = change.interval(hypotheses.confidence)
         margin = site_margins(without, Pair(protocol, protocol), hypotheses, rtt_ms)
         loads = [counts(part) for part in times]
@@ -110,12 +110,20 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
             for part, number in zip(times, loads, strict=True)
         ]
         columns = {
-            **{"loads_without": loads[0], "loads_with": loads[1], "mean_without": means[0], "mean_with": means[1]},
-            **{"change": np.expm1(change.centre), "change_low": np.expm1(low), "change_high": np.expm1(high)},
-            **{"p": change.difference_p(), "equivalence_p": change.equivalence_p(margin), "margin": np.expm1(margin)},
+            "protocol": protocol,
+            "control": pair.control,
+            "loads_without": loads[0],
+            "loads_with": loads[1],
+            "mean_without": means[0],
+            "mean_with": means[1],
+            "change": np.expm1(change.centre),
+            "change_low": np.expm1(low),
+            "change_high": np.expm1(high),
+            "p": change.difference_p(),
+            "equivalence_p": change.equivalence_p(margin),
+            "margin": np.expm1(margin),
         }
-        table = replace(without, networks=(pair.network,)).frame(
-            {"protocol": protocol, "control": pair.control, **columns}
-        )
+        # Rows have the name of the network with the hop.
+        table = replace(without, networks=(pair.network,)).frame(columns)
         tables.append(table[(table["loads_without"] > 0) & (table["loads_with"] > 0)])
     return pd.concat(tables, ignore_index=True)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -64,7 +63,7 @@ def tunnel(client: Client, host: str, port: int) -> int:
     return client.request(path, end=False, method="CONNECT", protocol="connect-udp")
 
 
-def test_it_leads_nothing_to_itself(tmp_path: Path) -> None:
+def test_it_forwards_nothing_to_itself(tmp_path: Path) -> None:
     async def ask(port: int) -> tuple[int, int]:
         async with connected(port) as client:
             to_server, to_itself = tunnel(client, "server.example", 443), tunnel(client, "proxy.example", port)
@@ -134,12 +133,48 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
     assert account["queue_overflows"] >= DATAGRAMS - QUEUE_BYTES // DATAGRAM_BYTES - AT_ONCE
 
 
-def test_a_client_that_cannot_connect_says_so_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As aioquic does when the handshake fails.
-    monkeypatch.setattr("measure.validate.tunnel.connect", Mock(side_effect=ConnectionError))
-    monkeypatch.setenv("SSL_CERT_FILE", str(make_certificate(tmp_path).chain))
-    with pytest.raises(SystemExit, match=r"^eyelevel: the hop at .+ takes no connection: the handshake failed$"):
-        main("server.example", "1")
+def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the client of validation ask a server through the proxy at `port`, whose certificate must be one of
+    `trusted`."""
+    addresses = [(socket.AF_INET, socket.SOCK_DGRAM, 0, "", ("127.0.0.1", port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **keywords: addresses)
+    monkeypatch.setattr("measure.validate.tunnel.PROXY_HOST", "hop.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    main("server.example", "1")
+
+
+@pytest.mark.timeout(ANSWER_TIMEOUT_S)
+def test_a_proxy_whose_certificate_is_not_trusted_is_one_line_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = make_certificate(tmp_path / "other").chain
+    message = r"^eyelevel: the hop at hop\.example: the handshake with the proxy failed: self.signed certificate$"
+    with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
+        ask_through(port, other, monkeypatch)
+
+
+@pytest.mark.timeout(ANSWER_TIMEOUT_S)
+def test_a_proxy_that_never_answers_is_one_line_after_a_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("measure.validate.tunnel.TIMEOUT_S", 0.5)
+    message = r"^eyelevel: the hop at hop\.example: the proxy completes no handshake within 0\.5 s$"
+    with socket.socket(type=socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        with pytest.raises(SystemExit, match=message):
+            ask_through(silent.getsockname()[1], make_certificate(tmp_path).chain, monkeypatch)
+
+
+@pytest.mark.timeout(ANSWER_TIMEOUT_S)
+def test_a_server_that_never_answers_through_the_proxy_is_one_line_after_a_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody listens at its port, and for packets that are refused there the proxy sends nothing.
+    monkeypatch.setattr("measure.validate.tunnel.TIMEOUT_S", 2.0)
+    message = r"^eyelevel: the hop at hop\.example: the server completes no handshake through the hop within 2 s$"
+    with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
+        ask_through(port, tmp_path / "chain.pem", monkeypatch)
 
 
 def test_a_connection_that_ended_between_two_steps_is_told_at_once(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from base.errors import EyelevelError
 from base.files import read_json
 from measure.host import device_index
-from measure.host.device_index import PREFIX
+from measure.host.device_index import PREFIX, limits
+from measure.host.pace import PacedProcesses
 from measure.host.quota import hierarchy
 from measure.run.evidence import DEVICE_PACE, read_evidence
 from measure.run.load import load
@@ -44,6 +47,19 @@ def place() -> Path:
     if subprocess.run([sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True).returncode:
         pytest.skip("need control groups that can be written")
     return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
+
+
+def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with limits() as (groups, top), ExitStack() as stack:
+        processes = PacedProcesses(groups, top, ended.pid, Mock(**{"part.return_value": "renderer"}))
+        stack.callback(processes.release)
+        monkeypatch.setattr(processes, "outside", Mock(side_effect=[[ended.pid], []]))
+        processes.take_in(0.5, stack)
+        assert processes.parts() == set()
 
 
 @pytest.mark.needs_namespaces

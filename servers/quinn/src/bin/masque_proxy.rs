@@ -32,29 +32,31 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// The path of a request, before the host and the port to which its datagrams are to go.
 const PATH: &str = "/.well-known/masque/udp/";
-/// Of payloads of UDP, before which it stands in each datagram (RFC 9298, section 4).
+/// The context of datagrams whose rest is a payload of UDP; it is their first byte (RFC 9298, section 4).
 const UDP_CONTEXT: u8 = 0;
 /// The payload of every full packet to the browser: what fits Ethernet's 1500 bytes over IPv6, and so over IPv4, too.
 const PACKET_BYTES: u16 = 1452;
-/// What waits for a connection to the browser until its window lets it go; what is older is dropped.
+/// How many bytes may wait to be sent to a browser while the congestion window is full; beyond that the oldest
+/// are dropped. As many may wait to be sent to its servers.
 const QUEUE_BYTES: usize = 1024 * 1024;
-/// More than any browser opens to its proxy: each can make two queues wait.
+/// More than any browser opens to its proxy. Each has two queues, so their number bounds the memory.
 const MAX_CONNECTIONS: usize = 100;
 /// Each host of a page has a tunnel, which is a request.
 const MAX_TUNNELS: u32 = 1000;
 /// What HTTP/3 needs beside requests, with some to spare.
 const MAX_CONTROL_STREAMS: u32 = 16;
-/// What a client may send by a stream, and by all of a connection, before the proxy has read it, as quinn_server has it.
+/// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it.
+/// As in quinn_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// As quinn_server's.
+/// As in quinn_server.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
-/// Of `http:` URLs, which are never QUIC's.
+/// Of `http:` URLs, for which browsers never use QUIC.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 const NO_ERROR: u32 = 0x100; // H3_NO_ERROR (RFC 9114, section 8.1)
 
-/// Lead datagrams of UDP through HTTP/3, as a proxy of CONNECT-UDP (RFC 9298)
+/// Forward datagrams of UDP through HTTP/3, as a proxy of CONNECT-UDP (RFC 9298)
 ///
 /// Prints a line when it listens. Ends on SIGTERM and SIGINT.
 #[derive(Parser)]
@@ -88,10 +90,11 @@ struct Arguments {
     account: PathBuf,
 }
 
-/// What was done so far. `tcp` are requests to lead TCP to a host, which are refused, but for `http:` URLs; `unknown` are
-/// those for hosts that there are not. `too_long` are datagrams of servers that fit no packet to the browser, `without_tunnel`
-/// those of the browser that came before their tunnel was there, or after its end; both are dropped. `overflows` are
-/// those to the browser for which older ones were dropped, since the queue was full.
+/// Counts of what was done so far. `tcp`: requests for TCP to a known host, which are refused; those of `http:` URLs
+/// are not counted. `unknown`: requests for an unknown host, or for anything else. `too_long`: datagrams of servers
+/// that fit no packet to the browser; `without_tunnel`: those of the browser that came before their tunnel was there,
+/// or after its end; both are dropped. `overflows`: those to the browser for which older ones were dropped, since the
+/// queue was full.
 #[derive(Default)]
 struct Account {
     connections: AtomicU64,
@@ -103,7 +106,7 @@ struct Account {
     too_long: AtomicU64,
     overflows: AtomicU64,
     without_tunnel: AtomicU64,
-    /// Of the last connection: by what it sends, as it says itself.
+    /// The congestion control of the last connection and its initial window in bytes, as it says itself.
     sender: Mutex<Option<(&'static str, u64)>>,
 }
 
@@ -134,8 +137,8 @@ struct Proxy {
     account: Account,
 }
 
-/// Of a connection's tunnels: a quarter of the number of each one's stream, by which its datagrams are known (RFC 9297,
-/// section 2.1), and its socket, which is connected to a server.
+/// The tunnels of a connection: each has a socket that is connected to a server. Its key is a quarter of the number
+/// of its stream, which is what its datagrams carry (RFC 9297, section 2.1).
 type Sockets = Arc<Mutex<HashMap<VarInt, Arc<UdpSocket>>>>;
 
 fn main() -> ExitCode {
@@ -232,7 +235,7 @@ fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
     Ok(hosts)
 }
 
-/// `hosts` but for those at `address`: the proxy leads nothing to itself, where it would go round without an end.
+/// `hosts` but for those at `address`, the proxy's own: what it forwarded to itself would go round without an end.
 fn without_address(mut hosts: HashMap<String, IpAddr>, address: IpAddr) -> HashMap<String, IpAddr> {
     hosts.retain(|_, of_host| *of_host != address);
     hosts
@@ -278,7 +281,7 @@ async fn send_to_servers(quic: Connection, sockets: Sockets, proxy: Arc<Proxy>) 
     }
 }
 
-/// Does as a request says, until its end. One that is broken, or slow to come, is its own affair: others go on.
+/// Does what a request asks for, until its end. One that is broken, or slow to come, does not hold up others.
 async fn answer(
     resolver: RequestResolver<Bounded<h3_quinn::Connection>, Bytes>,
     proxy: &Proxy,
@@ -290,9 +293,9 @@ async fn answer(
     let refusal = match wish_of(&request, &proxy.hosts) {
         Wish::Udp(target) => {
             let tunnel = VarInt::from_u64(stream.id().into_inner() / 4)?;
-            let led = lead(target, tunnel, stream, proxy, sockets, quic).await;
+            let outcome = forward(target, tunnel, stream, proxy, sockets, quic).await;
             held(sockets).remove(&tunnel);
-            return led;
+            return outcome;
         }
         Wish::Tcp(port) => {
             proxy.account.tcp.fetch_add(u64::from(port != HTTP_PORT), Ordering::Relaxed);
@@ -300,7 +303,7 @@ async fn answer(
         }
         Wish::Unknown => {
             proxy.account.unknown.fetch_add(1, Ordering::Relaxed);
-            // By which a browser knows that there is no such host.
+            // A browser takes this status to say that there is no such host.
             refuse(StatusCode::NOT_FOUND)?
         }
     };
@@ -309,8 +312,8 @@ async fn answer(
     Ok(())
 }
 
-/// Leads datagrams between the browser and `target` until the browser ends it.
-async fn lead<S: SendStream<Bytes> + RecvStream>(
+/// Forwards datagrams between the browser and `target` until the browser ends the tunnel.
+async fn forward<S: SendStream<Bytes> + RecvStream>(
     target: SocketAddr,
     tunnel: VarInt,
     mut stream: RequestStream<S, Bytes>,
@@ -320,7 +323,7 @@ async fn lead<S: SendStream<Bytes> + RecvStream>(
 ) -> Result<()> {
     let socket = Arc::new(UdpSocket::bind(("0.0.0.0", 0)).await?);
     socket.connect(target).await.with_context(|| format!("cannot reach {target}"))?;
-    // Before that it refuses to send without waiting.
+    // `try_send` fails on a socket that was never waited for.
     socket.writable().await?;
     held(sockets).insert(tunnel, socket.clone());
     let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
@@ -349,21 +352,22 @@ async fn lead<S: SendStream<Bytes> + RecvStream>(
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
             }
-            // Capsules are not looked at, since clients of QUIC send datagrams in its own; their end is the tunnel's.
+            // Capsules are not looked at: clients of QUIC send each payload in a datagram of its own. The end of the
+            // stream is the end of the tunnel.
             data = stream.recv_data() => if !matches!(data, Ok(Some(_))) { return Ok(()) },
             _ = quic.closed() => return Ok(()),
         }
     }
 }
 
-/// What a request wants.
+/// What a request asks for.
 #[derive(Debug, Eq, PartialEq)]
 enum Wish {
-    /// Datagrams led to this address (CONNECT-UDP).
+    /// Datagrams to this address (CONNECT-UDP).
     Udp(SocketAddr),
-    /// TCP led to this port of a known host (CONNECT).
+    /// TCP to this port of a known host (CONNECT).
     Tcp(u16),
-    /// Anything else, or a host that there is not.
+    /// Anything else, or an unknown host.
     Unknown,
 }
 
@@ -436,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_proxy_leads_nothing_to_itself() {
+    fn the_proxy_forwards_nothing_to_itself() {
         let others = without_address(hosts(), IpAddr::from([192, 0, 2, 1]));
         assert!(others.is_empty(), "{others:?}");
         assert_eq!(without_address(hosts(), IpAddr::from([192, 0, 2, 2])), hosts());
