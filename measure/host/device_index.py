@@ -9,7 +9,7 @@ another by then (`measure.gates.pace_not_kept`).
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -92,20 +92,28 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
         command = [*pinned(cores), tool("node"), BENCHMARK]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         stack.enter_context(stopped_at_the_end(process))
-        assert process.stdin and process.stdout
-        if process.stdout.readline() != b"ready\n":
+        if _line(process) != b"ready\n":
             raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
         (group / "cgroup.procs").write_text(str(process.pid))
 
         def index(share: float | None) -> float:
-            assert process.stdin and process.stdout
+            assert process.stdin
             place.limit(group, share)
-            process.stdin.write(b"\n")
-            if first_readable(process.stdout.fileno(), timeout_s=TRIAL_LIMIT_S) is None:
-                raise EyelevelError(f"the benchmark of the processor took more than {TRIAL_LIMIT_S} s")
-            return float(process.stdout.readline())
+            with suppress(BrokenPipeError):  # it has ended, and says nothing
+                process.stdin.write(b"\n")
+            if not (line := _line(process)):
+                raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
+            return float(line)
 
         yield index
+
+
+def _line(process: "subprocess.Popen[bytes]") -> bytes:
+    """The next line of the benchmark `process`; nothing when it has ended. Raises EyelevelError."""
+    assert process.stdout
+    if first_readable(process.stdout.fileno(), timeout_s=TRIAL_LIMIT_S) is None:
+        raise EyelevelError(f"the benchmark of the processor took more than {TRIAL_LIMIT_S} s")
+    return process.stdout.readline()
 
 
 def is_near(device: Device, index: float, tolerance: float = TOLERANCE) -> bool:
@@ -125,27 +133,27 @@ def first_share(device: Device, trial: Trial) -> float:
     return device.index / whole
 
 
-def reached(device: Device, share: float, trial: Trial) -> Pace:
+def reach(device: Device, share: float, trial: Trial) -> Pace:
     """The pace of `device`, by `share` or another to which that is changed. Raises NoPace when it is not reached."""
     indices = []
     for _ in range(1 + CHANGES):
-        pace = looked_at(device, share, trial)
+        pace = look(device, share, trial)
         if is_near(device, pace.index):
             return pace
         indices.append(pace.index)
-        share = changed(device, pace)
+        share = next_share(device, pace)
     raise NoPace(
         f"{device.name} has an index of {device.index:g}, and the processor reached "
         f"{', '.join(f'{index:.0f}' for index in indices)} as its share was changed"
     )
 
 
-def changed(device: Device, pace: Pace) -> float:
+def next_share(device: Device, pace: Pace) -> float:
     """The share by which the index of `device` would be reached, by what another one came to in `pace`."""
     return min(pace.share * device.index / pace.index, 1.0)
 
 
-def looked_at(device: Device, share: float, trial: Trial) -> Pace:
+def look(device: Device, share: float, trial: Trial) -> Pace:
     """The pace that `share` comes to now."""
     indices = [trial(share) for _ in range(FEW)]
     if not is_near(device, median(indices)):
@@ -183,12 +191,12 @@ class Paces:
             return paces
         with limits() as (place, top), benchmark(place, top, cores) as trial:
             for device in devices:
-                paces[device.name] = pace = looked_at(device, self._shares[device.name], trial)
+                paces[device.name] = pace = look(device, self._shares[device.name], trial)
                 self._looks.pop(device.name, None)
                 if is_near(device, pace.index):
                     self._looks[device.name] = time.monotonic(), pace
                 else:
-                    self._shares[device.name] = changed(device, pace)
+                    self._shares[device.name] = next_share(device, pace)
         return paces
 
     def _has_fresh_look(self, device: Device) -> bool:
@@ -198,8 +206,10 @@ class Paces:
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
-                pace = reached(device, self._shares.pop(device.name, None) or first_share(device, trial), trial)
+                pace = reach(device, self._shares.get(device.name) or first_share(device, trial), trial)
             except NoPace as error:
+                # The machine may be another by now.
+                self._shares.pop(device.name, None)
                 if time.monotonic() > until:
                     raise EyelevelError(
                         f"{error}, again and again; go on when nothing else runs on this machine"

@@ -47,8 +47,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE", *files()):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((PROJECT / name).read_bytes())
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--no-compile", "--target", folder]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, source], check=True)
+    command: list[str | Path] = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", "--no-compile", "--target", folder, source]
+    subprocess.run(command, check=True)
     return folder
 
 

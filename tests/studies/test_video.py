@@ -272,7 +272,7 @@ class PartOfASite(ThreadingHTTPServer):
         self.responses = {urlsplit(one.url).path: one.response for one in video.generate(page).exchanges}
         index = self.responses["/"]
         here = index.body.replace(video.OF_PLAYER.encode(), self.url.encode())
-        self.responses["/"] = replace(index, body=here)
+        self.responses["/"] = index._replace(body=here)
 
 
 class OfPartOfASite(BaseHTTPRequestHandler):

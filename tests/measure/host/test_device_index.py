@@ -18,8 +18,8 @@ from measure.host.device_index import (
     Paces,
     Trial,
     first_share,
-    looked_at,
-    reached,
+    look,
+    reach,
 )
 from tuning.devices import Device
 
@@ -60,7 +60,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def test_the_share_is_changed_until_the_index_is_reached(machine: Machine) -> None:
-    pace = reached(PHONE, first_share(PHONE, machine.trial), machine.trial)
+    pace = reach(PHONE, first_share(PHONE, machine.trial), machine.trial)
     assert pace.index == pytest.approx(PHONE.index, rel=TOLERANCE)
     assert pace.share == pytest.approx(PHONE.index / WHOLE_INDEX + 0.03, rel=TOLERANCE)
 
@@ -79,19 +79,19 @@ def test_a_share_is_at_most_a_whole_processor() -> None:
         return 300.0
 
     with pytest.raises(NoPace):
-        reached(PHONE, 0.9, trial)
+        reach(PHONE, 0.9, trial)
     assert max(shares) == 1.0
 
 
 def test_a_processor_that_keeps_no_pace_is_refused_with_what_was_reached() -> None:
     indices = (index for _ in count() for index in (*[200.0] * MANY, *[900.0] * MANY))
     with pytest.raises(NoPace, match="an index of 400, and the processor reached 200, 900, 200, 900"):
-        reached(PHONE, 0.2, lambda _: next(indices))
+        reach(PHONE, 0.2, lambda _: next(indices))
 
 
 def test_a_look_that_says_no_is_decided_by_more_trials() -> None:
     indices = iter([*[500.0] * FEW, *[402.0] * (MANY - FEW)])
-    assert looked_at(PHONE, 0.2, lambda _: next(indices)).index == 402.0
+    assert look(PHONE, 0.2, lambda _: next(indices)).index == 402.0
 
 
 def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
