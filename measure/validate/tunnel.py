@@ -17,6 +17,7 @@ from aioquic.h3.events import DatagramReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, QuicEvent
+from service_identity.exceptions import CertificateError
 
 from base.errors import EyelevelError, reports_errors
 from base.structure import to_json
@@ -81,6 +82,13 @@ class Tunnel(QuicConnectionProtocol):
         self._server_http.send_headers(stream, headers, end_stream=True)
         self._pass_on()
         await self._await("the server answers no request through the hop")
+
+    def datagram_received(self, data: bytes | str, addr: Any) -> None:
+        # aioquic does not expect that a certificate's own names are invalid, and would leave us waiting.
+        try:
+            super().datagram_received(data, addr)
+        except CertificateError as error:
+            self._fail(f"the certificate of the proxy is invalid: {error}")
 
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, HandshakeCompleted):

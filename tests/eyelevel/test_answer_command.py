@@ -296,8 +296,13 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
         assert (name, list(announced(one))) == ("answer", [])
         assert again == "eyelevel answer --site demo-light"
         with opened(one.folder, one.document(), one.hypotheses) as results:
-            work = PlannedWork(one, results, None if budget_s is None else Budget.of(budget_s))
-            for block in takewhile(work.may_begin, work.open_blocks(enough)):
+            budget = None if budget_s is None else Budget.of(budget_s)
+            while True:
+                # After each block the campaign goes on anew.
+                work = PlannedWork(one, results, budget)
+                block = next(takewhile(work.may_begin, work.open_blocks(enough)), None)
+                if not block:
+                    break
                 for run in block.settings:
                     si = (700.0 if run.protocol == "quic" else 1000.0) + run.number % 3
                     folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"

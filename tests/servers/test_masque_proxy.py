@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import ssl
@@ -29,14 +30,15 @@ pytestmark = pytest.mark.needs_quinn
 DATAGRAMS, DATAGRAM_BYTES, QUEUE_BYTES = 4000, 1000, 1 << 20
 # So many fit into the buffer of a socket, which the proxy is to read before there are more.
 AT_ONCE = 50
+HOP = "hop.example"
 # As the proxy has it.
 MAX_CONNECTIONS = 100
 
 
 @contextmanager
-def proxy(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """A proxy and its port. It knows `server.example`, and is itself at the address of `proxy.example`."""
-    certificate, hosts = make_certificate(folder), folder / "hosts"
+def proxy(folder: Path, host: str = HOP) -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    """A proxy, with a certificate for `host`, and its port. It knows `server.example`, and is itself at the address of `proxy.example`."""
+    certificate, hosts = make_certificate(folder, host), folder / "hosts"
     hosts.write_text("127.0.0.2 server.example\n127.0.0.1 proxy.example\n")
     command: list[str | Path] = [
         tool("masque_proxy"),
@@ -138,7 +140,7 @@ def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch) -> No
     `trusted`."""
     addresses = [(socket.AF_INET, socket.SOCK_DGRAM, 0, "", ("127.0.0.1", port))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **keywords: addresses)
-    monkeypatch.setattr("measure.validate.tunnel.PROXY_HOST", "hop.example")
+    monkeypatch.setattr("measure.validate.tunnel.PROXY_HOST", HOP)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     main("server.example", "1")
 
@@ -152,6 +154,22 @@ def test_a_proxy_whose_certificate_is_not_trusted_is_one_line_that_says_so(
     message = r"^eyelevel: the hop at hop\.example: the handshake with the proxy failed: self.signed certificate$"
     with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
         ask_through(port, other, monkeypatch)
+
+
+@pytest.mark.timeout(ANSWER_TIMEOUT_S)
+@pytest.mark.parametrize(
+    ("host", "fault"),
+    [
+        ("other.example", "the handshake with the proxy failed: hostname 'hop.example' doesn't match 'other.example'"),
+        ("*.example", "the certificate of the proxy is invalid: Certificate's DNS-ID b'*.example' has too few host "),
+    ],
+)
+def test_a_proxy_whose_certificate_is_of_no_such_host_is_one_line_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, fault: str
+) -> None:
+    message = f"^eyelevel: the hop at hop\\.example: {re.escape(fault)}"
+    with proxy(tmp_path, host) as (_, port), pytest.raises(SystemExit, match=message):
+        ask_through(port, tmp_path / "chain.pem", monkeypatch)
 
 
 @pytest.mark.timeout(ANSWER_TIMEOUT_S)

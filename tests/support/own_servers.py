@@ -55,8 +55,8 @@ class Certificate:
     spki_sha256: str
 
 
-def make_certificate(folder: Path) -> Certificate:
-    """One for every name below example, in files in `folder`."""
+def make_certificate(folder: Path, host: str = "*.example") -> Certificate:
+    """One for every name below example, or for `host` alone, in files in `folder`."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
@@ -64,7 +64,7 @@ def make_certificate(folder: Path) -> Certificate:
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("*.example")]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     encoding, public_format = serialization.Encoding, serialization.PublicFormat
