@@ -102,7 +102,7 @@ setup: ## install what the testbed needs; every target below does it first, once
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
-	@$(PYTEST) -n 3 --durations 15 --durations-min 15
+	@$(PYTEST) -n 4 --durations 15 --durations-min 15
 
 quick: ## run the tests that need no namespaces, network or browser, in some three minutes
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }

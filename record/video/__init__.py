@@ -47,9 +47,7 @@ NAME = re.compile(r"video-(?P<plays>[a-z0-9-]+?)(?P<hls>-hls)?-(?P<seconds>[1-9]
 # A video goes on for so long after its play, since players that have the whole video ask for nothing more. dash.js is
 # never farther ahead than that by default; hls.js is, where 60 MB are more than 30 s.
 AHEAD_S = 30
-# Who asks this host is the player.
-OF_PLAYER = f"https://{SEGMENTS_HOST}/"
-SEGMENT = re.compile(rf"{re.escape(OF_PLAYER)}(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
+SEGMENT = re.compile(rf"https://{re.escape(SEGMENTS_HOST)}/(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
 SOUND = "sound"
 
 PAGE = Path(__file__).with_name("page.html")
@@ -97,7 +95,7 @@ def page_named(name: str) -> Video | None:
 def recorder(video: Video) -> dict[str, str]:
     """What a page is made with: an older one is made anew. Raises EyelevelError when its player is not installed."""
     package = _package(video.player)
-    return {"name": "eyelevel video", "version": "2", package.name: str(read_json(package / "package.json")["version"])}
+    return {"name": "eyelevel video", "version": "1", package.name: str(read_json(package / "package.json")["version"])}
 
 
 def generate(video: Video) -> Recording:
@@ -138,7 +136,7 @@ def _package(player: str) -> Path:
 
 
 def _url(path: str) -> str:
-    return OF_PLAYER + path
+    return f"https://{SEGMENTS_HOST}/{path}"
 
 
 def _exchange(path: str, content_type: str, body: bytes) -> Exchange:

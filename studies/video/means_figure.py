@@ -43,7 +43,6 @@ def draw(plays: pd.DataFrame, videos: Mapping[str, str], protocols: Sequence[str
                 axes.set_xlim(0, max(LEAST_AXIS, axes.get_xlim()[1]))
         panels[0].set_yticks(range(len(videos)), [*videos.values()])
         panels[0].set_ylim(len(videos) - 0.5, -0.5)
-        # The score may be negative.
         panels[-1].axvline(0, color="0.6", lw=0.6, zorder=0)
         counts = plays.groupby(["site", "protocol"]).size().reindex(pd.MultiIndex.from_product([videos, protocols]))
         least, most = int(counts.fillna(0).min()), int(counts.fillna(0).max())

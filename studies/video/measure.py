@@ -15,7 +15,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.video import LADDER_BPS, OF_PLAYER, RULES, TRUE, Video, page_named
+from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
 from studies.study import RUNS, Measurement, Request, networks_before
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
@@ -48,9 +48,8 @@ class VideoMethod(Method):
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        # A player asks again for what failed, and may give it up: that a connection does not outlive an outage is a
-        # result.
-        kept = tuple(one for one in evidence.requests if not (one.error and one.url.startswith(OF_PLAYER)))
+        # A player asks again for a segment that failed; that a connection does not outlive an outage is a result.
+        kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
         if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
             return reason
         try:
@@ -62,27 +61,22 @@ class VideoMethod(Method):
 
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
-    earlier_videos = [
-        video for site in (request.document.sites if request.document else ()) if (video := page_named(site))
-    ]
+    before = [video for site in (request.document.sites if request.document else ()) if (video := page_named(site))]
     seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
-    player = request.options["player"] or next((video.player for video in earlier_videos), PLAYER)
-    names = request.options["videos"] or (None if earlier_videos else VIDEOS)
-    earlier_networks = networks_before(request)
-    chosen_networks = earlier_networks
-    if not earlier_networks or request.net is not None:
-        chosen_networks = choose("network", request.net or NETWORKS, networks.load())
-    chosen_protocols = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
+    player = request.options["player"] or next((video.player for video in before), PLAYER)
+    names = request.options["videos"] or (None if before else VIDEOS)
+    kept = networks_before(request)
+    chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
+    over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
     if request.document:
-        earlier_protocols = choose_protocols(list(request.document.protocols), protocols.load())
-        chosen_protocols = [*earlier_protocols, *chosen_protocols]
-    videos = dict.fromkeys([*earlier_videos, *(_videos(names, player, seconds) if names else ())])
+        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
+    videos = dict.fromkeys([*before, *(_videos(names, player, seconds) if names else ())])
     sites = [collection.load_site(video.name) for video in videos]
     one = Campaign(
         folder=request.folder,
         sites={site.name: site for site in sites},
-        networks={network.name: network for network in [*earlier_networks, *chosen_networks]},
-        protocols={protocol.name: protocol for protocol in chosen_protocols},
+        networks={network.name: network for network in [*kept, *chosen]},
+        protocols={protocol.name: protocol for protocol in over},
         runs=request.number_of_runs(RUNS),
         seed=request.plan_seed,
         # Players measure by the clock, which the script of repeatable pages holds still.

@@ -3,7 +3,7 @@
 Times are in ms from the beginning of the navigation, unless a name says otherwise.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,11 +22,8 @@ LEAST_REBUFFER_MS = 250
 # Rebuffers with less than this between them are one. While pictures are late, sound goes on (in Chromium for 3 s), and
 # single frames are shown when some come, but those that should have been are dropped.
 APART_MS = 500
-# So long after a rebuffer, or after the buffer was empty, frames may be dropped since they came late, whatever the
-# machine.
+# So long after a rebuffer frames may be dropped since they were late, whatever the machine.
 LATE_MS = 1000
-# The buffer may be empty when it has no more than this: a decoder shows a frame when it has the next ones.
-NEARLY_EMPTY_S = 0.1
 # A machine that drops more frames than this was itself what was measured.
 MOST_DROPPED = 0.01
 # A picture that stands still with more than this in the buffer does so for the machine's sake.
@@ -93,8 +90,7 @@ class Gap:
 class Play:
     """What the page says of a play (record/video/page.html). `buffer`: at a time, the position in the video, until
     which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
-    `frames` were decoded. `gave_up`: what the player asked for, several times, until it gave it up since it did not
-    come; `errors` are all others of the player."""
+    `frames` were decoded."""
 
     first_frame_ms: float | None
     last_frame_ms: float | None
@@ -106,8 +102,6 @@ class Play:
     segments: tuple[Segment, ...]
     frames: int
     clock_shift_ms: float
-    # Pages of before do not say it.
-    gave_up: tuple[str, ...] = ()
 
     @cached_property
     def rebuffers(self) -> tuple[tuple[float, float], ...]:
@@ -129,22 +123,13 @@ class Play:
 
     @cached_property
     def dropped_frames(self) -> int:
-        """How many frames were dropped though they had come in time: neither around a rebuffer, nor while the buffer
-        was empty or soon after, when pictures come late, be it by less than a rebuffer has."""
-        late = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
-        late += [(from_ms, to_ms + LATE_MS) for from_ms, to_ms in self._empty_ms()]
+        """How many frames were dropped though they had come in time: not around a rebuffer."""
+        still = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
         dropped = 0
         for (before_ms, _, _, before), (at_ms, _, _, now) in pairwise(self.buffer):
-            if not any(from_ms < at_ms and before_ms < to_ms for from_ms, to_ms in late):
+            if not any(from_ms < at_ms and before_ms < to_ms for from_ms, to_ms in still):
                 dropped += now - before
         return dropped
-
-    def _empty_ms(self) -> Iterator[tuple[float, float]]:
-        """From when to when the buffer may have been empty, once the video had begun: between two samples the position
-        came to the end of what there was at the first."""
-        for (before_ms, _, until, _), (at_ms, at, _, _) in pairwise(self.buffer):
-            if self.first_frame_ms is not None and before_ms >= self.first_frame_ms and at > until - NEARLY_EMPTY_S:
-                yield before_ms, at_ms
 
     @property
     def played_s(self) -> float:
@@ -212,8 +197,7 @@ def play_of(page: Mapping[str, Any]) -> Play | None:
 
 
 def fault(play: Play | None, versions: Collection[str]) -> str | None:
-    """Why a play must not count that was to go over these `versions` of HTTP, or None. One counts of which the player
-    gave something up: nothing came where a protocol brings too little, and without such plays it would look better."""
+    """Why a play must not count that was to go over these `versions` of HTTP, or None."""
     if play is None:
         return "the page did not report a play"
     if play.errors:
@@ -322,7 +306,6 @@ MEASURES = [
     Measure("rebuffers_per_s", "rebuffers per playing s", _per_playing_s(lambda play: len(play.rebuffers)), "{:.3f}"),
     Measure("loaded_s", "video loaded [s]", loaded_s, "{:.1f}"),
     Measure("share_loaded", "share loaded", share_loaded, "{:.1%}"),
-    Measure("gave_up", "plays that the player gave up", lambda play, segments: float(bool(play.gave_up)), "{:.0%}"),
     Measure(
         "in_vain", "segments in vain", lambda play, segments: sum(not one.is_whole for one in play.segments), "{:.1f}"
     ),

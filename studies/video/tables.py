@@ -75,8 +75,7 @@ def summary(plays: pd.DataFrame, protocols: Sequence[str], confidence: float) ->
     rows = []
     for (network, site), group in plays.groupby(SETTING, sort=False):
         for measure in MEASURES:
-            by_protocol = [group.loc[group["protocol"] == name, measure.name] for name in protocols]
-            reference = by_protocol[0]
+            reference, *_ = by_protocol = [group.loc[group["protocol"] == name, measure.name] for name in protocols]
             for name, of_protocol in zip(protocols, by_protocol, strict=True):
                 row = [network, site, measure.name, name, len(of_protocol), of_protocol.count()]
                 row += [of_protocol.mean(), of_protocol.std()]

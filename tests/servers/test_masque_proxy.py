@@ -37,7 +37,8 @@ MAX_CONNECTIONS = 100
 
 @contextmanager
 def proxy(folder: Path, host: str = HOP) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """A proxy, with a certificate for `host`, and its port. It knows `server.example`, and is itself at the address of `proxy.example`."""
+    """A proxy, with a certificate for `host`, and its port. It knows `server.example`, and is itself at the address of
+    `proxy.example`."""
     certificate, hosts = make_certificate(folder, host), folder / "hosts"
     hosts.write_text("127.0.0.2 server.example\n127.0.0.1 proxy.example\n")
     command: list[str | Path] = [
@@ -160,7 +161,7 @@ def test_a_proxy_whose_certificate_is_not_trusted_is_one_line_that_says_so(
 @pytest.mark.parametrize(
     ("host", "fault"),
     [
-        ("other.example", "the handshake with the proxy failed: hostname 'hop.example' doesn't match 'other.example'"),
+        ("other.example", "the handshake with the proxy failed: hostname 'hop.example' doesn't match "),
         ("*.example", "the certificate of the proxy is invalid: Certificate's DNS-ID b'*.example' has too few host "),
     ],
 )

@@ -1,13 +1,10 @@
 """Video: what is generated, what is measured of a play, why a play does not count, and the report's section."""
 
 import json
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -20,16 +17,13 @@ from support.reports import accessible_report
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
 from base.structure import structured, unstructured
-from browsers.contract import Request as BrowserRequest
 from eyelevel.study_command import study_command
 from measure.norms import ENOUGH, RunAppearance, judge
-from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from measure.table import Row, header, lines, write_document
 from record import video
 from record.collection import choose_sites, load_site
-from record.site import write_site
 from record.video import media
 from studies.study import Request
 from studies.video import STUDY
@@ -181,140 +175,13 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
     assert measured(never)["qoe"] == pytest.approx(-3 * 10 / 5)
 
 
-def samples(until_s: dict[int, float], dropped: dict[int, int]) -> tuple[tuple[float, float, float, int], ...]:
-    """The buffer of a play of 10 s whose position goes with the clock from 1 s on: until where the video could go on,
-    and how many frames had been dropped, from which time (ms) on."""
-    times = range(0, 10_001, 250)
-    buffer = []
-    for at_ms in times:
-        until = next((until for from_ms, until in reversed(until_s.items()) if from_ms <= at_ms), 0.0)
-        position = max(0.0, (at_ms - 1000) / 1000)
-        lost = next((number for from_ms, number in reversed(dropped.items()) if from_ms <= at_ms), 0)
-        buffer.append((float(at_ms), position, max(until, position), lost))
-    return tuple(buffer)
-
-
 def test_frames_that_are_late_for_a_rebuffers_sake_are_not_the_machines() -> None:
-    dropped = {3250: 30, 6000: 31}
-    late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=samples({0: 1.6, 3500: 20.0}, dropped))
+    buffer = ((0.0, 0.0, 2.0, 0), (2500.0, 1.0, 1.0, 0), (4700.0, 2.0, 4.0, 30), (6000.0, 4.0, 6.0, 31))
+    end = (10_000.0, 8.0, 10.0, 31)
+    late = play(*["tiny"] * 5, gaps=(Gap(2600, 3640, 1),), buffer=(*buffer, end))
     assert late.dropped_frames == 1
     assert fault(late, HTTP2) is None
-    # By the rebuffer alone.
-    full = replace(late, buffer=samples({0: 20.0}, dropped))
-    assert full.dropped_frames == 1
-    assert replace(full, gaps=()).dropped_frames == 31
-
-
-def test_frames_that_are_late_by_less_than_a_rebuffer_are_the_networks_where_the_buffer_was_empty() -> None:
-    """Behind a link that was a little too slow, plays were rejected as if the machine had dropped their frames."""
-    # What had come ends at 2 s; the next segment was there 200 ms after that, so that five frames were late.
-    came_late = {0: 2.0, 3250: 20.0}
-    for dropped in ({3250: 5}, {4000: 5}):
-        late = play(*["tiny"] * 5, gaps=(Gap(2980, 3220, 1),), buffer=samples(came_late, dropped))
-        assert late.rebuffers == ()
-        assert late.dropped_frames == 0
-        assert fault(late, HTTP2) is None
-    # Before that and long after it all that was dropped had come, and so it had where the buffer was full.
-    for until_s, dropped in ((came_late, {2500: 5}), (came_late, {5000: 5}), ({0: 20.0}, {3250: 5})):
-        busy = play(*["tiny"] * 5, gaps=(Gap(2980, 3220, 1),), buffer=samples(until_s, dropped))
-        assert busy.dropped_frames == 5
-        assert fault(busy, HTTP2) == "5 of 225 frames were dropped, so that the machine was measured"
-
-
-def test_a_play_that_the_player_gave_up_counts_as_far_as_it_came() -> None:
-    """Over a protocol that brings too little a player gives up, and without such plays that protocol looked better."""
-    ended = (10_000.0, 4.0, 4.0, 0)
-    given_up = play("tiny", "tiny", gaps=(), last_frame_ms=4960.0, buffer=(ended,), gave_up=("tiny/3.m4s",))
-    assert fault(given_up, HTTP2) is None
-    assert measured(given_up)["gave_up"] == 1
-    assert measured(play(*["tiny"] * 5))["gave_up"] == 0
-    # It stands still until its end.
-    assert measured(given_up)["rebuffer_s"] == pytest.approx(5.0)
-    assert measured(given_up)["qoe"] == pytest.approx((2 * 0.7 - 3 * (1.0 + 5.0)) / 5, abs=0.01)
-
-
-def test_what_the_network_did_to_a_players_requests_is_no_reason_against_a_play(tmp_path: Path) -> None:
-    """A connection that breaks in an outage ends requests for segments, for what comes before them, for a manifest."""
-    site = write_site(video.generate(video.Video("least", 2)), tmp_path / "site")
-    loading = Loading(repeatable=False, filmed=False)
-    setting = Setting(site, networks.load()["dsl"], protocols.load()["quic"], loading)
-    page = BrowserRequest(f"https://{video.HOST}/", "GET", True, False, protocol="h3", status=200)
-    segments = (segment(1, "least", protocol="h3"),)
-    marks = [{"name": MARK + json.dumps(unstructured(play("least", segments=segments)))}]
-    evidence = Evidence(
-        failures=(),
-        plt=2000.0,
-        visual=None,
-        film=None,
-        requests=(page,),
-        har_protocols={"h3": 3},
-        request_counts=RequestCounts(2, 2, 0, 2),
-        page={"browserScripts": [{"timings": {"userTimings": {"marks": marks}}}]},
-    )
-    for path in ("least/1.m4s", "least/begin.mp4", "main.mpd"):
-        broken = replace(page, url=video.OF_PLAYER + path, main_frame=False, status=None, error="ERR_TIMED_OUT")
-        of_player = replace(evidence, requests=(page, broken))
-        assert VideoMethod(seconds=2).reason_against(setting, tmp_path, of_player) is None
-    script = replace(page, url=f"https://{video.HOST}/player.js", main_frame=False, error="ERR_TIMED_OUT")
-    reason = VideoMethod(seconds=2).reason_against(setting, tmp_path, replace(evidence, requests=(page, script)))
-    assert reason is not None
-    assert reason.gate == "request_failed"
-
-
-class PartOfASite(ThreadingHTTPServer):
-    """A server of what was generated for a page, but for URLs that end with `missing`: it answers them with a status,
-    or with nothing (None)."""
-
-    def __init__(self, page: video.Video, missing: str, status: int | None) -> None:
-        super().__init__(("127.0.0.1", 0), OfPartOfASite)
-        self.url = f"http://127.0.0.1:{self.server_port}/"
-        self.missing, self.status = missing, status
-        self.responses = {urlsplit(one.url).path: one.response for one in video.generate(page).exchanges}
-        index = self.responses["/"]
-        here = index.body.replace(video.OF_PLAYER.encode(), self.url.encode())
-        self.responses["/"] = index._replace(body=here)
-
-
-class OfPartOfASite(BaseHTTPRequestHandler):
-    server: PartOfASite
-
-    def do_GET(self) -> None:
-        is_missing = self.path.endswith(self.server.missing)
-        if is_missing and self.server.status is None:
-            return
-        response = self.server.responses[self.path]
-        self.send_response(self.server.status or 200 if is_missing else 200)
-        for name, value in response.headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(b"" if is_missing else response.body)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.mark.needs_browser
-@pytest.mark.parametrize(
-    ("player", "missing"),
-    [("dash", "/2.m4s"), ("dash", "/begin.mp4"), ("dash", ".mpd"), ("hls", "/2.m4s"), ("hls", "/least.m3u8")],
-)
-@pytest.mark.parametrize("status", [None, 404])
-def test_a_player_that_gives_up_what_never_comes_is_told_from_one_that_is_refused(
-    browser: Browser, player: str, missing: str, status: int | None
-) -> None:
-    with PartOfASite(video.Video("least", 8, player), missing, status) as server:
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            browser.open(server.url)
-        finally:
-            server.shutdown()
-        (name,) = browser.run("return performance.getEntriesByType('mark').map((mark) => mark.name);")
-    one = play_of({"browserScripts": [{"timings": {"userTimings": {"marks": [{"name": name}]}}}]})
-    assert one is not None
-    assert missing in " ".join(one.errors if status else one.gave_up)
-    assert (one.errors, one.gave_up)[status is not None] == ()
-    # The first segment was shown where only later ones were missing.
-    assert (one.first_frame_ms is not None) == (missing == "/2.m4s")
+    assert replace(late, gaps=()).dropped_frames == 31
 
 
 @pytest.mark.parametrize(
