@@ -7,7 +7,6 @@ processor's work, and with processors awake 12.5 % (docs/devices.md). A program 
 microseconds waking may take.
 """
 
-import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,12 @@ AWAKE, ASLEEP = "awake", "asleep"
 def idle_processors() -> str:
     """What processors are while they have nothing to do and something is measured here: AWAKE, or ASLEEP where nobody
     can keep them awake."""
-    return AWAKE if os.access(LATENCY, os.R_OK | os.W_OK) else ASLEEP
+    # Some containers let nobody open it, whatever its mode says.
+    try:
+        with LATENCY.open("r+b", buffering=0):
+            return AWAKE
+    except OSError:
+        return ASLEEP
 
 
 @contextmanager

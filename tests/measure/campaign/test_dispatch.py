@@ -213,16 +213,21 @@ class Comings(list[str]):
         return iter(next(self._looks, list(super().__iter__())))
 
 
-def test_a_result_whose_worker_dies_before_it_is_here_is_measured_again(cluster: MadeUpCluster) -> None:
+def lose_b(cluster: MadeUpCluster, result: object) -> None:
+    """There are two workers. The second is gone when it has its first block, of which comes `result`."""
     cluster.workers = ["a", "b"]
 
     def outcome(worker: str, block: Block) -> object:
         if worker == "b":
             cluster.workers = ["a"]
-            return UNREACHABLE
+            return result
         return measured(block)
 
     cluster.outcome = outcome
+
+
+def test_a_result_whose_worker_dies_before_it_is_here_is_measured_again(cluster: MadeUpCluster) -> None:
+    lose_b(cluster, UNREACHABLE)
     assert "the worker b is gone" in cluster.measure()
 
 
@@ -234,15 +239,7 @@ def test_a_worker_whose_result_is_lost_on_its_way_is_looked_at_and_measures_agai
 
 
 def test_a_block_whose_worker_is_gone_does_not_begin_again_when_the_budget_is_used_up(cluster: MadeUpCluster) -> None:
-    cluster.workers = ["a", "b"]
-
-    def outcome(worker: str, block: Block) -> object:
-        if worker == "b":
-            cluster.workers = ["a"]
-            return LOST
-        return measured(block)
-
-    cluster.outcome = outcome
+    lose_b(cluster, LOST)
     cluster.may_begin = lambda _: cluster.workers == ["a", "b"]
     assert "the worker b is gone" in cluster.measure(wholly=False)
     lost = next(event for event in cluster.events if event.startswith("b gets")).removeprefix("b gets ")

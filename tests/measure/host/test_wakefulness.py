@@ -1,6 +1,5 @@
 """Processors are kept awake while something is measured, where the kernel lets us."""
 
-import os
 import struct
 from pathlib import Path
 
@@ -12,9 +11,7 @@ from measure.host.exclusive import VARIABLE, measuring_alone
 from measure.host.machine import versions
 from measure.host.wakefulness import ASLEEP, AWAKE, LATENCY, idle_processors, processors_awake
 
-can_keep_them_awake = pytest.mark.skipif(
-    not os.access(LATENCY, os.R_OK | os.W_OK), reason=f"need {LATENCY} that can be written"
-)
+can_keep_them_awake = pytest.mark.skipif(idle_processors() == ASLEEP, reason=f"need {LATENCY} that can be written")
 
 
 def latency_us() -> int:
@@ -39,6 +36,12 @@ def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path, monke
     monkeypatch.setattr(wakefulness, "LATENCY", file)
     with pytest.raises(EyelevelError, match="does not keep the processors awake"), processors_awake():
         pass
+
+
+def test_a_file_that_cannot_be_opened_keeps_nothing_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As root may access anything, but not this.
+    monkeypatch.setattr(wakefulness, "LATENCY", tmp_path)
+    assert idle_processors() == ASLEEP
 
 
 def test_where_nobody_can_keep_them_awake_one_measures_all_the_same(
