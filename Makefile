@@ -239,7 +239,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   AGAINST, MIXES   of make fairness: the protocol of the other flows; how many against how many (1x1,2x1)
 ##   SECONDS          of make fairness: for how long the flows of a run last; of make video: how long a play lasts
 ##   VIDEOS, PLAYER   of make video: qualities and rules of the player (hd720,dynamic); dash or hls
-##   BUDGET           of make campaign, reference, grid, answer: how long all may take (60m, 2h)
+##   BUDGET           of make campaign, reference, grid, answer: how long all may take (60m, 2h15m)
 ##   PACKAGE          of make campaign: a package (make package) to go on from, where results/ has no such campaign
 ##   LIMIT            of make grid: how many seconds a load may
 ##   CONDITIONS       of make ladder: arq, slow, unknown (all that it can unless given), or none

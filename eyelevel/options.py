@@ -58,7 +58,7 @@ think_time_option = click.option(
 )
 
 BUDGET_HELP = (
-    "How long all may take (90s, 60m, 1.5h): no block begins that is not expected to end by then, and the same command "
+    "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same command "
     "goes on."
 )
 

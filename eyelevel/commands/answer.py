@@ -99,7 +99,7 @@ class Progress:
 @click.option("--site", help="A site that is recorded or imported already, or the name for that of URL.")
 @click.option("--net", help=f"Networks of tuning/networks.toml ({NETWORKS}).")
 @click.option("--runs", help="Runs of each protocol behind each network, or auto (unless given): until it is decided.")
-@click.option("--budget", help=f"How long all may take, by which the most runs are chosen: 90s, 60m, 1.5h ({BUDGET}).")
+@click.option("--budget", help=f"How long all may take, by which the most runs are chosen: 90s, 60m, 2h15m ({BUDGET}).")
 @click.option("--server-rtts", help=SERVER_RTTS_HELP)
 @click.option("--think-time", type=click.Choice(OFF_OR_RECORDED), help=THINK_TIME_HELP)
 @click.option("--campaign", "name", help=f"The folder in results/; {PREFIX}SITE unless given.")

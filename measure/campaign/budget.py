@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from base.errors import EyelevelError
 
-UNITS_S = {"s": 1, "m": 60, "h": 3600}
+# Hours, minutes and seconds, in the order in which a budget says them.
+UNITS_S = (3600, 60, 1)
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Budget:
 
 
 def read_budget(text: str) -> float:
-    """The seconds that `text` says: 90s, 60m, 1.5h. Raises EyelevelError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not match:
-        raise EyelevelError(f"a budget is said like 90s, 60m or 1.5h, not {text!r}")
-    return float(match[1]) * UNITS_S[match[2]]
+    """The seconds that `text` says: 90s, 60m, 1.5h, 2h15m. Raises EyelevelError."""
+    number = r"\d+(?:\.\d+)?"
+    match = re.fullmatch(rf"(?:({number})h)?(?:({number})m)?(?:({number})s)?", text)
+    if not text or not match:
+        raise EyelevelError(f"a budget is said like 90s, 60m, 1.5h or 2h15m, not {text!r}")
+    return sum(float(count or 0) * unit_s for count, unit_s in zip(match.groups(), UNITS_S, strict=True))

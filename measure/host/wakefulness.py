@@ -14,7 +14,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 
-# Root can write it; it is not in every container.
+# Root can write it, and others where it was granted (setup/grant awake); it is not in every container.
 LATENCY = Path("/dev/cpu_dma_latency")
 AT_ONCE = struct.pack("=i", 0)
 AWAKE, ASLEEP = "awake", "asleep"

@@ -28,7 +28,7 @@ STUDY = Study(
         click.Option(["--spread"], help="Over how many servers the objects of a page are spread (1,4)."),
         click.Option(["--servers"], help="Further servers to measure beside those of the protocols (caddy,quinn)."),
         click.Option(["--limit"], type=click.FloatRange(min=1), help="Seconds that a load may take."),
-        click.Option(["--budget"], help="How long all may take (90s, 60m, 1.5h): cells that do not fit are left out."),
+        click.Option(["--budget"], help="How long all may take (90s, 60m, 2h15m): cells that do not fit are left out."),
     ),
     chooses_sites=False,
     decisive=("net", "proto"),

@@ -13,6 +13,9 @@ from base.places import PROJECT
 GRANT = PROJECT / "setup" / "grant"
 # Below the folder / of a machine.
 MODULES = "etc/modules-load.d/eyelevel.conf"
+DEVICE_RULES = "etc/udev/rules.d/60-eyelevel.rules"
+TUN = "dev/net/tun"
+CPU_LATENCY = "dev/cpu_dma_latency"
 CONGESTION_CONTROLS = "proc/sys/net/ipv4/tcp_available_congestion_control"
 # Puts another folder in place of /etc, and an empty one in place of the programs that administrators add: what is
 # written there in a mount namespace of its own never reaches the machine.
@@ -23,9 +26,9 @@ IN_PLACE_OF_ETC = 'mount --bind "$1" /etc && mount -t tmpfs none /usr/local && s
 def machine(tmp_path: Path) -> Path:
     """The folder / of a machine that withholds everything."""
     (tmp_path / "dev" / "net").mkdir(parents=True)
-    tun = tmp_path / "dev" / "net" / "tun"
-    tun.touch()
-    tun.chmod(0o600)
+    for device in (tmp_path / TUN, tmp_path / CPU_LATENCY):
+        device.touch()
+        device.chmod(0o600)
     restriction = tmp_path / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns"
     restriction.parent.mkdir(parents=True)
     restriction.write_text("1\n")
@@ -49,22 +52,26 @@ def files(machine: Path) -> set[str]:
 
 def test_what_is_missing_is_granted_one_by_one(machine: Path) -> None:
     before = files(machine)
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor", "priority nobody"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor", "priority nobody"]
     assert grant(machine, "priority", "nobody").returncode == 0
     assert files(machine) - before == {"etc/security/limits.d/eyelevel.conf"}
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor"]
     assert grant(machine, "apparmor").returncode == 0
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr"]
     assert grant(machine, "tun").returncode == 0
     assert (machine / MODULES).read_text() == "tun\n"
 
 
 def test_several_are_granted_at_once(machine: Path) -> None:
     for _ in range(2):
-        assert grant(machine, "tun", "priority", "nobody", "bbr").returncode == 0
+        assert grant(machine, "tun", "priority", "nobody", "awake", "bbr").returncode == 0
     assert (machine / MODULES).read_text() == "tun\ntcp_bbr\n"
-    # The two are there when they are loaded.
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "bbr", "apparmor"]
+    assert (machine / DEVICE_RULES).read_text().splitlines() == [
+        'KERNEL=="tun", MODE="0666"',
+        'KERNEL=="cpu_dma_latency", MODE="0666"',
+    ]
+    # The devices are open when the rules are applied, and BBR is there when it is loaded.
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor"]
 
 
 def test_bbr_that_is_built_in_or_nowhere_is_not_missing(machine: Path) -> None:
@@ -81,6 +88,16 @@ def test_bbr_that_is_built_in_or_nowhere_is_not_missing(machine: Path) -> None:
     assert files(machine) == before
 
 
+def test_processors_are_not_missing_where_nobody_could_keep_them_awake(machine: Path) -> None:
+    (machine / CPU_LATENCY).unlink()
+    before = files(machine)
+    assert "awake" not in grant(machine, "missing").stdout.split()
+    done = grant(machine, "awake")
+    assert done.returncode == 1
+    assert done.stderr == f"eyelevel: this kernel has no {machine / CPU_LATENCY}, which keeps processors awake\n"
+    assert files(machine) == before
+
+
 def test_each_user_has_one_line_of_limits(machine: Path) -> None:
     for user in ("nobody", "root", "nobody"):
         assert grant(machine, "priority", user).returncode == 0
@@ -91,7 +108,8 @@ def test_each_user_has_one_line_of_limits(machine: Path) -> None:
 def test_root_needs_no_limit_and_a_machine_without_the_restriction_no_profile(machine: Path) -> None:
     (machine / CONGESTION_CONTROLS).write_text("reno cubic bbr\n")
     (machine / "proc" / "sys" / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("0\n")
-    (machine / "dev" / "net" / "tun").chmod(0o666)
+    for device in (TUN, CPU_LATENCY):
+        (machine / device).chmod(0o666)
     assert grant(machine, "missing", "root").stdout == ""
 
 

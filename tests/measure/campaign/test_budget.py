@@ -22,14 +22,14 @@ from tuning import networks, protocols
 LOAD_S = 10.0
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400)])
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400), ("2h15m", 8100), ("1m30s", 90)])
 def test_budgets_are_read(text: str, seconds: float) -> None:
     assert read_budget(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["60", "1h30m", "-5m", "m", ""])
+@pytest.mark.parametrize("text", ["60", "1h30", "30m1h", "-5m", "m", ""])
 def test_a_budget_that_says_no_unit_is_refused(text: str) -> None:
-    with pytest.raises(EyelevelError, match=r"90s, 60m or 1\.5h, not"):
+    with pytest.raises(EyelevelError, match=r"90s, 60m, 1\.5h or 2h15m, not"):
         read_budget(text)
 
 
