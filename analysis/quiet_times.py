@@ -1,14 +1,16 @@
 """What a shorter quiet time would have changed in runs that were made with a longer one.
 
-A run ends when its page has asked for nothing for a while after the load event (browsers/browsertime/page_complete.js).
-From the times of a run's requests follows when it would have ended after less. What came later would be missing then:
-responses, and changes of the picture. The picture at that time would be the final one, by which all visual metrics are
-measured. A run says nothing of quiet times longer than its own.
+A run ends when no response to its page has ended for a while after the load event, and none is under way
+(browsers/browsertime/page_complete.js, quiet.mjs; those of older campaigns ended though some were). From the times of
+a run's requests follows when it would have ended after less. What came later would be missing then: responses, and
+changes of the picture. The picture at that time would be the final one, by which all visual metrics are measured. A run
+says nothing of quiet times longer than its own.
 """
 
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,8 +36,8 @@ METRICS = ("lvc", "vc85", "si")
 STATISTICS = {"median": 50, "p95": 95, "worst": 100}
 # Nobody asks whether a page has finished before so long after the navigation (Browsertime's loadAndWait).
 FIRST_ASKED_MS = 2000
-# A page that never stops asking is given up on after so many quiet times, and of a page's responses no more than so
-# many are seen (Chromium's buffer of Resource Timing); see page_complete.js.
+# A page that never stops asking, or gets no answer, is given up on after so many quiet times, and of a page's responses
+# no more than so many are seen (Chromium's buffer of Resource Timing); see page_complete.js.
 PATIENCE = 5
 SEEN_RESPONSES = 250
 # A quiet time is taken for long enough when it is so many times the longest pause that any run had.
@@ -55,15 +57,17 @@ class BrokenAttempt(EyelevelError):
 class RunTimes:
     """When what happened in an attempt; times in ms from the navigation.
 
-    `quiet_ms`: after how long without a request it ended. `load_ms`: the end of its load event. `responses_ms`: when
-    responses ended that the page's check of its own requests saw. `requests`: all that the browser made; `spans`: of
-    those that the page asked for, when they began and ended (None: that is not known). `progress`: how complete the
-    picture was when, in percent. `ended_ms`: when the browser had been ended.
+    `quiet_ms`: after how long without a response it ended; `waits`: whether only once none was under way. `load_ms`:
+    the end of its load event. `responses_ms`: when responses ended that the page's check of its own requests saw.
+    `requests`: all that the browser made; `spans`: of those that the page asked for, when they began and ended (None:
+    that is not known). `progress`: how complete the picture was when, in percent. `ended_ms`: when the browser had been
+    ended.
     """
 
     row: Row
     folder: Path
     quiet_ms: float
+    waits: bool
     load_ms: float
     ended_ms: float
     responses_ms: tuple[float, ...]
@@ -72,14 +76,25 @@ class RunTimes:
     progress: tuple[tuple[float, int], ...]
 
     def stop_ms(self, quiet_ms: float) -> float:
-        """The earliest time at which it might have ended, had `quiet_ms` been enough; runs ended up to a fifth of a
-        second later, since pages are asked so often."""
+        """The earliest time at which it might have ended, had `quiet_ms` been enough."""
+        given_up_ms = self.load_ms + PATIENCE * quiet_ms
+        stop_ms = self._quiet_at(0, quiet_ms)
+        while self.waits and stop_ms < given_up_ms and (ends := self._ends_under_way(stop_ms)):
+            stop_ms = self._quiet_at(min(ends), quiet_ms)
+        return max(min(stop_ms, given_up_ms), FIRST_ASKED_MS)
+
+    def _quiet_at(self, from_ms: float, quiet_ms: float) -> float:
+        """The first time from `from_ms` on at which no response had ended for `quiet_ms`."""
         last = self.load_ms
-        for end in sorted(self.responses_ms):
-            if end > max(last + quiet_ms, FIRST_ASKED_MS):
+        for end in self.responses_ms:
+            if end > max(last + quiet_ms, from_ms, FIRST_ASKED_MS):
                 break
             last = max(last, end)
-        return max(min(last + quiet_ms, self.load_ms + PATIENCE * quiet_ms), FIRST_ASKED_MS)
+        return max(last + quiet_ms, from_ms, FIRST_ASKED_MS)
+
+    def _ends_under_way(self, at_ms: float) -> list[float]:
+        """When those requests ended that were under way at `at_ms`; never, where that is not known."""
+        return [inf if end is None else end for _, began, end in self.spans if began <= at_ms < (end or inf)]
 
     @property
     def last_change_ms(self) -> float:
@@ -117,6 +132,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     Raises BrokenAttempt, and EyelevelError when the campaign does not say how long its quiet time was.
     """
     quiet_ms = row.quiet_ms or document.quiet_ms(row.network)
+    waits = document.settings.get("browser", {}).get("waits_for_open_requests", False)
     if quiet_ms is None:
         raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
     run_folder = folder / row.folder
@@ -143,7 +159,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     # What frames of other sites ask for, the page's own check does not see.
     seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
     responses_ms = tuple(sorted(seen)[:SEEN_RESPONSES])
-    return RunTimes(row, run_folder, quiet_ms, load_ms, ended_ms, responses_ms, requests, spans, progress)
+    return RunTimes(row, run_folder, quiet_ms, waits, load_ms, ended_ms, responses_ms, requests, spans, progress)
 
 
 def changed_metrics(progress: Sequence[tuple[float, int]], stop_ms: float) -> dict[str, float]:

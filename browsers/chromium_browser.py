@@ -41,6 +41,7 @@ PROCESS_PARTS = {
     "network.mojom.NetworkService": "network",
     "gpu-process": "gpu",
 }
+FILES = Path(__file__).with_name("chromium")
 PROFILE = "profile"
 # Of no server: reserved (RFC 6335).
 UNUSED_PORT = 1
@@ -52,7 +53,8 @@ class Chromium(Browser):
     name = "chromium"
     programs: ClassVar = {"chromium": "--version", "chromedriver": "--version"}
     network_log = f"{NETLOG}.gz"
-    return_visit = Path(__file__).with_name("chromium") / "return_visit.mjs"
+    changes = (FILES / "requests_under_way.mjs",)
+    return_visit = FILES / "return_visit.mjs"
 
     def settings(self) -> dict[str, Any]:
         return {"connect_s": CONNECT_S, "mobile_pixel_ratio": MOBILE.pixel_ratio}

@@ -73,7 +73,7 @@ class Firefox(Browser):
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
     network_log = f"firefox-{REQUESTS}.gz"
     # What is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
-    changes = (FILES / "network_log.mjs", FILES / "use_proxy.mjs")
+    changes = (FILES / "network_log.mjs", FILES / "requests_under_way.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)
     sends_connection_options = False
 

@@ -58,8 +58,8 @@ think_time_option = click.option(
 )
 
 BUDGET_HELP = (
-    "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same command "
-    "goes on."
+    "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same "
+    "command goes on."
 )
 
 INSECURE_HELP = (

@@ -49,6 +49,7 @@ def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
         "orange_frames": ORANGE_FRAMES,
         "orange_limit_ms": ORANGE_LIMIT_MS,
         "quiet_ms": quiet_ms,
+        "waits_for_open_requests": True,
         "poll_ms": POLL_MS,
         "framerate": FRAMERATE,
         "desktop": [DESKTOP.width, DESKTOP.height],
@@ -62,8 +63,8 @@ def configuration(
 ) -> dict[str, Any]:
     """Browsertime's configuration for one load of `page` on `display`, with results in `results`.
 
-    `quiet_ms`: for how long nothing must have been asked for before the page counts as finished. What the
-    browser needs beside comes from `Browser.browsertime_options`.
+    `quiet_ms`: for how long no response must have ended, and none be under way, before the page counts as finished.
+    What the browser needs beside comes from `Browser.browsertime_options`.
     """
     limit_ms = round(limit_s * 1000)
     return {

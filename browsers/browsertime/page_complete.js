@@ -1,17 +1,18 @@
-// For how many ms the page cannot have finished yet, 0 when it has: it is loaded, and no resource has ended for a
-// while; and for how many ms it has been so, null when it is not loaded. Unlike Browsertime's own check of inactivity it
-// leaves Resource Timing alone.
+// For how many ms the page cannot have finished yet, 0 when it may have: it is loaded, and no resource has ended for a
+// while, or for so long that it is given up on; for how many ms no resource has ended, null when it is not loaded; and
+// after how many ms it is given up on, 0 when it is. What is under way is not in Resource Timing: `quiet.mjs` asks
+// the browser. Unlike Browsertime's own check of inactivity it leaves Resource Timing alone.
 return (function (poll, quiet) {
   // The navigation has not begun to show: this is still the empty page before.
-  if (location.protocol === "data:") return [poll, null];
+  if (location.protocol === "data:") return [poll, null, null];
   const [navigation] = performance.getEntriesByType("navigation");
-  if (!navigation || navigation.loadEventEnd === 0) return [poll, null];
+  if (!navigation || navigation.loadEventEnd === 0) return [poll, null, null];
   const ends = performance.getEntriesByType("resource").map((resource) => resource.responseEnd);
-  // A page that never stops asking is given up on after a while.
-  const patience = 5 * quiet;
+  // A page that never stops asking, or gets no answer, is given up on after a while.
   const last = Math.max(navigation.loadEventEnd, ...ends);
-  const end = Math.min(last + quiet, navigation.loadEventEnd + patience);
+  const limit = navigation.loadEventEnd + 5 * quiet;
   const now = performance.now();
   // A timer may be early by a part of a millisecond.
-  return [Math.ceil(Math.max(end - now, 0)), now - last];
+  const until = (time) => Math.ceil(Math.max(time - now, 0));
+  return [until(Math.min(last + quiet, limit)), now - last, until(limit)];
 })(...arguments);

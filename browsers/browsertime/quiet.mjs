@@ -1,6 +1,8 @@
 // Loaded into Browsertime's Node before Browsertime itself: the page is asked whether it has finished when it can have
-// at the earliest, by what it said before, and not five times a second. Once, when it has been quiet for
-// `quietSignTime` ms, the event "quiet" is emitted (`turn.mjs`); for that it may be asked once more.
+// at the earliest, by what it said before, and not five times a second. It has finished when no request is under way,
+// either: what has not ended, the page does not know, and a slow answer would be missing. How many there are, each
+// browser's own module says (`requestsUnderWay`). Once, when the page has been quiet for `quietSignTime` ms, the
+// event "quiet" is emitted (`turn.mjs`); for that it may be asked once more.
 import { setTimeout as delay } from "node:timers/promises";
 import { part, replace } from "./browsertime.mjs";
 
@@ -10,7 +12,7 @@ replace(
   SeleniumRunner,
   "_waitOnPageCompleteCheck",
   () =>
-    // `check` returns for how many ms the page cannot have finished yet, 0 when it has, and how long it has been quiet.
+    // `check`: page_complete.js.
     async function (check) {
       const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, quietSignTime, timeouts } = this.options;
       const over = new AbortController();
@@ -23,8 +25,13 @@ replace(
         let signMs = quietSignTime ?? Number.POSITIVE_INFINITY;
         while (!over.signal.aborted) {
           const answer = await this.driver.executeScript(check, pageCompleteCheckPollTimeout, pageCompleteWaitTime);
-          const [waitMs, quietMs] = Array.isArray(answer) ? answer : [];
-          if (waitMs === 0) return true;
+          const [waitMs, quietMs, patienceMs] = Array.isArray(answer) ? answer : [];
+          if (waitMs === 0) {
+            if (patienceMs === 0 || (await this.requestsUnderWay()) === 0) return true;
+            // From the end of an answer on, the page must be quiet again for so long, so this is soon enough.
+            await delay(pauseMs(Math.min(patienceMs, pageCompleteWaitTime)));
+            continue;
+          }
           if (quietMs >= signMs) {
             process.emit("quiet");
             signMs = Number.POSITIVE_INFINITY;

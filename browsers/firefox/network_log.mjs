@@ -3,4 +3,6 @@
 import { join } from "node:path";
 import { runOnceStarted } from "./privileged_script.mjs";
 
-runOnceStarted("note_requests", (options) => join(options.resultDir, "requests.jsonl"));
+export const logOf = (options) => join(options.resultDir, "requests.jsonl");
+
+runOnceStarted("note_requests", logOf);

@@ -22,7 +22,8 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     """Tell by network what shorter quiet times would have changed in the runs of each CAMPAIGN (a folder in results/,
     or any path of one), which stay as they are.
 
-    A page has finished when it has asked for nothing for a while after its load event: quiet_ms in networks.toml.
+    A page has finished when no response to it has ended for a while after its load event, quiet_ms in networks.toml,
+    and none is under way.
 
     Example: eyelevel quiet-times try --quiet-ms 1000,2000
     """

@@ -20,7 +20,8 @@ class Loading:
 
     `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
     `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
-    `quiet_ms`: a page has finished when it has asked for nothing for so long; what suits the network unless given.
+    `quiet_ms`: a page has finished when no response to it has ended for so long, and none is under way; what suits the
+    network unless given.
     `limit_s`: how long a load may take; what suits the page's size and the network unless given.
     `browser`: its name (`browsers.registry`).
     `shells`: the name of those that emulate the network (`replay.shells.registry`).

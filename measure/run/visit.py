@@ -61,10 +61,10 @@ class VisitSpec:
     """One load: of the site in a folder, over a protocol, for whose server the browser sends `connection_options`
     (`servers.contract`); what it leaves is in `folder`.
 
-    It may take `limit_s`. The page has finished when it has asked for nothing for `quiet_ms`. It is filmed or not, on
-    `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is prepared and begins
-    when somebody says so (`measure.run.turn`). `proxy`: the host and port of the proxy of CONNECT-UDP that the browser
-    is to use, if it is.
+    It may take `limit_s`. The page has finished when no response has ended for `quiet_ms`, and none is under way. It is
+    filmed or not, on `film_cores` if there are any; they are not those of the browser. If it `awaits_turn`, it is
+    prepared and begins when somebody says so (`measure.run.turn`). `proxy`: the host and port of the proxy of
+    CONNECT-UDP that the browser is to use, if it is.
     """
 
     site: Path

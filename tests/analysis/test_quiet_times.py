@@ -106,6 +106,24 @@ def test_a_page_that_never_stops_asking_ends_all_the_same(tmp_path: Path) -> Non
     assert list(table["open_requests"]) == [1]
 
 
+@pytest.mark.parametrize(
+    ("requests", "stops_ms"),
+    [
+        pytest.param((*QUICK, ("/b.js", 910, 4000)), [5000, 5500], id="a slow answer"),
+        pytest.param((*QUICK, ("/b.js", 910, 4000), ("/c.js", 4100, 6800)), [6000, 8300], id="one that asks for more"),
+        pytest.param((*QUICK, ("/b.js", 910, None)), [6000, 8500], id="given up on"),
+    ],
+)
+def test_an_answer_that_is_under_way_is_waited_for(tmp_path: Path, requests: Any, stops_ms: list[int]) -> None:
+    make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, requests)
+    browser = {"quiet_ms": 3000, "waits_for_open_requests": True}
+    write_document(folder, campaign_document(browser=browser, networks={"lte": {"up_mbps": 2.8}}))
+    assert list(rows_of(folder, 1000, 1500)["stop_ms"]) == stops_ms
+    # As runs ended that did not wait.
+    make_run(older := campaign(tmp_path / "older", [ROW]), ROW, requests)
+    assert list(rows_of(older, 1000, 1500)["stop_ms"]) == [2000, 2500]
+
+
 def test_the_page_does_not_wait_for_what_frames_of_other_sites_ask_for(tmp_path: Path) -> None:
     make_run(folder := campaign(tmp_path / "c", [ROW]), ROW, LATE, in_frame=3)
     table = rows_of(folder, 2500)

@@ -29,7 +29,7 @@ console.log(JSON.stringify(new Function(check)(poll, quiet)));
 # A driver whose page says what is in `answers`, one after another, and then that it has finished.
 WAIT = """
 const { SeleniumRunner } = await import("LIBRARY/core/seleniumRunner.js");
-const [answers, limit] = [ANSWERS, LIMIT];
+const [answers, limit, underWay] = [ANSWERS, LIMIT, UNDER_WAY];
 const given = [];
 const runner = {
   options: {
@@ -41,11 +41,12 @@ const runner = {
   driver: {
     executeScript: async (...asked) => {
       given.push([performance.now(), ...asked]);
-      const answer = given.length > answers.length ? [0, 500] : answers[given.length - 1];
+      const answer = given.length > answers.length ? [0, 500, 2000] : answers[given.length - 1];
       if (typeof answer === "string") throw Object.assign(new Error(answer), { name: answer });
       return answer;
     },
   },
+  requestsUnderWay: async () => underWay.shift() ?? 0,
 };
 let error = null;
 const quiet = [];
@@ -87,7 +88,7 @@ process.exit();
 def said(
     now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
 ) -> Any:
-    """For how many ms the page says that it cannot have finished, and that it has been quiet."""
+    """For how many ms the page says that it cannot have finished, and that it has been quiet, and when it is given up."""
     question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
     command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -107,22 +108,25 @@ def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> A
 
 
 @pytest.mark.parametrize(
-    ("page", "remaining_ms", "quiet_ms"),
+    ("page", "remaining_ms", "quiet_ms", "patience_ms"),
     [
-        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, None, id="the empty page before"),
-        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, None, id="not loaded"),
-        pytest.param({"now_ms": 500}, 2900, 100, id="quiet since the load event"),
-        pytest.param({"now_ms": 500.25}, 2900, 100.25, id="to the next millisecond, since a timer may be early"),
-        pytest.param({"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, 99.5, id="quiet since the last response"),
-        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, 1000, id="a page that never stops"),
-        pytest.param({"now_ms": 3400}, 0, 3000, id="finished"),
-        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, 7000, id="finished for a while"),
+        pytest.param({"now_ms": 100, "address": "data:text/html,"}, POLL_MS, None, None, id="the empty page before"),
+        pytest.param({"now_ms": 100, "load_ms": 0}, POLL_MS, None, None, id="not loaded"),
+        pytest.param({"now_ms": 500}, 2900, 100, 14900, id="quiet since the load event"),
+        pytest.param({"now_ms": 500.25}, 2900, 100.25, 14900, id="to the next millisecond, since a timer may be early"),
+        pytest.param(
+            {"now_ms": 2000, "ends_ms": (350, 1900.5, 700)}, 2901, 99.5, 13400, id="quiet since the last response"
+        ),
+        pytest.param({"now_ms": 15000, "ends_ms": (14000,)}, 400, 1000, 400, id="a page that never stops"),
+        pytest.param({"now_ms": 15400, "ends_ms": (15300,)}, 0, 100, 0, id="given up on"),
+        pytest.param({"now_ms": 3400}, 0, 3000, 12000, id="finished, if nothing is under way"),
+        pytest.param({"now_ms": 9000, "ends_ms": (2000,)}, 0, 7000, 6400, id="finished for a while"),
     ],
 )
 def test_a_page_says_when_it_can_have_finished_at_the_earliest(
-    page: dict[str, Any], remaining_ms: int, quiet_ms: float | None
+    page: dict[str, Any], remaining_ms: int, quiet_ms: float | None, patience_ms: int | None
 ) -> None:
-    assert said(**page) == [remaining_ms, quiet_ms]
+    assert said(**page) == [remaining_ms, quiet_ms, patience_ms]
 
 
 def pauses_ms(waited: Any) -> list[float]:
@@ -132,11 +136,24 @@ def pauses_ms(waited: Any) -> list[float]:
 
 
 def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Path) -> None:
-    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=[[300, 200], [60, 440]], LIMIT=60_000)
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=[[300, 200], [60, 440]], LIMIT=60_000)
     assert waited["error"] is None
     assert [command for _, *command in waited["given"]] == 3 * [["check", 200, 500]]
     # Node's timers may be early by a millisecond.
     assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), (300, 60), strict=True))
+
+
+def test_a_page_with_requests_under_way_has_not_finished(tmp_path: Path) -> None:
+    """It is asked again when it could have finished if the answer had come at once, or when it is given up on."""
+    answers = [[0, 500, 2000], [0, 1000, 300], [0, 1300, 150]]
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[2, 1, 1], ANSWERS=answers, LIMIT=60_000)
+    assert waited["error"] is None
+    assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), (500, 300, 150), strict=True))
+
+
+def test_a_page_that_is_given_up_on_has_finished_whatever_is_under_way(tmp_path: Path) -> None:
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[1], ANSWERS=[[0, 100, 0]], LIMIT=60_000)
+    assert (waited["error"], len(waited["given"])) == (None, 1)
 
 
 @pytest.mark.parametrize(
@@ -150,14 +167,14 @@ def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Pa
 def test_a_page_that_has_been_quiet_for_a_while_is_told_of(
     tmp_path: Path, answers: list[Any], questions: int, pauses: tuple[float, ...]
 ) -> None:
-    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=answers, LIMIT=60_000)
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=answers, LIMIT=60_000)
     assert waited["quiet"] == [questions]
     assert all(pause >= least - 1 for pause, least in zip(pauses_ms(waited), pauses, strict=True))
 
 
 def test_a_page_that_says_what_it_likes_is_asked_no_more_often_than_others(tmp_path: Path) -> None:
     waited = in_browsertime(
-        tmp_path, WAIT, "quiet.mjs", ANSWERS=[None, 7, [-1, -1], [300, "x"], [1e15, 1e15]], LIMIT=60_000
+        tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=[None, 7, [-1, -1], [300, "x"], [1e15, 1e15]], LIMIT=60_000
     )
     assert waited["error"] is None
     least_ms = (200, 200, 200, 200, 500)
@@ -170,13 +187,13 @@ def test_a_page_that_says_what_it_likes_is_asked_no_more_often_than_others(tmp_p
 def test_a_page_that_does_not_finish_is_left_without_an_error_as_browsertime_does(
     tmp_path: Path, answers: list[Any]
 ) -> None:
-    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=answers, LIMIT=200)
+    waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=answers, LIMIT=200)
     assert waited["error"] is None
     assert len(waited["given"]) == 1
 
 
 def test_a_page_that_breaks_is_an_error(tmp_path: Path) -> None:
-    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
+    assert in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[], ANSWERS=["NoSuchWindowError"], LIMIT=1000)["error"]
 
 
 def test_browsertime_does_not_run_its_benchmark_as_it_starts(tmp_path: Path) -> None:

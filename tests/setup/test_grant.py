@@ -52,7 +52,13 @@ def files(machine: Path) -> set[str]:
 
 def test_what_is_missing_is_granted_one_by_one(machine: Path) -> None:
     before = files(machine)
-    assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor", "priority nobody"]
+    assert grant(machine, "missing", "nobody").stdout.splitlines() == [
+        "tun",
+        "awake",
+        "bbr",
+        "apparmor",
+        "priority nobody",
+    ]
     assert grant(machine, "priority", "nobody").returncode == 0
     assert files(machine) - before == {"etc/security/limits.d/eyelevel.conf"}
     assert grant(machine, "missing", "nobody").stdout.splitlines() == ["tun", "awake", "bbr", "apparmor"]

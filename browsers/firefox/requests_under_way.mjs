@@ -1,0 +1,20 @@
+// Loaded into Browsertime's Node before Browsertime itself: how many requests are under way, by the log that Firefox
+// writes of its network stack (`note_requests.js`).
+import { readFile } from "node:fs/promises";
+import { part } from "../browsertime/browsertime.mjs";
+import { logOf } from "./network_log.mjs";
+
+const { SeleniumRunner } = await part("core/seleniumRunner.js");
+
+SeleniumRunner.prototype.requestsUnderWay = async function () {
+  const underWay = new Set();
+  // What follows the last line's end is nothing, or is being written.
+  const lines = (await readFile(logOf(this.options), "utf8")).split("\n").slice(0, -1);
+  for (const line of lines) {
+    const { channel, url, by_browser, code } = JSON.parse(line);
+    if (url !== undefined && !by_browser) underWay.add(channel);
+    // Of the end alone there is a code.
+    if (code !== undefined) underWay.delete(channel);
+  }
+  return underWay.size;
+};

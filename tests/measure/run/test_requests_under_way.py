@@ -1,0 +1,92 @@
+"""A page has not finished while an answer to it is under way, however long that takes."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from measure.run.evidence import REQUEST_LOG, page_requests, read_evidence
+from measure.run.load import load
+from measure.run.setting import Loading, Setting
+from measure.run.visit import HAR, TIMES
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import protocols
+from tuning.networks import Network
+
+# Shorter than the script is under way, and a fifth of how long a page is waited for at most.
+QUIET_MS = 1000
+SCRIPT_BYTES = 500_000
+NETWORK = Network("slow", min_rtt_ms=20, up_mbps=2, down_mbps=2, queue_ms=200)
+SCRIPT_S = SCRIPT_BYTES * 8 / 2e6
+# Once it is loaded it asks for things that end in all ways, and for a script that asks for a picture.
+PAGE = b"""<!doctype html><title>Under way</title><body><script>
+onload = () => setTimeout(() => {
+    fetch("/moved");
+    fetch("/no-such");
+    fetch("https://other.example/refused").catch(() => {});
+    navigator.sendBeacon("/beacon", "x");
+    fetch("/kept", { method: "POST", keepalive: true });
+    const given_up = new AbortController();
+    fetch("/given-up", { signal: given_up.signal }).catch(() => {});
+    given_up.abort();
+    const frame = document.body.appendChild(document.createElement("iframe"));
+    frame.src = "https://other.example/frame";
+    document.body.appendChild(document.createElement("script")).src = "/script.js";
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    script = b'new Image().src = "/last.png";'.ljust(SCRIPT_BYTES)
+    answers = {
+        "https://a.example/": Response(200, "OK", (("Content-Type", "text/html"),), PAGE),
+        "https://a.example/script.js": Response(200, "OK", (("Content-Type", "text/javascript"),), script),
+        "https://a.example/moved": Response(302, "Found", (("Location", "/there"),), b""),
+        "https://a.example/there": Response(200, "OK", (), b"there"),
+        "https://a.example/beacon": Response(204, "No Content", (), b""),
+        "https://a.example/kept": Response(204, "No Content", (), b""),
+        "https://a.example/given-up": Response(200, "OK", (), b"x"),
+        "https://a.example/last.png": Response(200, "OK", (("Content-Type", "image/png"),), b"no picture"),
+        # Without the header that would let the page read it.
+        "https://other.example/refused": Response(200, "OK", (), b"x"),
+        "https://other.example/frame": Response(200, "OK", (("Content-Type", "text/html"),), b"<p>frame"),
+    }
+    methods = {"https://a.example/beacon": "POST", "https://a.example/kept": "POST"}
+    servers = {"a.example": "192.0.2.1", "other.example": "192.0.2.2"}
+    exchanges = tuple(
+        Exchange(methods.get(url, "GET"), url, answer, servers[url.split("/")[2]]) for url, answer in answers.items()
+    )
+    folder = tmp_path_factory.mktemp("sites") / "under-way"
+    return write_site(Recording("https://a.example/", exchanges, {"tool": "test"}), folder)
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+@pytest.mark.parametrize("protocol", ["tcp", "quic"])
+@pytest.mark.parametrize(
+    "browser",
+    [
+        pytest.param("chromium", marks=pytest.mark.needs_browser),
+        pytest.param("firefox", marks=pytest.mark.needs_firefox),
+    ],
+)
+def test_an_answer_that_is_under_way_is_waited_for_and_nothing_else(
+    site: Site, tmp_path: Path, browser: str, protocol: str
+) -> None:
+    loading = Loading(filmed=False, quiet_ms=QUIET_MS, browser=browser)
+    assert load(Setting(site, NETWORK, protocols.load()[protocol], loading), tmp_path) is None
+    evidence = read_evidence(tmp_path, filmed=False)
+    assert evidence.plt is not None and evidence.plt < 1000 * SCRIPT_S
+    urls = [request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)]
+    assert "https://a.example/last.png" in urls
+    # All that was asked for before has ended, so the page is not given up on.
+    times = json.loads((tmp_path / TIMES).read_text())
+    waited_s = times["over"] - times["begin"] - evidence.plt / 1000
+    assert SCRIPT_S + QUIET_MS / 1000 < waited_s < 5 * QUIET_MS / 1000
+    har = json.loads(gzip.decompress((tmp_path / HAR).read_bytes()))
+    in_har = [entry["request"]["url"] for entry in har["log"]["entries"]]
+    assert {"https://a.example/", "https://a.example/script.js"} <= set(in_har)
+    assert len(in_har) == len(set(in_har))
