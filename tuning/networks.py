@@ -163,8 +163,8 @@ class Network:
     With a `hop`, a network has two halves: all that is said here is of the near one, from the browser to the hop, but
     for `quiet_ms`; what lies beyond is the hop's (`tuning.hops`).
 
-    A page behind it has finished when no response to it has ended for `quiet_ms`, over whatever protocol; what holds where
-    nothing is given, is for browsers to say.
+    A page behind it has finished when no response to it has ended for `quiet_ms`, over whatever protocol; what holds
+    where nothing is given, is for browsers to say.
     """
 
     name: str

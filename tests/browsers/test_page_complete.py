@@ -88,7 +88,7 @@ process.exit();
 def said(
     now_ms: float, load_ms: float = 400, ends_ms: tuple[float, ...] = (), address: str = "https://a.example"
 ) -> Any:
-    """For how many ms the page says that it cannot have finished, and that it has been quiet, and when it is given up."""
+    """For how many ms the page says that it cannot have finished, has been quiet, and is not given up on yet."""
     question = [PAGE_COMPLETE.read_text(), address, now_ms, load_ms, ends_ms, POLL_MS, QUIET_MS]
     command: list[str | Path] = [tool("node"), "--eval", ASK, json.dumps(question)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)

@@ -22,7 +22,9 @@ from tuning import networks, protocols
 LOAD_S = 10.0
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400), ("2h15m", 8100), ("1m30s", 90)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("60m", 3600), ("1.5h", 5400), ("2h15m", 8100), ("1m30s", 90)]
+)
 def test_budgets_are_read(text: str, seconds: float) -> None:
     assert read_budget(text) == seconds
 
