@@ -14,7 +14,7 @@ from analysis.runs import CANARY_PREFIX, LANE, MACHINE, gates, metrics_in, proce
 from analysis.samples import Array, blocks_of, starts_of
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
-from measure.norms import NORMS
+from measure.norms import NORM_NAMES
 
 RUN = ["network", "site", "protocol", "run"]
 # Of what kind a rejection is: the load never ended or failed; another page was loaded than usual; the film was unfit,
@@ -22,7 +22,7 @@ RUN = ["network", "site", "protocol", "run"]
 # failed, so that nothing is taken as harmless that may not be.
 LOAD, PAGE, FILM, MACHINES = KINDS = ("load", "page", "film", "machine")
 KIND_OF_GATE = {
-    **{norm.name: PAGE for norm in NORMS},
+    **dict.fromkeys(NORM_NAMES, PAGE),
     **dict.fromkeys(("film_unclean", "visual_metrics_missing", "other_display"), FILM),
     **{gate.name: MACHINES for gate in GATES if gate.pardoned},
 }

@@ -23,7 +23,7 @@ from base.files import read_json
 from browsers.contract import Request
 from browsers.registry import browser_of
 from measure.gates import SHOWN_URL_LENGTH
-from measure.norms import NORMS, RunAppearance, judge
+from measure.norms import NORM_NAMES, RunAppearance, judge
 from measure.run.evidence import REQUEST_LOG, VISUAL, read_request_log
 from measure.run.films import read_last_frame
 from measure.run.visit import TIMES, TIMINGS
@@ -44,7 +44,6 @@ SEEN_RESPONSES = 250
 MARGIN = 2
 # The gates that look at single requests: what is asked for too late for them cannot reject a run.
 REQUEST_GATES = ("wrong_protocol", "outside", "request_failed")
-NORM_GATES = tuple(norm.name for norm in NORMS)
 
 RUN = ["campaign", "network", "site", "protocol", "run", "attempt"]
 
@@ -218,7 +217,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
             if networks.setdefault(name, setting) != setting:
                 raise EyelevelError(f"the network {name} of {folder} is another one than in the campaigns before it")
-        attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_GATES)]
+        attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_NAMES)]
         cells: dict[tuple[str, str, str], list[RunTimes]] = {}
         for row in attempts:
             try:
@@ -233,7 +232,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
 
 def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
     """The rows of `RunChanges.table` of the runs of one site, network and browser, for one quiet time."""
-    compared = [run for run in runs if run.row.valid or run.row.gate in NORM_GATES]
+    compared = [run for run in runs if run.row.valid or run.row.gate in NORM_NAMES]
     places = {run.folder: place for place, run in enumerate(compared)}
     usual, shorter = _norms(compared, quiet_ms)
     rows = []

@@ -6,8 +6,9 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";
-// Reports to servers, which no page waits for.
-const REPORTS = new Set(["Ping", "CSPViolationReport"]);
+// What no page waits for, reports to servers, and what may be under way for as long as the page is there: of a video,
+// browsers take no more than they need.
+const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource"]);
 
 let early = [];
 const underWay = new Set();
@@ -35,6 +36,6 @@ replace(
 );
 
 function follow({ method, params }) {
-  if (method === "Network.requestWillBeSent" && !REPORTS.has(params.type)) underWay.add(params.requestId);
+  if (method === "Network.requestWillBeSent" && !NOT_AWAITED.has(params.type)) underWay.add(params.requestId);
   if (method === "Network.loadingFinished" || method === "Network.loadingFailed") underWay.delete(params.requestId);
 }

@@ -9,6 +9,10 @@ const [WRITE, CREATE, APPEND] = [0x02, 0x08, 0x10]; // prio.h
 log.init(file, WRITE | CREATE | APPEND, 0o644, 0);
 
 const { TYPE_DOCUMENT, TYPE_WEBSOCKET, TYPE_WEB_MANIFEST, TYPE_INTERNAL_IMAGE_FAVICON } = Ci.nsIContentPolicy;
+const { TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE } = Ci.nsIContentPolicy;
+// What no page waits for, reports to servers, and what may be under way for as long as the page is there: of a video,
+// browsers take no more than they need.
+const NOT_AWAITED = [TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE];
 const begun = new Set();
 
 // What an attribute says, or null while it has nothing to say, which it says by an exception.
@@ -30,6 +34,7 @@ const begin = (channel) => {
     method: channel.requestMethod,
     main_frame,
     web_socket: loadInfo.externalContentPolicyType === TYPE_WEBSOCKET,
+    awaited: !NOT_AWAITED.some((type) => purposes.includes(type)),
     by_browser: for_browser || (!main_frame && loadInfo.triggeringPrincipal.isSystemPrincipal),
     initiator: known(() => loadInfo.triggeringPrincipal.originNoSuffix),
   };

@@ -11,8 +11,8 @@ SeleniumRunner.prototype.requestsUnderWay = async function () {
   // What follows the last line's end is nothing, or is being written.
   const lines = (await readFile(logOf(this.options), "utf8")).split("\n").slice(0, -1);
   for (const line of lines) {
-    const { channel, url, by_browser, code } = JSON.parse(line);
-    if (url !== undefined && !by_browser) underWay.add(channel);
+    const { channel, url, awaited, by_browser, code } = JSON.parse(line);
+    if (url !== undefined && awaited && !by_browser) underWay.add(channel);
     // Of the end alone there is a code.
     if (code !== undefined) underWay.delete(channel);
   }

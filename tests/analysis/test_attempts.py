@@ -9,7 +9,7 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis.attempts import KIND_OF_GATE, cube, tried_runs
 from measure.gates import GATES
-from measure.norms import NORMS
+from measure.norms import NORM_NAMES
 
 
 def only_run(*attempts: dict[str, object]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_superseded_attempts_are_passed_over() -> None:
 
 
 def test_every_gate_of_which_the_kind_is_told_exists() -> None:
-    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | {norm.name for norm in NORMS}
+    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | {*NORM_NAMES}
 
 
 def test_a_run_is_told_once_whatever_the_order_of_the_rows() -> None:

@@ -259,9 +259,9 @@ def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_rep
     usual = replace(SOUND, request_counts=RequestCounts(30, 30, 0, 25))
     printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
     rejected_rows = [row for row in rows(campaign) if row["valid"] == "false"]
-    assert [row["reason"].partition(":")[0] for row in rejected_rows] == ["request_missed"]
+    assert [row["reason"].partition(":")[0] for row in rejected_rows] == ["exchange_unused"]
     assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 8
-    assert "does not count any more: request_missed: 20 requests had no recorded answer, 0 are usual" in printed
+    assert "does not count any more: exchange_unused: 5 recorded exchanges were used, 25 are usual" in printed
     assert go(replace(campaign, runs=4), monkeypatch, ["no more loads"]) == ""
 
 
