@@ -85,9 +85,9 @@ def _allowed(others: Sequence[RunAppearance]) -> float:
 
 
 REQUEST_MISSED = Norm("request_missed", request_missed)
-# REQUEST_MISSED is none of all pages: what a page asks for beside all that was recorded is its own affair, and may depend
-# on the protocol. (Over QUIC behind slow networks imdb reports nine of its times one by one, over TCP all in two; every
-# run over QUIC would have been rejected.) What it asks for in place of what was recorded, leaves exchanges unused.
+# REQUEST_MISSED is no norm of pages: what one asks for beside all that was recorded is its own affair, and may depend
+# on the protocol. (Over QUIC behind slow networks imdb reports its times by nine requests, over TCP by two; every run
+# over QUIC would have been rejected.) What it asks for in place of what was recorded leaves exchanges unused.
 NORMS: list[Norm] = [
     Norm("exchange_unused", exchange_unused),
     Norm("last_frame_unlike", last_frame_unlike),

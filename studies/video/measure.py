@@ -43,8 +43,8 @@ class VideoMethod(Method):
         return self.seconds
 
     def norms(self) -> Sequence[Norm]:
-        """See `Method`. How much a play asks for is no norm: it asks for less where a protocol brings less; but for nothing
-        that is not there."""
+        """See `Method`. How much a play asks for is no norm: it asks for less where a protocol brings less. But it
+        asks for nothing that is not there."""
         return [REQUEST_MISSED]
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:

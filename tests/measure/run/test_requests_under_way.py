@@ -1,12 +1,14 @@
 """A page has not finished while an answer to it is under way, however long that takes."""
 
 import gzip
+import io
 import json
+import wave
 from pathlib import Path
 
 import pytest
 
-from measure.run.evidence import REQUEST_LOG, page_requests, read_evidence
+from measure.run.evidence import REQUEST_LOG, Evidence, page_requests, read_evidence
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from measure.run.visit import HAR, TIMES
@@ -17,6 +19,7 @@ from tuning.networks import Network
 
 # Shorter than the script is under way, and a fifth of how long a page is waited for at most.
 QUIET_MS = 1000
+GIVEN_UP_S = 5 * QUIET_MS / 1000
 SCRIPT_BYTES = 500_000
 NETWORK = Network("slow", min_rtt_ms=20, up_mbps=2, down_mbps=2, queue_ms=200)
 SCRIPT_S = SCRIPT_BYTES * 8 / 2e6
@@ -36,6 +39,14 @@ onload = () => setTimeout(() => {
     document.body.appendChild(document.createElement("script")).src = "/script.js";
 });
 </script>"""
+
+BROWSERS = pytest.mark.parametrize(
+    "browser",
+    [
+        pytest.param("chromium", marks=pytest.mark.needs_browser),
+        pytest.param("firefox", marks=pytest.mark.needs_firefox),
+    ],
+)
 
 
 @pytest.fixture(scope="module")
@@ -63,30 +74,59 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return write_site(Recording("https://a.example/", exchanges, {"tool": "test"}), folder)
 
 
+@pytest.fixture(scope="module")
+def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Its sound takes longer to come than the page is waited for, and is not played."""
+    with io.BytesIO() as file:
+        with wave.open(file, "wb") as sound:
+            sound.setparams((2, 2, 44_100, 0, "NONE", ""))
+            sound.writeframes(bytes(round(2 * GIVEN_UP_S * 2e6 / 8)))
+        body = file.getvalue()
+    page = b"<!doctype html><title>Sound</title><audio preload=auto src=/sound.wav>"
+    answers = {"": ("text/html", page), "sound.wav": ("audio/wav", body)}
+    exchanges = tuple(
+        Exchange("GET", f"https://a.example/{path}", Response(200, "OK", (("Content-Type", kind),), body), "192.0.2.1")
+        for path, (kind, body) in answers.items()
+    )
+    folder = tmp_path_factory.mktemp("sites") / "sound"
+    return write_site(Recording("https://a.example/", exchanges, {"tool": "test"}), folder)
+
+
+def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evidence, float]:
+    """What a load of `site` left in `folder`, and how long after its load event it ended (s)."""
+    loading = Loading(filmed=False, quiet_ms=QUIET_MS, browser=browser)
+    assert load(Setting(site, NETWORK, protocols.load()[protocol], loading), folder) is None
+    evidence = read_evidence(folder, filmed=False)
+    assert evidence.plt is not None
+    times = json.loads((folder / TIMES).read_text())
+    return evidence, times["over"] - times["begin"] - evidence.plt / 1000
+
+
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
 @pytest.mark.parametrize("protocol", ["tcp", "quic"])
-@pytest.mark.parametrize(
-    "browser",
-    [
-        pytest.param("chromium", marks=pytest.mark.needs_browser),
-        pytest.param("firefox", marks=pytest.mark.needs_firefox),
-    ],
-)
+@BROWSERS
 def test_an_answer_that_is_under_way_is_waited_for_and_nothing_else(
     site: Site, tmp_path: Path, browser: str, protocol: str
 ) -> None:
-    loading = Loading(filmed=False, quiet_ms=QUIET_MS, browser=browser)
-    assert load(Setting(site, NETWORK, protocols.load()[protocol], loading), tmp_path) is None
-    evidence = read_evidence(tmp_path, filmed=False)
+    evidence, waited_s = loaded(site, browser, protocol, tmp_path)
     assert evidence.plt is not None and evidence.plt < 1000 * SCRIPT_S
     urls = [request.url for request in page_requests(tmp_path / REQUEST_LOG, evidence.requests)]
     assert "https://a.example/last.png" in urls
-    # All that was asked for before has ended, so the page is not given up on.
-    times = json.loads((tmp_path / TIMES).read_text())
-    waited_s = times["over"] - times["begin"] - evidence.plt / 1000
-    assert SCRIPT_S + QUIET_MS / 1000 < waited_s < 5 * QUIET_MS / 1000
+    # All else that was asked for has ended before, so the page is not given up on.
+    assert SCRIPT_S + QUIET_MS / 1000 < waited_s < GIVEN_UP_S
     har = json.loads(gzip.decompress((tmp_path / HAR).read_bytes()))
     in_har = [entry["request"]["url"] for entry in har["log"]["entries"]]
     assert {"https://a.example/", "https://a.example/script.js"} <= set(in_har)
     assert len(in_har) == len(set(in_har))
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+@BROWSERS
+def test_what_a_browser_takes_as_it_needs_it_is_not_waited_for(
+    site_with_sound: Site, tmp_path: Path, browser: str
+) -> None:
+    evidence, waited_s = loaded(site_with_sound, browser, "tcp", tmp_path)
+    assert "https://a.example/sound.wav" in [request.url for request in evidence.requests]
+    assert QUIET_MS / 1000 < waited_s < GIVEN_UP_S
