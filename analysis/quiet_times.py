@@ -56,17 +56,17 @@ class BrokenAttempt(EyelevelError):
 class RunTimes:
     """When what happened in an attempt; times in ms from the navigation.
 
-    `quiet_ms`: after how long without a response it ended; `waits`: whether only once none was under way. `load_ms`:
-    the end of its load event. `responses_ms`: when responses ended that the page's check of its own requests saw.
-    `requests`: all that the browser made; `spans`: of those that the page asked for, when they began and ended (None:
-    that is not known). `progress`: how complete the picture was when, in percent. `ended_ms`: when the browser had been
-    ended.
+    `quiet_ms`: after how long without a response it ended; `awaited_requests`: whether only once none was under way.
+    `load_ms`: the end of its load event. `responses_ms`: when responses ended that the page's check of its own requests
+    saw. `requests`: all that the browser made; `spans`: of those that the page asked for, when they began and ended
+    (None: that is not known). `progress`: how complete the picture was when, in percent. `ended_ms`: when the browser
+    had been ended.
     """
 
     row: Row
     folder: Path
     quiet_ms: float
-    waits: bool
+    awaited_requests: bool
     load_ms: float
     ended_ms: float
     responses_ms: tuple[float, ...]
@@ -78,7 +78,7 @@ class RunTimes:
         """The earliest time at which it might have ended, had `quiet_ms` been enough."""
         given_up_ms = self.load_ms + PATIENCE * quiet_ms
         stop_ms = self._quiet_at(0, quiet_ms)
-        while self.waits and stop_ms < given_up_ms and (ends := self._ends_under_way(stop_ms)):
+        while self.awaited_requests and stop_ms < given_up_ms and (ends := self._ends_under_way(stop_ms)):
             stop_ms = self._quiet_at(min(ends), quiet_ms)
         return max(min(stop_ms, given_up_ms), FIRST_ASKED_MS)
 
@@ -131,7 +131,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     Raises BrokenAttempt, and EyelevelError when the campaign does not say how long its quiet time was.
     """
     quiet_ms = row.quiet_ms or document.quiet_ms(row.network)
-    waits = document.settings.get("browser", {}).get("waits_for_open_requests", False)
+    awaited_requests = document.settings.get("browser", {}).get("waits_for_open_requests", False)
     if quiet_ms is None:
         raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
     run_folder = folder / row.folder
@@ -158,7 +158,8 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     # What frames of other sites ask for, the page's own check does not see.
     seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
     responses_ms = tuple(sorted(seen)[:SEEN_RESPONSES])
-    return RunTimes(row, run_folder, quiet_ms, waits, load_ms, ended_ms, responses_ms, requests, spans, progress)
+    times = (load_ms, ended_ms, responses_ms, requests, spans, progress)
+    return RunTimes(row, run_folder, quiet_ms, awaited_requests, *times)
 
 
 def changed_metrics(progress: Sequence[tuple[float, int]], stop_ms: float) -> dict[str, float]:

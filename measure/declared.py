@@ -2,25 +2,27 @@
 how many runs, what is asked, and why these sites (`data/reference.toml`)."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from tomllib import TOMLDecodeError, loads
 
 from base.errors import EyelevelError
 from base.structure import structured
 from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.table import Cell
 from record.names import require_site_name
 
 
 @dataclass(frozen=True)
 class DeclaredSite:
     """A site: its name in `sites/`, the `reason` why it was chosen, and its `recording` in a corpus; without one it is
-    a site that is there, or a demo site."""
+    a site that is there, or a demo site. `without`: network → why the site is not measured behind it any more."""
 
     name: str
     reason: str
     recording: str = ""
+    without: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class DeclaredCampaign:
     def film_policy(self) -> FilmPolicy:
         """Which films are kept, and how."""
         return FilmPolicy(self.films, self.quality)
+
+    @property
+    def withdrawn(self) -> Mapping[Cell, str]:
+        """Which sites behind which networks are not measured any more, and why."""
+        return {(site.name, network): why for site in self.sites for network, why in site.without.items()}
 
 
 def read_declared(path: Path) -> DeclaredCampaign:
@@ -66,6 +73,13 @@ def _faults(declared: DeclaredCampaign) -> Iterator[str]:
     for site in declared.sites:
         if not site.reason.strip():
             yield f"the site {site.name} has no reason"
+        for network, why in site.without.items():
+            if network not in declared.networks:
+                yield f"the site {site.name} is without {network}, which is none of the networks"
+            if not why.strip():
+                yield f"the site {site.name} is without {network} for no reason"
+        if len(site.without) == len(declared.networks):
+            yield f"the site {site.name} is without all networks: leave it out"
     if declared.runs < 1:
         yield f"runs must be 1 or more, not {declared.runs}"
     for key, value, known in (("films", declared.films, KEPT), ("quality", declared.quality, QUALITIES)):

@@ -386,13 +386,16 @@ def write_document(folder: Path, document: CampaignDocument) -> None:
 
 
 GIVEN_UP = "given_up.json"
+# The gate in the reason of what was withdrawn by those who declared the campaign.
+WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A site behind a network that gets no more runs, since its first blocks failed alike over all protocols.
+    """A site behind a network that gets no more runs, since its first blocks failed alike over all protocols, or since
+    it was withdrawn.
 
-    `reason` is that of the last attempt, `runs` how many runs are not made.
+    `reason` is that of the last attempt, or of the withdrawal; `runs` how many runs are not made.
     """
 
     site: str
@@ -401,8 +404,16 @@ class GivenUp:
     runs: int
     at: str
 
+    @property
+    def withdrawn(self) -> str | None:
+        """Why it was withdrawn; None if it was not."""
+        why = Reason.parse(self.reason)
+        return why.text if why and why.gate == WITHDRAWN else None
+
     def __str__(self) -> str:
         rest = f"its other {self.runs} runs are not made" if self.runs else "it has no other runs"
+        if self.withdrawn is not None:
+            return f"{self.site} {self.network} was withdrawn: {rest}; {self.withdrawn}"
         return f"{self.site} {self.network} fails alike over all protocols: {rest}; the last reason was {self.reason}"
 
 

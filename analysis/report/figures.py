@@ -75,8 +75,12 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         add("beside", "beside_the_paper", caption, finding, paper_beside.draw, findings["paper"])
     if findings["confirmatory"]["blocks"].any():
         for metric in findings.declared.family_metrics:
-            caption = f"Gain in {label(metric)} over the sites of this campaign, with its {confidence} interval."
             rows = rows_of(findings["confirmatory"], metric=metric)
+            caption = f"Gain in {label(metric)} over the sites of this campaign, " + (
+                f"with its {confidence} interval."
+                if rows["gain_low"].notna().any()
+                else "without an interval: there are too few blocks."
+            )
             axes = (findings.networks, metric, findings.declared.family)
             finding = alternatives.family(rows)
             add("confirmatory", f"confirmatory_{metric}", caption, finding, forest.draw_confirmatory, rows, *axes)

@@ -139,9 +139,12 @@ def warnings(findings: Findings) -> list[str]:
     elif sites < FEW_SITES:
         texts.append(f"{sites} sites: the intervals over sites are wide, and assume that the sites are like others.")
     for entry in read_given_up(findings.campaign.folder):
+        where = f"{entry.site} behind {label(entry.network)}"
         texts.append(
-            f"{entry.site} behind {label(entry.network)} failed alike over all protocols, so {entry.runs} of its runs "
-            f"were not made; the last reason was {entry.reason}."
+            f"{where} was withdrawn: its runs do not count, and {entry.runs} were not made. Why: {entry.withdrawn}."
+            if entry.withdrawn is not None
+            else f"{where} failed alike over all protocols, so {entry.runs} of its runs were not made; the last reason "
+            f"was {entry.reason}."
         )
     least, _ = runs_per_setting(findings)
     if 0 < least < FEW_RUNS:

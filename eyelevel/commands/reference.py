@@ -134,6 +134,7 @@ def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site],
         seed=declared.seed,
         films=declared.film_policy,
         hypotheses=question,
+        withdrawn=declared.withdrawn,
     )
 
 

@@ -78,8 +78,9 @@ class Campaign:
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
     `further_browsers`: those in which all is measured beside that of `loading`.
-    `without`: of these, sites and networks whose runs are not planned. `study`: what the campaign's study says of
-    itself. `hypotheses`: the text of those that it declares.
+    `without`: of these, sites and networks whose runs are not planned. `withdrawn`: those of which what was measured
+    does not count any more, and nothing is measured, with the reason. `study`: what the campaign's study says of itself.
+    `hypotheses`: the text of those that it declares.
     """
 
     folder: Path
@@ -98,6 +99,7 @@ class Campaign:
     companions: Mapping[str, Sequence[Condition]] = field(default_factory=dict)
     further_browsers: tuple[str, ...] = ()
     without: frozenset[Cell] = frozenset()
+    withdrawn: Mapping[Cell, str] = field(default_factory=dict)
     study: Mapping[str, Any] = field(default_factory=dict)
     hypotheses: str = ""
     timekeeping: str | None = None
@@ -178,7 +180,8 @@ class Campaign:
         blocks = plan(
             chosen.sites, chosen.networks, chosen.protocols, self.runs, self.seed, self.companions, self.browsers
         )
-        planned = (tuple(run for run in block if run.cell not in self.without) for block in blocks)
+        out = {*self.without, *self.withdrawn}
+        planned = (tuple(run for run in block if run.cell not in out) for block in blocks)
         return [block for block in planned if block]
 
     def servers(self) -> frozenset[str]:
@@ -291,7 +294,7 @@ class PlannedWork:
         # Whether a block was not begun since it would not have ended within the budget.
         self.is_out_of_time = False
         self._blocks = results.extend_plan(campaign.plan())
-        self._given_up = GivenUpSites(self._blocks, results, campaign.repeats)
+        self._given_up = GivenUpSites(self._blocks, results, campaign.repeats, campaign.withdrawn)
         self._appearances = Appearances(results.folder)
         self._rounds = Rounds(run.cell for block in self._blocks for run in block)
         for row in results.rows:
@@ -300,8 +303,10 @@ class PlannedWork:
         self._elsewhere = results.made_elsewhere(self._blocks)
 
     def settle(self) -> None:
-        """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others."""
+        """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others;
+        and reject what was withdrawn since."""
         self._results.remove_unmade()
+        self._given_up.reject_withdrawn()
         give_to_caller(self._campaign.folder)
         apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
         norms = self._campaign.method.norms()

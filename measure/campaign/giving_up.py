@@ -1,13 +1,15 @@
-"""Sites that fail alike over all protocols: after a few blocks, the rest of their runs is given up."""
+"""Sites that get no more runs behind a network: those that fail alike over all protocols, after a few blocks; and those
+that were withdrawn, whose earlier runs do not count either: which of them were sound may be chance."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from base.clock import now_iso
 from measure.campaign.plan import PlannedBlock
 from measure.campaign.results import Results
+from measure.campaign.verdicts import Verdict
 from measure.gates import is_pardoned
 from measure.reasons import Reason
-from measure.table import Cell, GivenUp, Run, write_given_up
+from measure.table import WITHDRAWN, Cell, GivenUp, Run, write_given_up
 
 # One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
 # all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every
@@ -20,21 +22,30 @@ class GivenUpSites:
 
     A cell is given up when all that was made of it failed for one gate, the machine's faults left out, and all runs of
     `BLOCKS` blocks are given up, of which one was made since the campaign went on. So going on gives each another
-    try. A verdict that accepts a run of it lifts it, too.
+    try. A verdict that accepts a run of it lifts it, too. A cell that is `withdrawn` (cell → why) stays so.
     """
 
-    def __init__(self, blocks: Iterable[PlannedBlock], results: Results, repeats: int) -> None:
+    def __init__(
+        self, blocks: Iterable[PlannedBlock], results: Results, repeats: int, withdrawn: Mapping[Cell, str]
+    ) -> None:
         self._results = results
         self._repeats = repeats
+        self._withdrawn = {cell: Reason(WITHDRAWN, why) for cell, why in withdrawn.items()}
         self._blocks: dict[Cell, list[PlannedBlock]] = {}
         for block in blocks:
             for cell in dict.fromkeys(run.cell for run in block):
                 runs = tuple(run for run in block if run.cell == cell)
                 self._blocks.setdefault(cell, []).append(runs)
-        self._entries: dict[Cell, GivenUp] = {}
-        write_given_up(results.folder, ())
+        self._entries = {
+            cell: self._entry(cell, why, (run for run in self._runs(cell) if not results.attempts(run)))
+            for cell, why in self._withdrawn.items()
+            if cell in self._blocks
+        }
+        self._write()
 
     def __contains__(self, cell: Cell) -> bool:
+        if cell in self._withdrawn:
+            return True
         if cell in self._entries and self._reason(cell) is None:
             del self._entries[cell]
             self._write()
@@ -44,14 +55,24 @@ class GivenUpSites:
         """See what a block of `cell` that has just been made means; returns the entry if the cell is now given up."""
         if cell in self._entries or (reason := self._reason(cell)) is None:
             return None
-        entry = GivenUp(*cell, str(reason), sum(1 for _ in self.runs_of(cell)), now_iso())
-        self._entries[cell] = entry
+        self._entries[cell] = self._entry(cell, reason, self.runs_of(cell))
         self._write()
-        return entry
+        return self._entries[cell]
+
+    def reject_withdrawn(self) -> None:
+        """Let the runs of withdrawn cells not count that do."""
+        rows = [(row, why) for cell, why in self._withdrawn.items() for row in self._results.rows_of_cell(cell)]
+        self._results.decide(*(Verdict.of(row, why, by=why.gate) for row, why in rows if row.valid))
 
     def runs_of(self, cell: Cell) -> Iterable[Run]:
         """The open runs of `cell`."""
-        return (run for block in self._blocks[cell] for run in block if self._results.is_open(run, self._repeats))
+        return (run for run in self._runs(cell) if self._results.is_open(run, self._repeats))
+
+    def _runs(self, cell: Cell) -> Iterable[Run]:
+        return (run for block in self._blocks[cell] for run in block)
+
+    def _entry(self, cell: Cell, reason: Reason, unmade: Iterable[Run]) -> GivenUp:
+        return GivenUp(*cell, str(reason), sum(1 for _ in unmade), now_iso())
 
     def _reason(self, cell: Cell) -> Reason | None:
         """Why `cell` is given up: the last reason, or None when it is not."""

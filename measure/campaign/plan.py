@@ -71,15 +71,18 @@ def plan(
     return [block for _, _, block in sorted(blocks, key=lambda entry: entry[:2])]
 
 
-def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock]) -> list[PlannedBlock]:
-    """The `first` blocks as they are, and after them what `blocks` have beyond them, in their order.
+def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begun: int) -> list[PlannedBlock]:
+    """The `first` blocks, of which so many have `begun`, as they are, with what `blocks` have beyond them.
 
-    What has been planned keeps its place, so a protocol, a browser or a variant that is added later has blocks of its
-    own. So do variants in the plans of earlier versions, where their blocks are beside those of their originals.
+    What has been planned stays together, so a protocol, a browser or a variant that is added later has blocks of its
+    own. So do variants in the plans of earlier versions, where their blocks are beside those of their originals. What
+    has begun keeps its place, too. After that the rounds come in their order, so that what was added late catches up
+    before the others go on; in each round what was planned before comes first.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)
-    return [*first, *filter(None, more)]
+    to_come = [*first[begun:], *filter(None, more)]
+    return [*first[:begun], *sorted(to_come, key=lambda block: min(run.number for run in block))]
 
 
 def read_plan(folder: Path) -> list[PlannedBlock]:

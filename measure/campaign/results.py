@@ -39,6 +39,7 @@ from measure.table import (
     RUNS,
     CampaignDocument,
     Row,
+    Run,
     columns,
     further_columns,
     header,
@@ -92,10 +93,15 @@ class Results(FolderStore):
     def extend_plan(self, blocks: list[PlannedBlock]) -> list[PlannedBlock]:
         """All blocks of the campaign, after adding to its plan what `blocks` have beyond it."""
         first = read_plan(self.folder)
-        blocks = extended(first, blocks)
-        if len(blocks) != len(first):
+        # Those that were stopped halfway have folders alone.
+        begun = [number for number, block in enumerate(first, start=1) if any(map(self._has_begun, block))]
+        blocks = extended(first, blocks, begun=max(begun, default=0))
+        if blocks != first:
             write_plan(self.folder, blocks)
         return blocks
+
+    def _has_begun(self, run: Run) -> bool:
+        return self.attempts(run) > 0 or self.run_folder(run, 1).exists()
 
     def keep_attempt(self, row: Row) -> None:
         """Add a row; when this returns it survives a power cut."""

@@ -75,13 +75,14 @@ class PacedProcesses:
         return {"processes": len(self._groups), "periods": sums["nr_periods"], "stopped": sums["nr_throttled"]}
 
     def release(self) -> None:
-        """Let all of them run as others do, and remove their groups."""
-        for group in self._groups:
-            while processes := (group / "cgroup.procs").read_text().split():
-                for process in processes:
-                    with suppress(ProcessLookupError):
-                        (self._place.present / "cgroup.procs").write_text(process)
-            group.rmdir()
+        """Let all of them run as others do, and remove their groups. Raises EyelevelError when a group cannot be."""
+        with says_what_is_missing():
+            for group in self._groups:
+                while processes := (group / "cgroup.procs").read_text().split():
+                    for process in processes:
+                        with suppress(ProcessLookupError):
+                            (self._place.present / "cgroup.procs").write_text(process)
+                group.rmdir()
 
 
 def cores_of(device: Device, cores: Sequence[int] = ()) -> Sequence[int]:

@@ -68,7 +68,7 @@ def test_blocks_of_earlier_versions_are_paired_with_their_neighbours_and_go_on_a
     assert table["pairs"].tolist() == [6, 6]
     assert table["within_blocks"].tolist() == [0, 0]
     assert table["change"].to_numpy() == pytest.approx(-0.1, abs=0.03)
-    more = extended(before, plan(SITES, ["lte"], PROTOCOLS, 10, 1))
+    more = extended(before, plan(SITES, ["lte"], PROTOCOLS, 10, 1), len(before))
     assert more[: len(before)] == before
     table = variants(measured(more, scatter=0.0), hypotheses.load())
     assert table["pairs"].tolist() == [10, 10]
@@ -77,10 +77,10 @@ def test_blocks_of_earlier_versions_are_paired_with_their_neighbours_and_go_on_a
 
 def test_a_variant_that_was_added_later_has_no_pairs_of_what_was_measured_before() -> None:
     before = plan(SITES[:2], ["lte"], PROTOCOLS, 5, 1)
-    late = variants(measured(extended(before, plan(SITES, ["lte"], PROTOCOLS, 5, 1))), hypotheses.load())
+    late = variants(measured(extended(before, plan(SITES, ["lte"], PROTOCOLS, 5, 1), len(before))), hypotheses.load())
     assert late["pairs"].tolist() == [0, 0]
     assert (late["verdict"] == NOT_DECIDED).all()
-    more = variants(measured(extended(before, plan(SITES, ["lte"], PROTOCOLS, 12, 1))), hypotheses.load())
+    more = variants(measured(extended(before, plan(SITES, ["lte"], PROTOCOLS, 12, 1), len(before))), hypotheses.load())
     assert more["pairs"].tolist() == more["within_blocks"].tolist() == [7, 7]
 
 

@@ -88,6 +88,17 @@ def test_the_recordings_of_the_reference_are_in_the_corpus() -> None:
     ("old", "new", "message"),
     [
         ('reason = "it is small"', 'reason = " "', "the site demo-light has no reason"),
+        (
+            'reason = "it is small"',
+            'reason = "x"\nwithout = {lte = "why"}',
+            "demo-light is without lte, which is none of",
+        ),
+        ('reason = "it is small"', 'reason = "x"\nwithout = {dsl = " "}', "demo-light is without dsl for no reason"),
+        (
+            'reason = "it is small"',
+            'reason = "x"\nwithout = {dsl = "y", mss = "y"}',
+            "without all networks: leave it out",
+        ),
         ("runs = 3", "runs = 0", "runs must be 1 or more, not 0"),
         ('films = "none"', 'films = "some"', "films must be one of all, sample, none, not 'some'"),
         ('networks = ["dsl", "mss"]', "networks = []", "networks is empty"),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -76,6 +77,20 @@ def test_it_forwards_nothing_to_itself(tmp_path: Path) -> None:
         assert asyncio.run(ask(port)) == (200, 404)
     account = json.loads((tmp_path / "account").read_text())
     assert (account["tunnels"], account["unknown_requests"]) == (1, 1)
+
+
+def test_it_says_so_when_it_has_no_socket_for_a_tunnel(tmp_path: Path) -> None:
+    async def ask(port: int, process: int) -> tuple[int, int]:
+        async with connected(port) as client:
+            served = await client.status(tunnel(client, "server.example", 443))
+            highest = max(int(file.name) for file in Path(f"/proc/{process}/fd").iterdir())
+            _, most = resource.prlimit(process, resource.RLIMIT_NOFILE)
+            resource.prlimit(process, resource.RLIMIT_NOFILE, (highest + 1, most))
+            return served, await client.status(tunnel(client, "server.example", 443))
+
+    with proxy(tmp_path) as (process, port):
+        assert asyncio.run(ask(port, process.pid)) == (200, 502)
+    assert json.loads((tmp_path / "account").read_text())["tunnels"] == 1
 
 
 def test_a_request_that_is_too_long_or_never_whole_keeps_no_other_from_its_tunnel(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.report.sentences import runs_per_setting, scope
+from analysis.report.sentences import runs_per_setting, scope, warnings
 from analysis.report.tables import gains_by_site
 from analysis.runs import CampaignTable
+from measure.table import WITHDRAWN, GivenUp, write_given_up
 
 WORLD = campaign(World(sites=4, runs=6), 1)
 SITES: dict[str, object] = {f"s0{number}": {} for number in range(4)}
@@ -44,6 +46,17 @@ def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginni
     assert scope(findings).startswith(beginning)
     assert runs_per_setting(findings) == (0, 6)
     assert "0 to 6 valid runs of each setting" in scope(findings)
+
+
+def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
+    """What failed by itself has another sentence."""
+    reasons = {"s01": f"{WITHDRAWN}: its picture turns", "s02": "load_failed: no"}
+    write_given_up(tmp_path, [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()])
+    texts = warnings(findings_of(replace(TABLE, folder=tmp_path), hypotheses.load()))
+    withdrawn = "s01 behind LTE was withdrawn: its runs do not count, and 12 were not made. Why: its picture turns."
+    failed = "s02 behind LTE failed alike over all protocols, so 12 of its runs were not made; the last reason was"
+    assert withdrawn in texts
+    assert f"{failed} load_failed: no." in texts
 
 
 def test_the_numbers_of_runs_are_those_of_each_metric() -> None:

@@ -223,7 +223,7 @@ def test_what_was_made_before_a_stop_is_judged_and_not_made_again(
     assert "[4/4]" in printed
 
 
-def test_the_whole_plan_is_there_before_the_first_run_and_grows_at_its_end(
+def test_the_whole_plan_is_there_before_the_first_run_and_grows_by_rounds(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
@@ -236,9 +236,13 @@ def test_the_whole_plan_is_there_before_the_first_run_and_grows_at_its_end(
     assert [len(block) for block in planned] == [2, 2]
     more = replace(campaign, protocols={**campaign.protocols, "tcp+bbr": protocols.load()["tcp+bbr"]}, runs=3)
     go(more, monkeypatch, [SOUND])
-    assert read_plan(campaign.folder)[:2] == planned
-    assert [[run.protocol for run in block] for block in read_plan(campaign.folder)[2:4]] == [["tcp+bbr"], ["tcp+bbr"]]
-    assert sorted(run.protocol for run in read_plan(campaign.folder)[4]) == ["tcp", "tcp+", "tcp+bbr"]
+    grown = read_plan(campaign.folder)
+    assert [grown[0], grown[2]] == planned
+    assert [[(run.protocol, run.number) for run in grown[place]] for place in (1, 3)] == [
+        [("tcp+bbr", 1)],
+        [("tcp+bbr", 2)],
+    ]
+    assert sorted(run.protocol for run in grown[4]) == ["tcp", "tcp+", "tcp+bbr"]
     assert len(rows(campaign)) == 9
 
 
@@ -411,6 +415,26 @@ def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(
     assert len(rows(campaign)) == 6
     stands = status(campaign.folder)
     assert (stands.planned, stands.done, stands.open_runs) == (6, 6, ())
+
+
+def test_what_is_withdrawn_is_measured_no_more_and_does_not_count(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
+    go(replace(campaign, runs=4), monkeypatch, [SOUND])
+    go(replace(campaign, runs=6), monkeypatch, [SOUND])
+    withdrawn = replace(campaign, runs=6, withdrawn={("site", "lte"): "its picture turns"})
+    write_plan(campaign.folder, replace(campaign, runs=7).plan())
+    for _ in range(2):
+        go(withdrawn, monkeypatch, [SOUND])
+        assert {(row["valid"], row["reason"]) for row in rows(campaign)} == {("false", "withdrawn: its picture turns")}
+        assert len(rows(campaign)) == 12
+        (entry,) = read_given_up(campaign.folder)
+        assert (entry.runs, entry.withdrawn) == (2, "its picture turns")
+    stands = status(campaign.folder)
+    assert (stands.given_up, stands.open_runs) == (14, ())
+    assert str(entry) == "site lte was withdrawn: its other 2 runs are not made; its picture turns"
+    assert withdrawn.plan() == []
 
 
 def test_of_a_block_of_two_networks_the_one_that_fails_is_given_up_alone(

@@ -122,7 +122,7 @@ def test_variants_leave_the_order_of_other_sites_and_of_what_was_planned() -> No
     with_variant = plan(["shop", "news", "shop@a"], ["lte", "dsl"], "pqr", 4, 1)
     others = [block for block in with_variant if block[0].site == "news" and block[0].number <= 3]
     assert others == [block for block in before if block[0].site == "news"]
-    after = extended(before, with_variant)
+    after = extended(before, with_variant, begun=len(before))
     assert after[: len(before)] == before
     added = [block for block in after[len(before) :] if block[0].number <= 3]
     assert {run.site for block in added for run in block} == {"shop@a"}
@@ -134,10 +134,23 @@ def test_a_plan_of_an_earlier_version_goes_on_with_what_it_lacks(tmp_path: Path)
     together = plan(["shop", "shop@a"], ["lte"], "pq", 2, 1)
     earlier = [tuple(run for run in block if run.site == site) for block in together for site in ("shop@a", "shop")]
     write_plan(tmp_path, earlier)
-    assert extended(read_plan(tmp_path), together) == earlier
-    more = extended(read_plan(tmp_path), plan(["shop", "shop@a"], ["lte"], "pq", 3, 1))
+    for begun in range(len(earlier) + 1):
+        assert extended(read_plan(tmp_path), together, begun) == earlier
+    more = extended(read_plan(tmp_path), plan(["shop", "shop@a"], ["lte"], "pq", 3, 1), begun=0)
     assert more[:4] == earlier
     assert [len(block) for block in more[4:]] == [4]
+
+
+@given(names, seeds, st.integers(0, 12))
+def test_what_is_added_late_catches_up_before_the_others_go_on(sites: list[str], seed: int, begun: int) -> None:
+    before = plan(sites, ["lte", "dsl"], "pq", 3, seed)
+    begun = min(begun, len(before))
+    after = extended(before, plan([*sites, "new"], ["lte", "dsl"], "pq", 3, seed), begun)
+    assert after[:begun] == before[:begun]
+    assert [block for block in after if block[0].site != "new"] == before
+    to_come = [block[0].number for block in after[begun:]]
+    assert to_come == sorted(to_come)
+    assert sum(block[0].site == "new" for block in after) == 6
 
 
 def test_wherever_a_campaign_stops_all_sites_but_one_have_been_behind_all_networks_as_often() -> None:

@@ -312,6 +312,16 @@ async fn answer(
     Ok(())
 }
 
+/// A socket that is connected to `target` and ready to send.
+async fn socket_to(target: SocketAddr) -> Result<UdpSocket> {
+    let cannot_reach = || format!("cannot reach {target}");
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).await.with_context(cannot_reach)?;
+    socket.connect(target).await.with_context(cannot_reach)?;
+    // `try_send` fails on a socket that was never waited for.
+    socket.writable().await?;
+    Ok(socket)
+}
+
 /// Forwards datagrams between the browser and `target` until the browser ends the tunnel.
 async fn forward<S: SendStream<Bytes> + RecvStream>(
     target: SocketAddr,
@@ -321,10 +331,15 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
     sockets: &Sockets,
     quic: &Connection,
 ) -> Result<()> {
-    let socket = Arc::new(UdpSocket::bind(("0.0.0.0", 0)).await?);
-    socket.connect(target).await.with_context(|| format!("cannot reach {target}"))?;
-    // `try_send` fails on a socket that was never waited for.
-    socket.writable().await?;
+    let socket = match socket_to(target).await {
+        Ok(socket) => Arc::new(socket),
+        Err(error) => {
+            // A proxy that cannot forward says so (RFC 9298 section 3.1), instead of letting the browser wait.
+            stream.send_response(Response::builder().status(StatusCode::BAD_GATEWAY).body(())?).await?;
+            stream.finish().await?;
+            return Err(error);
+        }
+    };
     held(sockets).insert(tunnel, socket.clone());
     let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
     stream.send_response(response).await?;
