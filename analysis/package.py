@@ -16,6 +16,7 @@ import pandas as pd
 from analysis.claims import balance_of
 from analysis.runs import MACHINE, CampaignTable, load, records
 from analysis.samples import starts_of
+from analysis.text import listing
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
@@ -23,6 +24,7 @@ from measure.campaign.last_frames import all_digests, write_digests
 from measure.package import FILES, METADATA
 from measure.table import RUNS, read_rows
 from measure.table_schema import SCHEMA
+from measure.validate.record import kept_entries
 
 SHEET = "README.md"
 # In the report of a campaign of pages (`analysis.report.tables`).
@@ -128,13 +130,19 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     lines = [f"| {name} | {version} |" for name, version in sorted(versions.items()) if isinstance(version, str)]
     described = [f"- `{name}`: {text}" for name, text in FILES.items() if (folder / name).exists()]
     times = campaign.runs.get("started_at", ["unknown"])
-    settings, commit = campaign.document.settings, campaign.document.machine.get("testbed", "unknown")
+    settings = campaign.document.settings
+    # Another commit goes on with a campaign only after it has validated networks and protocols itself.
+    commits = dict.fromkeys(
+        str(on.get("testbed", "unknown"))
+        for on in (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
+    )
     return "\n".join(
         [
             f"# Eyelevel campaign {campaign.name}",
             "",
             _summary(campaign),
-            f"Measured from {min(times)} to {max(times)} by Eyelevel (commit {commit}). Licence: {licence}",
+            f"Measured from {min(times)} to {max(times)} by Eyelevel "
+            f"(commit{'s' if len(commits) > 1 else ''} {listing(list(commits))}). Licence: {licence}",
             "",
             f"Sites: {', '.join(campaign.document.sites)}. Networks: {', '.join(campaign.networks)}.",
             f"Planned: {settings.get('runs', 'an unknown number of')} runs of each site, network and protocol, in",

@@ -79,8 +79,8 @@ class Campaign:
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
     `further_browsers`: those in which all is measured beside that of `loading`.
     `without`: of these, sites and networks whose runs are not planned. `withdrawn`: those of which what was measured
-    does not count any more, and nothing is measured, with the reason. `study`: what the campaign's study says of itself.
-    `hypotheses`: the text of those that it declares.
+    does not count any more, and nothing is measured, with the reason. `study`: what the campaign's study says of
+    itself. `hypotheses`: the text of those that it declares.
     """
 
     folder: Path

@@ -1,6 +1,7 @@
 """A package of a campaign has its files, with true checksums, and nothing of its runs."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from analysis.package import CLAIMS_TABLE, write_package
 from analysis.runs import load
 from base.errors import EyelevelError
 from measure.package import METADATA
+from measure.table import require_document, write_document
+from measure.validate.record import ValidationEntry, write_entries
 
 
 def test_a_package_can_be_read_and_its_checksums_are_true(tmp_path: Path) -> None:
@@ -52,3 +55,16 @@ def test_the_data_sheet_says_what_the_report_says_of_the_papers_claims(tmp_path:
     assert "Of 1 claim of the paper, 1 holds in this campaign, 0 do not hold, and 0 are not decided" in sheet
     assert "| QUIC is faster. | DSL -9 % | holds | it is -8 %. | 12 | 96 |" in sheet
     assert "Runs that count by machine: bench " in sheet
+
+
+def test_the_data_sheet_names_every_commit_that_measured(tmp_path: Path) -> None:
+    campaign = tmp_path / "late"
+    known_campaigns.write(campaign, "late")
+    document = require_document(campaign)
+    write_document(campaign, replace(document, machine={**document.machine, "testbed": "first"}))
+    commits = ["first", "second", "second"]
+    write_entries(campaign, [ValidationEntry("then", {"testbed": commit}, (), (), {}) for commit in commits])
+    package = write_package(
+        campaign, tmp_path / "late-package", "https://example.org/licence", lambda folder: (folder / "report").mkdir()
+    )
+    assert "by Eyelevel (commits first and second). Licence" in (package / "README.md").read_text()
