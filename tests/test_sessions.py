@@ -114,12 +114,17 @@ def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
 
 TIMED = """
 import time
+from pathlib import Path
 import pytest
 
 {mark}
 @pytest.mark.parametrize("number", range(4))
 def test_that_notes_when_it_ran(number):
     begin = time.monotonic()
+    Path(__file__ + ".begun").touch()
+    if number == 0 and "{partner}":
+        while not Path(__file__).with_name("{partner}.begun").exists():
+            time.sleep(0.01)
     time.sleep({seconds})
     print("interval", "{mark}", begin, time.monotonic())
 """
@@ -129,13 +134,18 @@ def test_that_notes_when_it_ran(number):
 def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) -> None:
     alone, one, other = "@pytest.mark.alone", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
     waiting = "@pytest.mark.waits"
-    marks = {"test_a.py": alone, "test_b.py": one, "test_c.py": other, "test_d.py": one}
-    marks |= {"test_e.py": waiting, "test_f.py": waiting}
-    for name, mark in marks.items():
-        # Those that wait begin first, when one worker may be up some seconds before another.
-        seconds = "4 if number == 0 else 0.5" if mark == waiting else "0.1"
-        (tmp_path / name).write_text(TIMED.format(mark=mark, seconds=seconds))
-    done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
+    files = [
+        ("test_a.py", alone, "", 0.1),
+        ("test_b.py", one, "", 0.3),
+        ("test_c.py", other, "", 0.1),
+        ("test_d.py", one, "", 0.3),
+        ("test_e.py", waiting, "test_f.py", 0.1),
+        ("test_f.py", waiting, "test_e.py", 0.1),
+    ]
+    for name, mark, partner, seconds in files:
+        (tmp_path / name).write_text(TIMED.format(mark=mark, partner=partner, seconds=seconds))
+    # Two workers: a third would want the machine alone, and have it before the second that waits, if that came later.
+    done = session(tmp_path, "", "-n", "2", "-rP", tmp_path)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
     assert len(intervals) == 24, done.stdout
