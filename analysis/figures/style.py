@@ -104,8 +104,8 @@ def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write `figure` as `name`.pdf and `name`.png into `folder`."""
     with mpl.rc_context(RC):
+        figure.savefig(folder / f"{name}.png", dpi=PNG_DPI)
+        # The PDF keeps the layout that was computed for the PNG, whose texts are some percent wider.
+        figure.set_layout_engine("none")
         # Without a date: the same data make the same file.
         figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
-        # The PNG keeps the layout that was computed for the PDF.
-        figure.set_layout_engine("none")
-        figure.savefig(folder / f"{name}.png", dpi=PNG_DPI)

@@ -6,14 +6,13 @@ import click
 from rich.console import Console
 
 from analysis.figures import figure1
+from analysis.figures.style import save
 from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from measure.site_facts import facts_of
 from record.layout import INDEX
 from record.site import Site
-
-FORMATS = ("png", "pdf", "svg")
 
 
 @click.command()
@@ -35,7 +34,5 @@ def main(into: Path) -> None:
     print_sites(table, Console())
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
-    figure = figure1.draw(table)
-    for form in FORMATS:
-        figure.savefig(into / f"figure1.{form}", dpi=200)
-    click.echo(f"{into}: sites.csv, figure1.{{{','.join(FORMATS)}}}")
+    save(figure1.draw(table), into, "figure1")
+    click.echo(f"{into}: sites.csv, figure1.png, figure1.pdf")

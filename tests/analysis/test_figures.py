@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from support.analysis_truth import simulated_table, varied_findings
-from support.figures import smallest_type
+from support.figures import overhang_inches, smallest_type
 
 from analysis import diagnostics, hypotheses
 from analysis.figures import (
@@ -139,24 +139,35 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
     assert names[3] == f"{samples.sites[3]} (TCP+: 1)" and names[2] == samples.sites[2]
 
 
-@pytest.mark.slow
-def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points() -> None:
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Figure]:
+    """A campaign's figures by their names."""
     metrics = {"fvc": 400.0, "lvc": 900.0, "vc85": 600.0, "plt": 800.0}
     shots = [Shot(Path(), "site-01", "dsl", protocol, 1, metrics) for protocol in ("tcp+", "quic")]
     picture = np.zeros((9, 16, 3), dtype=np.uint8)
     times_ms = tuple(np.linspace(100, 1000, 10))
     strips = [Strip(shot, times_ms, tuple(range(10, 101, 10)), (picture,) * 10) for shot in shots]
     sections = campaign_figures(varied_findings(hypotheses.load()), [strips])
-    sizes = {
-        figure.name: smallest_type(figure.draw(*figure.arguments))
-        for section in sections.values()
-        for figure in section
-    }
-    sites = pd.DataFrame({"site": ["a", "b"], "bytes": [1e6, 2e7], "servers": [3, 40]})
-    sizes["figure1"] = smallest_type(figure1.draw(sites))
+    figures = {figure.name: figure.draw(*figure.arguments) for section in sections.values() for figure in section}
+    names = ["a", "b", "www.a-long-name.example"]
+    sites = pd.DataFrame({"site": names, "bytes": [1e6, 2e7, 3e7], "servers": [3, 40, 58]})
+    figures["figure1"] = figure1.draw(sites)
     kinds = {"figure1", "figure3", "figure4_dsl_1", "confirmatory_si", "over_sites", "beside_the_paper", "runs_needed"}
-    assert kinds | {"order", "calibration", "exclusions", "within_lte", "sites_quic_against_tcpplus"} <= set(sizes)
+    kinds |= {"order", "calibration", "exclusions", "within_lte", "sites_quic_against_tcpplus"}
+    assert kinds <= set(figures)
+    return figures
+
+
+@pytest.mark.slow
+def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(drawn: dict[str, Figure]) -> None:
+    sizes = {name: smallest_type(figure) for name, figure in drawn.items()}
     assert {name: size for name, size in sizes.items() if size < style.SMALL} == {}
+
+
+@pytest.mark.slow
+def test_nothing_of_a_campaigns_figures_is_cut_off(drawn: dict[str, Figure], tmp_path: Path) -> None:
+    inches = {name: overhang_inches(figure, tmp_path) for name, figure in drawn.items()}
+    assert {name: over for name, over in inches.items() if over > 0} == {}
 
 
 def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:

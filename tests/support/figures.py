@@ -1,7 +1,12 @@
 """What a test looks at in a figure."""
 
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+
+from analysis.figures import style
 
 # Matplotlib's type of exponents, as a share of the text's.
 EXPONENT = 0.7
@@ -19,3 +24,12 @@ def smallest_type(figure: Figure) -> float:
     ]
     assert sizes, "the figure has no text"
     return min(sizes)
+
+
+def overhang_inches(figure: Figure, folder: Path) -> float:
+    """How much of what `figure` shows lies beyond an edge when it is saved as a PNG into `folder`."""
+    style.save(figure, folder, "figure")
+    figure.set_dpi(style.PNG_DPI)
+    shown = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())
+    width, height = figure.get_size_inches()
+    return float(max(-shown.x0, -shown.y0, shown.x1 - width, shown.y1 - height))
