@@ -15,8 +15,8 @@ from analysis.runs import rows_of
 from analysis.text import label
 
 VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
-# As many intervals of an axis as there is room for their percentages.
-TICKS = 3
+# As many intervals of an axis as there is room for their percentages, of one of several panels and of a column.
+PANEL_TICKS, COLUMN_TICKS = 3, 5
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
@@ -41,7 +41,7 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
                     axes.plot(row[name], y - up, marker, color=color, markersize=3)
             axes.set_title(label(metric))
             axes.tick_params(axis="x", labelsize=SMALL)
-            _rows(axes, networks, pairs)
+            _rows(axes, networks, pairs, PANEL_TICKS)
         panels[0].tick_params(axis="y", labelsize=SMALL)
         panels[0].plot([], [], "o-", color=BLUE, markersize=3, label="mean gain, two-level bootstrap")
         panels[0].plot([], [], "D-", color=VERMILION, markersize=3, label="ratio within blocks, mixed model")
@@ -57,7 +57,7 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
     with figure_style():
         figure = Figure(figsize=(COLUMN_INCHES, 1.3 + 0.3 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        _rows(axes, networks, pairs)
+        _rows(axes, networks, pairs, COLUMN_TICKS)
         for y, (network, pair) in enumerate(rows):
             row = index.loc[(network, *pair)]
             color, marker = VERDICT_MARKS[row["verdict"]]
@@ -79,8 +79,8 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
         return figure
 
 
-def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair]) -> None:
-    """Name the rows of `axes`, each a network and pair, and mark where nothing differs."""
+def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int) -> None:
+    """Name the rows of `axes`, each a network and pair, mark where nothing differs, and have so many intervals."""
     labels = [
         f"{label(network) + '   ' if not place else ''}{label(pair.compared)} / {label(pair.reference)}"
         for network in networks
@@ -88,7 +88,7 @@ def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair]) -> None:
     ]
     axes.axvline(0, color="0.4", linewidth=0.7)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %".replace("-", "\N{MINUS SIGN}"))
-    axes.xaxis.set_major_locator(MaxNLocator(TICKS))
+    axes.xaxis.set_major_locator(MaxNLocator(ticks))
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     for place in range(1, len(networks)):
