@@ -14,7 +14,7 @@ from mkdocs.structure.files import File, Files
 
 PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
-FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "setup/docs.css", "setup/docs.js")
+FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/figures/*.png", "setup/docs.css", "setup/docs.js")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 # What a browser loads as a part of a page, from elsewhere.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")

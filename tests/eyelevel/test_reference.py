@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from factories import ROW, campaign_document, rejected
@@ -14,6 +15,7 @@ from support.material import recording_path
 from analysis import hypotheses
 from analysis.hypotheses import Pair
 from base.errors import EyelevelError
+from base.places import PROJECT
 from eyelevel.commands import reference
 from eyelevel.commands.reference import DATA, campaign_of, closed, estimate_lines, sites_of
 from measure.campaign.campaign import Campaign
@@ -68,6 +70,19 @@ def test_the_reference_is_of_ten_sites_the_papers_design_and_the_level_pair() ->
     assert declared.runs >= 3
     assert len(choose("network", list(declared.networks), networks.load())) == 4
     assert len(choose_protocols(list(declared.protocols), protocols.load())) == 7
+
+
+def test_the_document_has_the_numbers_of_the_package() -> None:
+    table = pd.read_csv(DATA / "reference" / "report" / "tables" / "confirmatory.csv")
+    text = (PROJECT / "docs" / "reference.md").read_text()
+    for row in table[table["metric"] == "si"].to_dict("records"):
+        gain, low, high = (f"{100 * row[name]:+.1f}" for name in ("gain", "gain_low", "gain_high"))
+        bold = "**" if row["verdict"] == "faster" else ""
+        assert f"{bold}{gain} %{bold} ({low} to {high})" in text, row
+    runs = pd.read_csv(DATA / "reference" / "runs.csv")
+    counted = int(runs["valid"].sum())
+    assert f"{counted} runs that count" in text
+    assert f"Of {len(runs)} attempts {len(runs) - counted} do not count" in text
 
 
 def test_the_reference_asks_what_campaigns_ask_and_of_the_level_pair() -> None:
