@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -30,6 +29,6 @@ def overhang_inches(figure: Figure, folder: Path) -> float:
     """How much of what `figure` shows lies beyond an edge when it is saved as a PNG into `folder`."""
     style.save(figure, folder, "figure")
     figure.set_dpi(style.PNG_DPI)
-    shown = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())
+    content = figure.get_tightbbox()
     width, height = figure.get_size_inches()
-    return float(max(-shown.x0, -shown.y0, shown.x1 - width, shown.y1 - height))
+    return float(max(-content.x0, -content.y0, content.x1 - width, content.y1 - height))
