@@ -6,6 +6,8 @@ from pathlib import Path
 
 # What a right lets one do with a file, as a participle.
 ACTIONS = {os.R_OK: "read", os.W_OK: "written"}
+# The functions of `subprocess` that start a program, of which Python 3.13 takes the second where it can.
+STARTERS = ("_execute_child", "_posix_spawn")
 
 
 def denial(error: PermissionError) -> str | None:
@@ -18,7 +20,7 @@ def denial(error: PermissionError) -> str | None:
     path = Path(os.fsdecode(error.filename))
     place = traceback.extract_tb(error.__traceback__)[-1:]
     # Of subprocess, which also names the folder to run in.
-    if place and place[0].name == "_execute_child" and not path.is_dir():
+    if place and place[0].name in STARTERS and not path.is_dir():
         return f"{path} may not be run ({error.strerror})"
     return f"{_fault(path)} ({error.strerror})"
 

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.needs_namespaces
 
 NETWORKS = networks.load()
 PROTOCOLS = protocols.load()
+# The marks of what needs a server that the set-up installs only where it is asked to.
+OPTIONAL_SERVERS = {"caddy": pytest.mark.needs_caddy, "quinn": pytest.mark.needs_quinn}
 BULK_BYTES = 3_000_000
 HOSTS = 30
 # Prints the kernel's account of each TCP connection in this namespace.
@@ -112,7 +114,7 @@ def test_no_connection_waits_for_another(site: Site) -> None:
 @pytest.mark.parametrize(
     "protocol",
     [
-        pytest.param(name, marks=[pytest.mark.needs_caddy] if protocol.server == "caddy" else [])
+        pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ()))
         for name, protocol in PROTOCOLS.items()
     ],
 )
