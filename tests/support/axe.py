@@ -23,6 +23,19 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
   `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\\s+/g, " ")}`));
 """
 
+# The elements that reach beyond the window at the right, with their words, and have none within them that do; but what can be scrolled.
+WIDE = """
+  const scrolls = element => element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
+  const right = element => {
+    const box = element.getBoundingClientRect();
+    return Math.max(box.right, scrolls(element) ? 0 : box.left + element.scrollWidth);
+  };
+  const wide = element => right(element) > innerWidth && !scrolls(element.parentElement);
+  return [...document.body.querySelectorAll("*")]
+    .filter(element => wide(element) && ![...element.children].some(wide))
+    .map(element => element.outerHTML.slice(0, 200)).slice(0, 3).join("; ");
+"""
+
 
 def accessible(browser: Browser, url: str) -> list[str]:
     """What axe-core finds fault with in the page at `url`, once for each width and colour scheme."""
@@ -51,5 +64,5 @@ def _faults(browser: Browser, look: str) -> list[str]:
     browser.run(AXE.read_text())
     faults = list(browser.eventually(CHECK))
     too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
-    faults += [f"the page is {too_wide} px wider"] if too_wide > 0 else []
+    faults += [f"the page is {too_wide} px wider: {browser.run(WIDE)}"] if too_wide > 0 else []
     return [f"{look}: {fault}" for fault in faults]
