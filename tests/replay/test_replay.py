@@ -113,10 +113,7 @@ def test_no_connection_waits_for_another(site: Site) -> None:
 @pytest.mark.loads
 @pytest.mark.parametrize(
     "protocol",
-    [
-        pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ()))
-        for name, protocol in PROTOCOLS.items()
-    ],
+    [pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ())) for name, protocol in PROTOCOLS.items()],
 )
 def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(site: Site, protocol: str) -> None:
     """Used: by the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""

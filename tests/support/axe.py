@@ -25,7 +25,8 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
 
 # The elements that reach beyond the window at the right, with their words, and have none within them that do; but what can be scrolled.
 WIDE = """
-  const scrolls = element => element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
+  const scrolls = element =>
+    element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
   const right = element => {
     const box = element.getBoundingClientRect();
     return Math.max(box.right, scrolls(element) ? 0 : box.left + element.scrollWidth);
