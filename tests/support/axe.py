@@ -23,7 +23,8 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
   `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\\s+/g, " ")}`));
 """
 
-# The elements that reach beyond the window at the right, with their words, and have none within them that do; but what can be scrolled.
+# The elements that reach beyond the window at the right, with their words, and have none within them that do. What can
+# be scrolled may.
 WIDE = """
   const scrolls = element =>
     element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
