@@ -140,7 +140,7 @@ def test_a_site_without_the_first_protocol_names_the_one_in_its_place(samples: S
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, Figure]:
+def figures_by_name() -> dict[str, Figure]:
     """A campaign's figures by their names."""
     metrics = {"fvc": 400.0, "lvc": 900.0, "vc85": 600.0, "plt": 800.0}
     shots = [Shot(Path(), "site-01", "dsl", protocol, 1, metrics) for protocol in ("tcp+", "quic")]
@@ -159,14 +159,14 @@ def drawn() -> dict[str, Figure]:
 
 
 @pytest.mark.slow
-def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(drawn: dict[str, Figure]) -> None:
-    sizes = {name: smallest_type(figure) for name, figure in drawn.items()}
+def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(figures_by_name: dict[str, Figure]) -> None:
+    sizes = {name: smallest_type(figure) for name, figure in figures_by_name.items()}
     assert {name: size for name, size in sizes.items() if size < style.SMALL} == {}
 
 
 @pytest.mark.slow
-def test_nothing_of_a_campaigns_figures_is_cut_off(drawn: dict[str, Figure], tmp_path: Path) -> None:
-    inches = {name: overhang_inches(figure, tmp_path) for name, figure in drawn.items()}
+def test_nothing_of_a_campaigns_figures_is_cut_off(figures_by_name: dict[str, Figure], tmp_path: Path) -> None:
+    inches = {name: overhang_inches(figure, tmp_path) for name, figure in figures_by_name.items()}
     assert {name: over for name, over in inches.items() if over > 0} == {}
 
 
