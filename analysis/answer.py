@@ -120,7 +120,9 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
         needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
         more = needed - pairs
-        has_interval = bool(ratio.has_interval(_confidence(declared, looks)))
+        # A verdict is never without the interval that it rests on, however wide it is.
+        is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
+        has_interval = is_decided or bool(ratio.has_interval(_confidence(declared, looks)))
         by_network.append(
             NetworkAnswer(
                 network,

@@ -15,7 +15,7 @@ from analysis.attempts import KINDS, cube, rejections, tried_runs
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
-from analysis.ratios import mean_over_sites
+from analysis.ratios import mean_over_sites, middles
 from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count, counts
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
@@ -220,7 +220,10 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     """The bounds of one network, metric and pair; all of sites x (reference, compared) x blocks."""
     is_usable = np.asarray(np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1))
     hidden = (lost == 1) & is_usable[:, None]
-    measured = mean_over_sites(_log(times[:, 1]) - _log(times[:, 0]))
+    ratios = _log(times[:, 1]) - _log(times[:, 0])
+    measured, middle = float(mean_over_sites(ratios).centre), _middle(ratios)
+    # Those of coarse ratios are not the same.
+    apart = measured - middle if np.isfinite(middle) else 0.0
     outcome = np.where(lost == 1, np.inf, _log(best))
     with np.errstate(invalid="ignore"):
         difference = np.where(hidden.all(axis=1), 0.0, outcome[:, 1] - outcome[:, 0])
@@ -229,15 +232,23 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
         "blocks": int(is_usable.sum()),
         "lost_reference": int(hidden[:, 0].sum()),
         "lost_compared": int(hidden[:, 1].sum()),
-        "gain": float(np.expm1(measured.centre)),
+        "gain": float(np.expm1(measured)),
         "mean_gain": _ratio_of_means(times[:, 0], times[:, 1]),
         **_signed_ranks(np.where(is_usable, difference, np.nan)),
     }
     for name, reference, compared in (("low", worst, best), ("high", best, worst)):
         pair = [np.where(is_usable, side, np.nan) for side in (reference[:, 0], compared[:, 1])]
-        row[f"gain_{name}"] = float(np.expm1(mean_over_sites(_log(pair[1]) - _log(pair[0])).centre))
+        # A middle is where most blocks are, however far off those are that were lost.
+        row[f"gain_{name}"] = float(np.expm1(_middle(_log(pair[1]) - _log(pair[0])) + apart))
         row[f"mean_gain_{name}"] = _ratio_of_means(*pair)
     return row
+
+
+def _middle(ratios: Array) -> float:
+    """The mean over sites of the middles of `ratios` (sites x blocks); NaN without any."""
+    of_sites = middles(ratios)
+    known = of_sites[np.isfinite(of_sites)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _log(times: Array) -> Array:

@@ -13,7 +13,17 @@ from support.browser import Browser
 from support.user_studies import filmed_campaign
 
 from analysis import hypotheses
-from analysis.answer import MILESTONE_COLUMNS, NetworkAnswer, amount, answers, headline, how_sure, milestones, why
+from analysis.answer import (
+    MILESTONE_COLUMNS,
+    NetworkAnswer,
+    amount,
+    answers,
+    ends,
+    headline,
+    how_sure,
+    milestones,
+    why,
+)
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
 from analysis.runs import CampaignTable, load, records, rows_of
@@ -91,6 +101,13 @@ def test_too_few_runs_are_not_given_an_interval(simulated: Simulated) -> None:
     campaign = simulated(-0.2, 1, 0.02)
     assert sentence(campaign).endswith("would show the page sooner: behind DSL (1 pair of loads cannot tell).")
     assert "too few" in how_sure(answers(campaign, QUESTION), campaign, QUESTION)[0]
+
+
+def test_a_verdict_of_two_pairs_of_loads_says_how_wide_its_interval_is(simulated: Simulated) -> None:
+    campaign = simulated(-0.5, 2, 0.005)
+    (answer,) = answers(campaign, QUESTION)
+    assert answer.verdict == FASTER and answer.high - answer.low > 0.02
+    assert f" ({ends(answer.low, answer.high)}) sooner behind DSL." in sentence(campaign)
 
 
 def test_loads_that_do_not_count_answer_nothing_and_are_told_with_their_reasons(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ PAIR = Pair("tcp", "quic")
 # Walsh averages of 1, 2, 3, 10, 20, in order: 1 1.5 2 2 2.5 3 5.5 6 6.5 10 10.5 11 11.5 15 20.
 FIVE = np.array([1.0, 2, 3, 10, 20])
 REPETITIONS = 40_000
+FRAME_MS = 1000 / 30
 
 
 def samples_of_times(tcp: Array, quic: Array) -> Samples:
@@ -62,8 +63,8 @@ def test_few_blocks_have_their_mean_and_its_error() -> None:
 
 
 def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
-    centre, error = hodges_lehmann(FIVE[None])
-    assert centre == [6]
+    centre, error, span, step = hodges_lehmann(FIVE[None])
+    assert (centre, span, step) == ([6], [11 - 2], [10 - 6.5])
     # Signed ranks of 5 have mean 7.5 and deviation sqrt(13.75); 1.645 of these below is place 1: from 1.5 to 15.
     assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
     location, variance = locations(FIVE[None])
@@ -73,7 +74,7 @@ def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> N
 def test_an_even_number_of_averages_has_the_middle_of_two() -> None:
     values = np.random.default_rng(1).standard_normal((4, 7))
     one, other = np.triu_indices(7)
-    assert hodges_lehmann(values)[0] == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
+    assert hodges_lehmann(values).centre == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
 
 
 def test_many_rows_are_computed_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,19 +159,46 @@ def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_ove
     """Whole frames of a film: 26 of 31 blocks say one frame more, and 5 say three less."""
     ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
     mean = mean_over_sites(ratios[None])
-    assert hodges_lehmann(ratios[None])[1] == 0
+    assert hodges_lehmann(ratios[None]).error == 0
+    assert mean.centre == pytest.approx(ratios.mean())
     assert mean.error == pytest.approx(ratios.std(ddof=1) / np.sqrt(31))
     assert mean.difference_p() > stats.binomtest(5, 31).pvalue
 
 
+def coarse_ratios(frames: float, cells: int, sites: int, blocks: int, seed: int) -> Array:
+    """Log ratios (cells x sites x blocks) of two protocols of the same, of times of 600 ms of which a run scatters by
+    so many `frames`, as a film has them: in whole frames, from wherever those of the site begin."""
+    draw = np.random.default_rng([seed, round(100 * frames), sites, blocks])
+    begins_ms = draw.uniform(0, FRAME_MS, (1, cells, sites, 1))
+    times = 600 + frames * FRAME_MS * draw.standard_normal((2, cells, sites, blocks))
+    # A film's zero is not quite a frame's.
+    logs = np.log(np.ceil((times + begins_ms) / FRAME_MS) * FRAME_MS + draw.normal(0, 0.5, times.shape))
+    return np.asarray(logs[1] - logs[0])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("frame_ms", [1, 33, 100, 250])
-def test_whole_frames_find_no_difference_where_there_is_none(frame_ms: int) -> None:
-    draw = np.random.default_rng([6, frame_ms])
-    times = 1000 * np.exp(0.05 * draw.standard_normal((2, 4000, 3, 10)))
-    logs = np.log(np.round(times / frame_ms) * frame_ms)
-    rejections = int((mean_over_sites(logs[1] - logs[0]).difference_p() < 0.01).sum())
+@pytest.mark.parametrize("frames", [0.2, 0.4, 0.7, 1.4])
+@pytest.mark.parametrize(("sites", "blocks"), [(1, 5), (1, 10), (1, 31), (5, 10), (5, 31)])
+def test_whole_frames_find_no_difference_where_there_is_none(frames: float, sites: int, blocks: int) -> None:
+    rejections = int((mean_over_sites(coarse_ratios(frames, 4000, sites, blocks, 6)).difference_p() < 0.01).sum())
     assert rejections <= stats.binom.isf(1e-5, 4000, 0.01)
+
+
+def test_the_location_of_whole_frames_does_not_jump_between_them() -> None:
+    """31 blocks, a third of which say one frame more: what is in between is known, to a tenth of a frame."""
+    ratios = np.log1p(FRAME_MS / 600 * np.array([0.0] * 20 + [1.0] * 11))
+    (centre,), (variance,) = locations(ratios[None])
+    assert centre == pytest.approx(ratios.mean())
+    assert variance == pytest.approx(ratios.var(ddof=1) / 31)
+
+
+def test_one_coarse_ratio_that_is_far_off_hardly_moves_the_location() -> None:
+    (quiet,) = coarse_ratios(0.7, 1, 1, 31, 7)
+    loud = quiet.copy()
+    loud[0, 7] += np.log(10)
+    (before, before_variance), (after, after_variance) = locations(quiet), locations(loud)
+    assert abs(after - before) < FRAME_MS / 600 / 5
+    assert after_variance < 2 * before_variance
 
 
 def test_what_is_constant_and_equal_does_not_differ_and_is_equivalent() -> None:
