@@ -222,8 +222,8 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     hidden = (lost == 1) & is_usable[:, None]
     ratios = _log(times[:, 1]) - _log(times[:, 0])
     measured, middle = float(mean_over_sites(ratios).centre), _middle(ratios)
-    # Those of coarse ratios are not the same.
-    apart = measured - middle if np.isfinite(middle) else 0.0
+    # Of coarse ratios, the middle is not the mean.
+    offset = measured - middle if np.isfinite(middle) else 0.0
     outcome = np.where(lost == 1, np.inf, _log(best))
     with np.errstate(invalid="ignore"):
         difference = np.where(hidden.all(axis=1), 0.0, outcome[:, 1] - outcome[:, 0])
@@ -239,7 +239,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     for name, reference, compared in (("low", worst, best), ("high", best, worst)):
         pair = [np.where(is_usable, side, np.nan) for side in (reference[:, 0], compared[:, 1])]
         # A middle is where most blocks are, however far off those are that were lost.
-        row[f"gain_{name}"] = float(np.expm1(_middle(_log(pair[1]) - _log(pair[0])) + apart))
+        row[f"gain_{name}"] = float(np.expm1(_middle(_log(pair[1]) - _log(pair[0])) + offset))
         row[f"mean_gain_{name}"] = _ratio_of_means(*pair)
     return row
 
