@@ -134,7 +134,7 @@ def _location_and_variance(ratios: Array) -> Array:
 
 
 def middles(ratios: Array) -> Array:
-    """Hodges and Lehmann's location along the last axis, also of coarse ratios; of fewer than ROBUST_BLOCKS their mean."""
+    """Hodges and Lehmann's location along the last axis, of coarse ratios, too; of few blocks the mean."""
 
     def middle(some: Array) -> Array:
         return hodges_lehmann(some).centre if some.shape[-1] >= ROBUST_BLOCKS else np.asarray(some.mean(axis=-1))
