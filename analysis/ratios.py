@@ -35,7 +35,7 @@ OVERESTIMATES = (
 OVERESTIMATE_SHARE = 0.65
 FREEDOM_SHARE = 0.73
 # Ratios are coarse where neighbours among the middle half of their Walsh averages are further apart than this share of
-# what that half spans, divided by the number of blocks, with which averages come to lie closer. Of normal ratios that do
+# what that half spans, divided by the number of blocks, with which averages lie closer. Of normal ratios that do
 # not come in steps, a tenth are of five blocks, 3 % of ten, and 0.1 % of 31.
 COARSE_SHARE = 2.5
 # How far from the location a coarse ratio counts: so many times its scatter, or the step between values, if larger.
