@@ -19,6 +19,7 @@ from rich.console import Console
 
 from base.denial import denial
 from base.errors import EyelevelError
+from base.files import require_writable
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
@@ -169,8 +170,9 @@ def carry_out(
     require_networks(campaign)
     require_shells(campaign, options)
     require_recorded(campaign)
+    # Before minutes of validation, which would be in vain.
+    require_writable(campaign.folder, "--results of 'eyelevel' names another folder")
     if (campaign.folder / DOCUMENT).exists():
-        # Before minutes of validation, which would be in vain.
         require_same_versions(campaign.folder, campaign.versions())
     # A cluster's workers keep their own machines; this one only collects what they have measured.
     place = nullcontext() if options.dask else measuring_alone("measuring")

@@ -4,9 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from base.errors import EyelevelError
 from eyelevel.measuring import require_networks, require_one_protocol
+from eyelevel.program import program
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES
 from studies.states.measure import StatesMethod
@@ -31,3 +33,14 @@ def test_a_study_of_single_protocols_refuses_servers_that_speak_two(tmp_path: Pa
     require_one_protocol(campaign)
     with pytest.raises(EyelevelError, match="the servers of deployed-cold speak h2 and h3, of which only"):
         require_one_protocol(replace(campaign, method=StatesMethod()))
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_results_that_cannot_be_written_are_refused_before_anything_is_validated(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    options = ["--net", "dsl", "--proto", "tcp", "--sites", "demo-light", "--runs", "1", "--campaign", "c"]
+    done = CliRunner().invoke(program, ["campaign", *options, "--results", str(tmp_path / "file" / "results")])
+    text = f"{tmp_path}/file/results/c cannot be written (Not a directory); --results of 'eyelevel' names another folder"
+    assert str(done.exception) == text
+    assert "measuring" not in done.output
