@@ -134,18 +134,23 @@ def test_a_stranger_hears_nothing(port: int, secret: Path, tmp_path: Path) -> No
         measure_path("127.0.0.1", port, read_secret(tmp_path / "other"), Effort.quick(10**6), lambda line: None)
 
 
-def test_who_has_the_secret_gets_no_more_than_its_owner_allows(port: int, secret: Path) -> None:
-    large = Flow(2000, 1000, 100)
-    for flow, echoes, fault in ((Flow(10, 1000, 1), False, "no datagram of yours"), (large, True, "more than was")):
-        with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, end, connection):
-            agreed = conversation.hear()
-            assert agreed["most_bytes"] == 10**6
-            end.begin(bytes.fromhex(agreed["token"]), "127.0.0.1")
-            if echoes:
-                end.send_echo(0, connection.getpeername())
-                assert end.arrived(Numbers(0, 1), 5)
-            with pytest.raises(EyelevelError, match=f"the other end says: .*{fault}"):
-                conversation.ask({**vars(Command(flow, 0, True)), "flow": vars(flow)})
+@pytest.mark.parametrize(
+    ("flow", "echoes", "fault"),
+    [(Flow(10, 1000, 1), False, "no datagram of yours"), (Flow(2000, 1000, 100), True, "more than was")],
+    ids=["another's address", "too much"],
+)
+def test_who_has_the_secret_gets_no_more_than_its_owner_allows(
+    flow: Flow, echoes: bool, fault: str, port: int, secret: Path
+) -> None:
+    with conversation_with("127.0.0.1", port, read_secret(secret)) as (conversation, end, connection):
+        agreed = conversation.hear()
+        assert agreed["most_bytes"] == 10**6
+        end.begin(bytes.fromhex(agreed["token"]), "127.0.0.1")
+        if echoes:
+            end.send_echo(0, connection.getpeername())
+            assert end.arrived(Numbers(0, 1), 5)
+        with pytest.raises(EyelevelError, match=f"the other end says: .*{fault}"):
+            conversation.ask({**vars(Command(flow, 0, True)), "flow": vars(flow)})
 
 
 def test_one_probe_is_served_at_a_time(port: int, secret: Path) -> None:
