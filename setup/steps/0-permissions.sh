@@ -23,16 +23,12 @@ act() {
   done < <("$PROJECT/setup/grant" missing "$(user)")
   # No password is asked for: whoever has none for sudo would be reported, and what is missing may never be needed.
   ((${#withheld[@]} == 0)) && return
-  if is_container; then
+  # An environment variable of containers (systemd's CONTAINER_INTERFACE).
+  if [[ -n ${container:-} ]]; then
     echo "note: not granted here: ${withheld[*]}; a container has what it is started with (docs/container.md)"
   else
     echo "note: not granted here (${reason#eyelevel: }); an administrator can: sudo $PROJECT/setup/grant ${withheld[*]}"
   fi
-}
-
-# Of Podman, or of Docker.
-is_container() {
-  [[ -e /run/.containerenv || -e /.dockerenv ]]
 }
 
 # For whom this is installed.

@@ -311,6 +311,9 @@ def test_without_root_a_setup_tells_once_which_command_grants_what_the_kernel_wi
     assert re.search(r"sudo refused \S+ \(it has no terminal here to ask for a password\)", note)
     assert f"an administrator can: sudo {checkout.folder}/setup/grant tun apparmor" in note
     assert checkout.setup(*AS_ORDINARY_USER, **environment) == (0, "")
+    shutil.rmtree(checkout.cache / "stamps")
+    status, said = checkout.setup(*AS_ORDINARY_USER, **environment, container="oci")
+    assert status == 0 and "not granted here: tun apparmor" in said and "a container has what it is started with" in said
 
 
 @pytest.mark.needs_namespaces

@@ -58,18 +58,15 @@ def test_a_file_that_cannot_be_written_is_told_before_the_command_runs(tmp_path:
 def test_who_measures_without_priority_is_told_how_to_have_it(
     monkeypatch: pytest.MonkeyPatch, told_by_mm_net: str, warns: bool
 ) -> None:
-    monkeypatch.setattr(host, "CONTAINER_MARKS", ())
+    monkeypatch.delenv("container", raising=False)
     monkeypatch.setattr(host, "timekeeping", lambda: told_by_mm_net)
     warning = host.priority_warning()
     assert bool(warning) is warns
     assert not warning or "setup/grant priority" in warning
 
 
-def test_in_a_container_it_is_had_by_an_option_of_the_container(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "mark").touch()
-    monkeypatch.setattr(host, "CONTAINER_MARKS", (tmp_path / "absent", tmp_path / "mark"))
+def test_in_a_container_it_is_had_by_an_option_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("container", "oci")
     monkeypatch.setattr(host, "timekeeping", lambda: "ordinary priority")
     warning = host.priority_warning() or ""
     assert "--ulimit rtprio=1" in warning and "setup/grant" not in warning
