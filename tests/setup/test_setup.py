@@ -313,7 +313,9 @@ def test_without_root_a_setup_tells_once_which_command_grants_what_the_kernel_wi
     assert checkout.setup(*AS_ORDINARY_USER, **environment) == (0, "")
     shutil.rmtree(checkout.cache / "stamps")
     status, said = checkout.setup(*AS_ORDINARY_USER, **environment, container="oci")
-    assert status == 0 and "not granted here: tun apparmor" in said and "a container has what it is started with" in said
+    assert (
+        status == 0 and "not granted here: tun apparmor" in said and "a container has what it is started with" in said
+    )
 
 
 @pytest.mark.needs_namespaces
