@@ -86,6 +86,22 @@ def test_the_document_has_the_numbers_of_the_package() -> None:
     assert f"{valid_runs} in all" in (PROJECT / "README.md").read_text()
 
 
+def test_the_document_has_the_claims_of_the_package() -> None:
+    claims = pd.read_csv(DATA / "reference" / "report" / "tables" / "claims.csv")
+    text = " ".join((PROJECT / "docs" / "reference.md").read_text().split())
+    counts = claims["verdict"].value_counts()
+    words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
+    held, not_held = words[counts["holds"]], words[counts["does not hold"]]
+    said = f"{held} hold today, {not_held} does not, and {counts['not decided']} are not decided"
+    assert f"Of the paper's {len(claims)} claims {said}" in text
+    # What decides a claim, with its interval: -5.9 % (-9.1 % to -2.5 %).
+    decided = claims[claims["verdict"] != "not decided"].set_index("claim")["sentence"]
+    for claim in ("tuning", "tcps_da2gc"):
+        numbers = re.search(r"([+-][\d.]+) % \(([+-][\d.]+) % to ([+-][\d.]+) %\)", decided[claim])
+        assert numbers, decided[claim]
+        assert numbers[1].lstrip("+") in text and f"{numbers[2]} to {numbers[3]} %" in text, numbers[0]
+
+
 def test_the_reference_asks_what_campaigns_ask_and_of_the_level_pair() -> None:
     text = hypotheses.read_text(path := FILE.with_name(read_declared(FILE).hypotheses))
     question, usual = hypotheses.parse(text, path), hypotheses.load()
