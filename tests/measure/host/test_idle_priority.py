@@ -98,7 +98,8 @@ def test_a_process_that_has_ended_is_of_no_priority() -> None:
 
 def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
     script = "import os, threading, subprocess\n"
-    script += "threading.Thread(target=lambda: print(os.sched_getscheduler(threading.get_native_id()))).start()\n"
+    script += "look = lambda: print(os.sched_getscheduler(threading.get_native_id()), flush=True)\n"
+    script += "(thread := threading.Thread(target=look)).start(); thread.join()\n"
     script += "subprocess.run(['chrt', '-p', '0'])"
     command = [*Policy().beginning(), "python3", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
