@@ -13,6 +13,7 @@ from scipy import stats
 
 from analysis.attempts import KINDS, cube, rejections, tried_runs
 from analysis.corrections import holm
+from analysis.gain import mean
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.ratios import mean_over_sites, middles
@@ -246,9 +247,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
 
 def _middle(ratios: Array) -> float:
     """The mean over sites of the middles of `ratios` (sites x blocks); NaN without any."""
-    of_sites = middles(ratios)
-    known = of_sites[np.isfinite(of_sites)]
-    return float(known.mean()) if len(known) else float("nan")
+    return float(mean(middles(ratios)))
 
 
 def _log(times: Array) -> Array:

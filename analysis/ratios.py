@@ -36,10 +36,10 @@ OVERESTIMATE_SHARE = 0.65
 FREEDOM_SHARE = 0.73
 # Ratios are coarse where neighbours among the middle half of their Walsh averages are further apart than this share of
 # what that half spans, divided by the number of blocks, with which averages lie closer. Of normal ratios that do
-# not come in steps, a tenth are of five blocks, 3 % of ten, and 0.1 % of 31.
+# not come in steps, 11 % are of five blocks, 3 % of ten, and 0.01 % of 31.
 COARSE_SHARE = 2.5
 # How far from the location a coarse ratio counts: so many times its scatter, or the step between values, if larger.
-DRAWN_IN = 3.0
+REACH = 3.0
 # Ratios that differ by less are the same: times are whole frames of a film, and logarithms are rounded.
 SAME = 1e-9
 # An interval of few blocks is mostly as long as it is since they do not tell how much runs scatter. It says something
@@ -122,10 +122,10 @@ def _location_and_variance(ratios: Array) -> Array:
     blocks = ratios.shape[-1]
     if blocks < ROBUST_BLOCKS:
         return _mean_and_variance(ratios)
-    averages = hodges_lehmann(ratios)
+    averages = walsh_averages(ratios)
     error = averages.error / overestimate(blocks)
     # Where most averages are the same, neither the scatter nor the steps are known.
-    reach = DRAWN_IN * np.maximum(error * np.sqrt(blocks), 2 * averages.step)
+    reach = REACH * np.maximum(error * np.sqrt(blocks), 2 * averages.step)
     reach = np.where(averages.span < SAME, np.inf, reach)[:, None]
     middle = averages.centre[:, None]
     coarse = _mean_and_variance(np.clip(ratios, middle - reach, middle + reach))
@@ -137,7 +137,7 @@ def middles(ratios: Array) -> Array:
     """Hodges and Lehmann's location along the last axis, of coarse ratios, too; of few blocks the mean."""
 
     def middle(some: Array) -> Array:
-        return hodges_lehmann(some).centre if some.shape[-1] >= ROBUST_BLOCKS else np.asarray(some.mean(axis=-1))
+        return walsh_averages(some).centre if some.shape[-1] >= ROBUST_BLOCKS else np.asarray(some.mean(axis=-1))
 
     return by_count(middle, ratios, least=1)
 
@@ -164,7 +164,7 @@ class WalshAverages(NamedTuple):
     step: Array
 
 
-def hodges_lehmann(ratios: Array) -> WalshAverages:
+def walsh_averages(ratios: Array) -> WalshAverages:
     """The Walsh averages of each row of `ratios`."""
     rows, blocks = ratios.shape
     one, other = np.triu_indices(blocks)

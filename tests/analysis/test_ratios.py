@@ -14,10 +14,10 @@ from analysis.ratios import (
     ROBUST_BLOCKS,
     block_ratios,
     degrees_of_freedom,
-    hodges_lehmann,
     locations,
     mean_over_sites,
     overestimate,
+    walsh_averages,
 )
 from analysis.samples import Array, Samples
 
@@ -63,7 +63,7 @@ def test_few_blocks_have_their_mean_and_its_error() -> None:
 
 
 def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
-    centre, error, span, step = hodges_lehmann(FIVE[None])
+    centre, error, span, step = walsh_averages(FIVE[None])
     assert [centre[0], span[0], step[0]] == [6, 11 - 2, 10 - 6.5]
     # Signed ranks of 5 have mean 7.5 and deviation sqrt(13.75); 1.645 of these below is place 1: from 1.5 to 15.
     assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
@@ -74,14 +74,14 @@ def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> N
 def test_an_even_number_of_averages_has_the_middle_of_two() -> None:
     values = np.random.default_rng(1).standard_normal((4, 7))
     one, other = np.triu_indices(7)
-    assert hodges_lehmann(values).centre == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
+    assert walsh_averages(values).centre == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
 
 
 def test_many_rows_are_computed_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(2).standard_normal((50, 9))
-    whole = hodges_lehmann(values)
+    whole = walsh_averages(values)
     monkeypatch.setattr("analysis.ratios.MOST_AVERAGES", 100)
-    assert np.array_equal(hodges_lehmann(values), whole)
+    assert np.array_equal(walsh_averages(values), whole)
 
 
 def test_one_run_that_takes_ten_times_as_long_hardly_moves_the_location() -> None:
@@ -159,7 +159,7 @@ def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_ove
     """Whole frames of a film: 26 of 31 blocks say one frame more, and 5 say three less."""
     ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
     mean = mean_over_sites(ratios[None])
-    assert hodges_lehmann(ratios[None]).error == 0
+    assert walsh_averages(ratios[None]).error == 0
     assert mean.centre == pytest.approx(ratios.mean())
     assert mean.error == pytest.approx(ratios.std(ddof=1) / np.sqrt(31))
     assert mean.difference_p() > stats.binomtest(5, 31).pvalue

@@ -154,7 +154,7 @@ def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange
         assert load.make(Moments(over=lambda: films.append((folder / FILM).read_bytes()))) is None
     assert films == [(folder / FILM).read_bytes()]
     start = film_start((contents := film_contents(folder / FILM)).times, contents.looks)
-    # Whether a frame is blank between the orange and the page is for the machine to say, which other tests keep busy.
+    # A frame between the orange and the page may be missing on a machine that other tests keep busy.
     assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES
 
 
