@@ -85,7 +85,7 @@ $(if $(filter answer,$(MAKECMDGOALS)),$(if $(URL)$(SITE)$(CAMPAIGN),,$(error ans
 $(call needs,replay,SITE NET PROTO,make replay SITE=demo-news NET=lte PROTO=tcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help answer setup test quick check docs proof record import export close site-info replay campaign status review report package reference figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
+.PHONY: help answer setup test quick check docs soak proof record import export close site-info replay campaign status review report package reference figures user-study waterfall compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion clean $(STUDIES)
 
 help: ## show this help
 	@awk '/^[a-z0-9-]+:.*## / { sub(/:.*## /, " "); printf "  make %-12s", $$1; sub(/^[a-z0-9-]+/, ""); print } \
@@ -102,7 +102,7 @@ setup: ## install what the testbed needs; every target below does it first, once
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
-	@$(PYTEST) -n 4 --durations 15 --durations-min 15
+	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 
 quick: ## run the tests that need no namespaces, network or browser, in some three minutes
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
@@ -115,6 +115,9 @@ check: setup ## run the checkers: style, types, layers, words
 docs: setup ## make a site of these documents in build/docs; fails where a link leads nowhere
 	@NO_MKDOCS_2_WARNING=1 $(call quote,$(EYELEVEL_CACHE)/bin/mkdocs) build --strict --quiet
 	@echo "build/docs/index.html; with its search: python3 -m http.server --directory build/docs"
+
+soak: setup ## run all tests TIMES times, beside BUSY busy processes, each a line in docs/soak.csv
+	@PYTHONPATH=.:tests $(call quote,$(PYTHON)) -m support.soak$(call options,TIMES BUSY)
 
 proof: setup ## run what takes hours: faults by the dozen, fuzzing, whole corpora; installs TeX
 	@setup/packages proof

@@ -1,11 +1,10 @@
-"""For every session of tests: nothing is left behind, it can be interrupted, and what is skipped is counted."""
+"""For every session of tests: nothing is left behind, it can be interrupted, timing tests run alone, and what was
+skipped or retried is counted."""
 
 import os
-import resource
 import shutil
 import signal
 import tempfile
-import uuid
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -15,12 +14,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from support import turns
 from support.browser import Browser, browsing
-from support.leaks import MARK, end_marked, mount_points, processes_marked
+from support.leaks import MARK, end_marked, guard, mount_points, processes_marked, remove_session
 from support.needs import NEEDS
-from support.turns import Kind, ModulesScheduling, Turns, write_groups
+from support.turns import TIMING, ModulesScheduling, Turns, write_groups
 
-from measure.host.exclusive import VARIABLE
+from measure.host import exclusive
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
 # be interrupted, and neither could the children that tests interrupt: they would be waited for in vain. A handler of
@@ -29,101 +29,108 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest itself shall go on obeying
     signal.signal(signal.SIGHUP, lambda *_: None)
 
-# An example that failed belongs into a test of its own, not into a database; and what Hypothesis notes down, not into
-# the checkout, where it would be root's.
+# An example that failed belongs into a test of its own, not into a database.
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")
-SESSION_FOLDER = tempfile.TemporaryDirectory(prefix="eyelevel-session-")
-set_hypothesis_home_dir(SESSION_FOLDER.name)
 
 # What takes long, and how long each test of it may.
 PROOF = Path(__file__).parent / "proof"
 PROOF_TIMEOUT_S = 3600
 
-# Of tests beside one that loads pages.
-LOW_PRIORITY = 15
-# RLIMIT_NICE that lets a process raise its priority to the usual one (getrlimit(2)).
-USUAL_NICE_LIMIT = 20
-
 # How long after its timeout, and how often, a test is interrupted again.
 AGAIN_S = float(os.environ.get("EYELEVEL_TEST_AGAIN_S", "10"))
 
 
+class Session:
+    """The session of tests that this process controls: its temporary folder, and the process that removes what is left
+    of it should this one be killed."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="eyelevel-tests-"))
+        os.environ[MARK] = str(self.folder)  # which workers inherit
+        self._guard = guard(self.folder)
+
+    def end(self) -> None:
+        """Remove what is left of the session."""
+        remove_session(self.folder)
+        self._guard.kill()
+        self._guard.wait()
+
+
+SESSION = pytest.StashKey[Session]()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
     if worker := getattr(config, "workerinput", None):
-        config.pluginmanager.register(Worker(Path(worker["folder"])))
-    elif getattr(config.option, "numprocesses", None):
-        # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        folder = Path(worker["folder"])
+        config.pluginmanager.register(Groups(folder))
+    else:
+        config.stash[SESSION] = session = Session()
+        folder = session.folder
+        if getattr(config.option, "numprocesses", None):
+            # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Hypothesis's notes would else be in the checkout, and root's.
+    set_hypothesis_home_dir(folder)
+    config.pluginmanager.register(InTurn())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if session := config.stash.get(SESSION, None):
+        session.end()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell each worker (pytest-xdist) what folder all of them share."""
-    node.workerinput["folder"] = SESSION_FOLDER.name
+    """Give each worker (pytest-xdist) the folder that all of them share."""
+    node.workerinput["folder"] = str(node.config.stash[SESSION].folder)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesScheduling:
-    return ModulesScheduling(config, log, Path(SESSION_FOLDER.name))
+    return ModulesScheduling(config, log, config.stash[SESSION].folder)
 
 
-class Worker:
-    """What each of several workers does: a test that is marked `alone` runs while no other worker runs anything, one
-    that is marked `waits` while others run such tests only.
-
-    Beside a test that is marked `loads` others run, at a low priority.
-    """
+class Groups:
+    """What a worker adds to a session: which tests go to one worker together."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._turns = Turns(folder)
-        self._turn: Kind | None = None
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends the names
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         write_groups(self._folder, {item.nodeid: group for item in session.items if (group := group_of(item))})
 
+
+class InTurn:
+    """Runs each test in its turn: one that is marked `timing` while no other test runs on this machine."""
+
+    def __init__(self) -> None:
+        self._turns = Turns()
+        self._is_alone = False
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the timeout's clock starts
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        kind = kind_of(item)
-        if self._turn != kind:
-            self._turns.take(kind)
-        if may_raise_priority():
-            os.setpriority(os.PRIO_PROCESS, 0, LOW_PRIORITY if kind == "other" and not has(item, "loads") else 0)
+        alone = has(item, TIMING)
+        if not (alone and self._is_alone):
+            self._turns.take(alone)
         result = yield
-        self._turn = kind
-        # Tests that measure follow each other without a pause, in which others would begin.
-        if kind == "other" or nextitem is None or kind_of(nextitem) == "other":
+        # Timing tests follow each other without a pause, in which others would begin.
+        self._is_alone = alone and nextitem is not None and has(nextitem, TIMING)
+        if not self._is_alone:
             self._turns.give_back()
-            self._turn = None
         return result
-
-
-def may_raise_priority() -> bool:
-    """Whether this process, once it has a low priority, may have the usual one again: as root may, and who is granted
-    `nice 0` in limits.conf(5). Others run all tests at the same priority."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NICE)
-    return os.geteuid() == 0 or limit == resource.RLIM_INFINITY or limit >= USUAL_NICE_LIMIT
-
-
-def kind_of(item: pytest.Item) -> Kind:
-    """The turn that a test needs."""
-    if has(item, "alone"):
-        return "alone"
-    return "waits" if has(item, "waits") else "other"
 
 
 def group_of(item: pytest.Item) -> str | None:
     """Tests of one group are dealt out to one worker, so that they follow each other."""
-    if has(item, "alone"):
-        return "alone"
-    if has(item, "waits"):
-        return f"waits {item.path}"
+    if has(item, TIMING):
+        return TIMING
     loads = item.get_closest_marker("loads")
     if not loads:
         return None
@@ -138,10 +145,9 @@ def is_in_a_lane(item: pytest.Item) -> bool:
 
 
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
-    """What sorts tests such that those that take long, or that others wait for, come first."""
+    """What sorts tests such that those that take long come first, and timing tests last."""
     return (
-        not has(item, "waits"),
-        not has(item, "alone"),
+        has(item, TIMING),
         not is_in_a_lane(item),
         not has(item, "loads"),
         not has(item, "slow"),
@@ -152,19 +158,22 @@ def has(item: pytest.Item, mark: str) -> bool:
     return item.get_closest_marker(mark) is not None
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs something that is not here, and give proofs their time; side by side, begin with what is long."""
-    if hasattr(config, "workerinput"):
-        items.sort(key=place_of)
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before tests are chosen by their marks, and after they were shuffled
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Skip what needs something that is not here, and give proofs their time; timing tests are last and may fail once,
+    and of tests side by side those that take long are first."""
     missing = [need for need in NEEDS if not need.is_met()]
     for item in items:
         if item.path.is_relative_to(PROOF) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PROOF_TIMEOUT_S))
+        if has(item, TIMING):
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("needs_browser")
         if reasons := [need.reason for need in missing if item.get_closest_marker(need.mark)]:
             item.add_marker(pytest.mark.skip(reason=reasons[0]), append=False)
+    yield
+    items.sort(key=place_of if hasattr(config, "workerinput") else lambda item: has(item, TIMING))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -191,34 +200,43 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Count what was skipped, by reason."""
+    """Count what was skipped, by reason, and name what was retried."""
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"skipped: {count} {reason}", yellow=True)
+    retried = Counter(report.nodeid for report in terminalreporter.stats.get("rerun", []))
+    terminalreporter.write_line(f"retried: {len(retried)} timing tests", yellow=bool(retried))
+    for test in sorted(retried):
+        terminalreporter.write_line(f"retried: {test}", yellow=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail the session when processes, mounts or temporary files of it outlive its last test.
 
     Of tests side by side (pytest-xdist) each worker is a session of its own.
     """
-    mark = uuid.uuid4().hex
     tmp_path_factory.getbasetemp()  # pytest's own folder is made, and cleared away, by itself
-    folder = Path(tempfile.mkdtemp(prefix="eyelevel-tests-"))
+    worker = getattr(request.config, "workerinput", None)
+    session = Path(worker["folder"]) if worker else request.config.stash[SESSION].folder
+    folder = session / (worker["workerid"] if worker else "main")
+    folder.mkdir()
     mounts = mount_points()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(MARK, mark)
+        patch.setenv(MARK, str(folder))
         patch.setenv("TMPDIR", str(folder))
-        # What tests measure, side by side or beside a campaign, is not to wait for each other.
-        patch.setenv(VARIABLE, str(Path(SESSION_FOLDER.name) / "measuring"))
+        # What tests measure, or what sessions they start, side by side or beside a campaign, is not to wait for each
+        # other.
+        patch.setenv(exclusive.VARIABLE, str(session / "measuring"))
+        patch.setenv(turns.VARIABLE, str(session))
         patch.setattr(tempfile, "tempdir", None)
         yield
     signal.setitimer(signal.ITIMER_REAL, 0)  # what follows takes little time, and must not be cut short
     # A namespace lives as long as a process, a mount or a descriptor of ours holds it.
-    leaks = [f"process {process}" for process in processes_marked(f"{MARK}={mark}")]
-    end_marked(f"{MARK}={mark}")
+    mark = f"{MARK}={folder}"
+    leaks = [f"process {process}" for process in processes_marked(mark)]
+    end_marked(mark)
     leaks += [f"mount on {path}" for path in sorted(mount_points() - mounts)]
     leaks += [f"temporary file {path}" for path in folder.iterdir()]
     shutil.rmtree(folder)

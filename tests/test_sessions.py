@@ -1,42 +1,43 @@
 """What conftest.py promises of every session of tests."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from support.needs import NEEDS
+from support.processes import still_there
+from support.turns import VARIABLE, Turns
 
 from base.places import PROJECT
 
 TESTS = Path(__file__).parent
 
 
+def command_of(folder: Path, *options: str | Path) -> list[str | Path]:
+    """A session of the tests in `folder`, under the configuration and the conftest.py of this project."""
+    command: list[str | Path] = [sys.executable, "-m", "pytest", "-c", PROJECT / "pyproject.toml", "-p", "conftest"]
+    return [*command, "--rootdir", folder, f"--basetemp={folder / 'temporary'}", *options]
+
+
+def environment_with(**variables: str) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": f"{PROJECT}:{TESTS}", **variables}
+
+
 def session(folder: Path, text: str, *options: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests in `text` under the configuration and the conftest.py of this project."""
+    """Run the tests in `text`."""
     (folder / "test_it.py").write_text(text)
-    command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-c",
-        PROJECT / "pyproject.toml",
-        "--rootdir",
-        folder,
-        "-p",
-        "conftest",
-    ]
-    command.append(f"--basetemp={folder / 'temporary'}")
     return subprocess.run(
-        [*command, *options, folder / "test_it.py"],
-        env=os.environ | {"PYTHONPATH": f"{PROJECT}:{TESTS}", **environment},
+        command_of(folder, *options, folder / "test_it.py"),
+        env=environment_with(**environment),
         cwd=PROJECT,
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
     )
 
 
@@ -114,46 +115,113 @@ def test_every_need_is_a_mark_that_says_how_to_get_it(tmp_path: Path) -> None:
 
 TIMED = """
 import time
-from pathlib import Path
 import pytest
 
 {mark}
 @pytest.mark.parametrize("number", range(4))
 def test_that_notes_when_it_ran(number):
     begin = time.monotonic()
-    Path(__file__ + ".begun").touch()
-    if number == 0 and "{partner}":
-        while not Path(__file__).with_name("{partner}.begun").exists():
-            time.sleep(0.01)
-    time.sleep({seconds})
+    time.sleep(0.1)
     print("interval", "{mark}", begin, time.monotonic())
 """
 
 
 @pytest.mark.slow
-def test_tests_run_beside_none_but_those_that_their_marks_allow(tmp_path: Path) -> None:
-    alone, one, other = "@pytest.mark.alone", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
-    waiting = "@pytest.mark.waits"
-    files = [
-        ("test_a.py", alone, "", 0.1),
-        ("test_b.py", one, "", 0.3),
-        ("test_c.py", other, "", 0.1),
-        ("test_d.py", one, "", 0.3),
-        ("test_e.py", waiting, "test_f.py", 0.1),
-        ("test_f.py", waiting, "test_e.py", 0.1),
-    ]
-    for name, mark, partner, seconds in files:
-        (tmp_path / name).write_text(TIMED.format(mark=mark, partner=partner, seconds=seconds))
-    # Two workers: a third would want the machine alone, and have it before the second that waits, if that came later.
-    done = session(tmp_path, "", "-n", "2", "-rP", tmp_path)
+def test_timing_tests_run_after_all_others_and_beside_none(tmp_path: Path) -> None:
+    timing, one, other = "@pytest.mark.timing", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
+    for name, mark in ("test_a.py", timing), ("test_b.py", one), ("test_c.py", other), ("test_d.py", timing):
+        (tmp_path / name).write_text(TIMED.format(mark=mark))
+    done = session(tmp_path, "", "-n", "3", "-rP", tmp_path)
     lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("interval ")]
     intervals = sorted((float(begin), float(end), mark) for mark, begin, end in lines)
-    assert len(intervals) == 24, done.stdout
-    overlapping = [
-        {earlier[2], later[2]}
-        for number, earlier in enumerate(intervals)
-        for later in intervals[number + 1 :]
-        if later[0] < earlier[1]
-    ]
-    assert {waiting} in overlapping and {one, other} in overlapping
-    assert [marks for marks in overlapping if marks not in ({one, other}, {waiting})] == []
+    assert [mark for _, _, mark in intervals[-8:]] == [timing] * 8, done.stdout
+    assert {mark for _, _, mark in intervals[:-8]} == {one, other}
+    ends = [end for _, end, _ in intervals]
+    assert all(begin >= max(ends[: 8 + number]) for number, (begin, _, _) in enumerate(intervals[-8:]))
+
+
+ALONE = """
+import sys
+from support.turns import Turns
+turns = Turns()
+turns.take(alone=True)
+print("alone", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_sessions_of_all_checkouts_wait_for_a_timing_test_and_tests_of_one_for_nobody(tmp_path: Path) -> None:
+    command, environment = [sys.executable, "-c", ALONE], environment_with(**{VARIABLE: str(tmp_path)})
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "alone\n"
+        with (tmp_path / "eyelevel-tests-machine").open() as machine:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(machine, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            process.communicate()
+            fcntl.flock(machine, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path))
+        for turns in Turns(), Turns():
+            turns.take(alone=False)
+
+
+FAILING_ONCE = """
+import pytest
+from pathlib import Path
+
+{mark}
+def test_that_fails_at_first():
+    first = not (been := Path(__file__ + ".been")).exists()
+    been.touch()
+    assert not first
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one by one", "side by side"])
+def test_a_timing_test_may_fail_once_and_is_named_and_no_other_may(tmp_path: Path, options: list[str]) -> None:
+    for name, mark in ("test_timing.py", "@pytest.mark.timing"), ("test_other.py", ""):
+        (tmp_path / name).write_text(FAILING_ONCE.format(mark=mark))
+    done = session(tmp_path, "", *options, tmp_path)
+    lines = done.stdout.splitlines()
+    assert "1 failed, 1 passed, 1 rerun" in lines[-1], done.stdout
+    at = lines.index("retried: 1 timing tests")
+    assert lines[at + 1] == "retried: test_timing.py::test_that_fails_at_first"
+
+
+STARTING = """
+import os, signal, subprocess, tempfile
+
+def test_that_is_interrupted():
+    stays = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    open(tempfile.mkstemp()[1]).close()
+    with open(os.environ["TEST_PIPE"], "w") as pipe:
+        print(stays.pid, tempfile.gettempdir(), file=pipe)
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one by one", "side by side"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_session_that_is_interrupted_or_killed_leaves_nothing_behind(
+    tmp_path: Path, options: list[str], how: signal.Signals
+) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    (tmp_path / "test_it.py").write_text(STARTING)
+    with subprocess.Popen(
+        command_of(tmp_path, *options, tmp_path / "test_it.py"),
+        env=environment_with(TEST_PIPE=str(pipe)),
+        cwd=PROJECT,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as controller:
+        pid, folder = pipe.read_text().split()
+        guards = [child for child in psutil.Process(controller.pid).children() if "support.leaks" in child.cmdline()]
+        # A terminal sends its Ctrl-C to all; the kernel's out-of-memory killer chooses one.
+        os.killpg(controller.pid, how) if how == signal.SIGINT else controller.kill()
+        controller.wait()
+    _, remaining = psutil.wait_procs(guards)
+    assert len(guards) == 1 and remaining == []
+    assert still_there([int(pid)]) == []
+    assert not Path(folder).parent.exists()

@@ -39,7 +39,7 @@ def measuring_alone(activity: str) -> Iterator[None]:
     What is started by the process that has it may measure, too. Raises EyelevelError, in one line that says who
     measures here and since when, if anybody else does.
     """
-    path = Path(os.environ.get(VARIABLE) or _shared_folder() / NAME)
+    path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:
         descriptor = _locked(path)
     except OSError as error:
@@ -61,7 +61,7 @@ def _locked(path: Path) -> int | None:
     """A descriptor of the file at `path`, locked until it is closed; None when another process has it. Raises
     OSError."""
     for _ in range(TRIES):
-        descriptor = _opened(path)
+        descriptor = open_shared(path)
         is_locked = lock(descriptor)
         # Its owner may have removed it meanwhile; then others would lock a new one.
         if is_locked and path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
@@ -72,8 +72,8 @@ def _locked(path: Path) -> int | None:
     return None
 
 
-def _opened(path: Path) -> int:
-    """A descriptor of the file at `path`, which is made if it is not there. Raises OSError."""
+def open_shared(path: Path) -> int:
+    """A descriptor of the file at `path`, which all users can lock; it is made if it is not there. Raises OSError."""
     # In a folder of all users it may be a link or a pipe of another one: neither followed nor waited for.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     if not path.exists():
@@ -85,8 +85,8 @@ def _opened(path: Path) -> int:
     return os.open(path, flags)
 
 
-def _shared_folder() -> Path:
-    """The folder with the lock, the same for all users. Raises EyelevelError when there is none."""
+def shared_folder() -> Path:
+    """The folder of the machine's locks, the same for all users. Raises EyelevelError when there is none."""
     for folder in SHARED_FOLDERS:
         if folder.is_dir() and folder.stat().st_mode & (every := stat.S_ISVTX | stat.S_IWOTH) == every:
             return folder

@@ -27,12 +27,16 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# On a trial, how long two busy processes share a processor, and which share of what the ordinary one gets the other may
+# On a trial, how long the one of two busy processes that is ordinary has their processor, and which share of what the ordinary one gets the other may
 # get before it is lifted, and must get afterwards.
 TRIAL_S = 0.05
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
 START_S = 5.0
 BUSY = "echo; while :; do :; done"
+
+# Where /proc/PID/stat has the process's flags, after its name (proc(5)), and one of them (linux/sched.h).
+STAT_FLAGS = 6
+PF_EXITING = 0x4
 
 PREFIX = "eyelevel-idle-"
 # Of a second: where control groups have shares of real-time priority, for the emulated network.
@@ -165,10 +169,11 @@ def holds(way: IdlePriority) -> bool:
 def _share_beside(process: int) -> float:
     """How long the busy `process` runs while this one would run all the time, as a share of what this one gets."""
     account = Schedstat()
-    before, began_s, own_s = account.times(process), time.monotonic(), time.thread_time()
-    while time.monotonic() - began_s < TRIAL_S:
+    before, began_s = account.times(process), time.thread_time()
+    # This thread's own time: beside a third process neither may run for a while.
+    while (own_s := time.thread_time() - began_s) < TRIAL_S:
         pass
-    own_s, after = time.thread_time() - own_s, account.times(process)
+    after = account.times(process)
     return (after.run_ns - before.run_ns) / 1e9 / own_s if before and after else 0.0
 
 
@@ -181,8 +186,8 @@ def require_ordinary(root: int) -> None:
             name = Path(f"/proc/{process}/comm").read_text().strip()
             if idle_threads(process):
                 raise EyelevelError(f"{name} of this run still has idle priority")
-            # One that has ended and is still listed counts as one of the root's.
-            if Path(f"/proc/{process}/cgroup").read_text() != groups and not _has_ended(process):
+            # One that is ending counts as one of the root's (proc_cgroup_show in the kernel's kernel/cgroup/cgroup.c).
+            if Path(f"/proc/{process}/cgroup").read_text() != groups and not _is_ending(process):
                 raise EyelevelError(f"{name} of this run is still in another control group than others")
 
 
@@ -197,11 +202,13 @@ def idle_threads(process: int) -> list[int]:
     return threads
 
 
-def _has_ended(process: int) -> bool:
+def _is_ending(process: int) -> bool:
+    """Whether `process` is on its way out, or has ended."""
     try:
-        return bool(psutil.Process(process).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
+        flags = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[STAT_FLAGS]
+    except (FileNotFoundError, ProcessLookupError):
         return True
+    return bool(int(flags) & PF_EXITING)
 
 
 def _tree(root: int) -> list[int]:

@@ -32,7 +32,7 @@ MARGIN, RISK = 0.02, 0.001
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize("protocol", ["tcp", "quic"])
 def test_metrics_do_not_depend_on_how_long_a_load_was_prepared(protocol: str, tmp_path: Path) -> None:
     site = write_site(generate("demo-news"), tmp_path / "site")

@@ -55,7 +55,7 @@ def recording(name: str) -> Recording:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize(("browser", "name"), CASES)
 def test_lcp_is_when_the_film_shows_the_hero(browser: str, name: str, tmp_path: Path) -> None:
     campaign = Campaign(

@@ -33,7 +33,7 @@ OTHERS = {"cgroups": 5, "kernel_networks": 20}
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.timeout(300 + 120 * RUNS)
 def test_a_campaign_holds_no_more_after_many_runs(tmp_path: Path) -> None:
     blocks = RUNS // PROTOCOLS

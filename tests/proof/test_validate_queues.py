@@ -29,7 +29,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("up", "down", "others"),
     [
@@ -93,7 +93,7 @@ OFF = Network("o", min_rtt_ms=20, on_off=OnOff(0.4, 0.1, periodic=True), loss=0.
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.timing
 def test_a_network_that_is_off_at_other_times_fails(sites: Mapping[str, Site]) -> None:
     measurement = measured(OFF, sites)
     off, on = {"uplink off, always", "downlink off, always"}, {"uplink on, always", "downlink on, always"}
@@ -112,7 +112,7 @@ TRIES = Network("t", min_rtt_ms=20, loss=0.51, retransmit_ms=15, retransmit_trie
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize("reorders", [True, False])
 def test_a_link_that_tries_another_number_of_times_or_keeps_another_order_fails(
     reorders: bool, sites: Mapping[str, Site]

@@ -22,7 +22,7 @@ def failures(checks: Iterable[Check]) -> list[str]:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 def test_flows_fill_the_link_and_are_told_from_others(tmp_path: Path) -> None:
     measured = measure_company(BUSY, write_validation_sites(tmp_path)[WINDOW_PAGE])
     assert failures(judge_company(BUSY, measured)) == [], measured

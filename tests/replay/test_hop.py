@@ -37,7 +37,7 @@ def failures(checks: Iterable[Check]) -> list[str]:
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_haproxy
-@pytest.mark.alone
+@pytest.mark.timing
 def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other tests run beside this one; the delays are long for that.
     monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
@@ -58,7 +58,7 @@ def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path, mon
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_caddy
-@pytest.mark.alone
+@pytest.mark.timing
 def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +73,7 @@ def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_quinn
-@pytest.mark.alone
+@pytest.mark.timing
 def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,7 +161,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_mahimahi
-@pytest.mark.waits
+@pytest.mark.timing
 def test_a_client_behind_it_has_its_delay_its_status_and_names_without_delay(site: Site) -> None:
     script = """
         ping -n -c 5 -i 0.05 www.page.example

@@ -68,7 +68,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
         return outcome, cat.stdout.read()
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.parametrize("network", choose("network", "all", NETWORKS), ids=lambda network: network.name)
 def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
     _, printed = replay(site, "ping -c 8 -i 0.02 www.bulk.example", network)
@@ -80,7 +80,7 @@ def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
     assert min(times_ms) == pytest.approx(network.min_rtt_ms + serialising_ms, abs=1.0)
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 def test_bulk_transfers_run_at_the_rates_of_the_link(site: Site) -> None:
     lte = NETWORKS["lte"]
     assert lte.up_mbps

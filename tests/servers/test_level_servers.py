@@ -151,7 +151,7 @@ def test_an_answer_comes_when_all_of_the_request_has_come(protocol: str, tmp_pat
     assert [(answer["status"], answer["length"]) for answer in answers] == [(200, 4)] * len(requests)
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "protocol",
     [

@@ -691,7 +691,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
     assert ["exact", "GET", "https://www.example/", "www.example/00000-index"] in log_lines
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.needs_quic_server
 @pytest.mark.needs_browser
 def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certificate: Certificate) -> None:

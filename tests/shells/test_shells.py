@@ -77,7 +77,7 @@ def ping_ms(shells: str, count: int = 5, server: tuple[str, int] = SERVER) -> li
 LTE_PING_MS = 74 + 84 * 8 / 2800 + 84 * 8 / 10500
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("shells", "rtt_ms"),
     [
@@ -106,7 +106,7 @@ def assert_takes(rtt_ms: float, shown_ms: float, shells: str) -> None:
     assert rtt_ms - shown_to_ms <= shown_ms <= rtt_ms + 1 + 0.3 * shells.count("mm-")
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("shells", "rtt_ms"),
     [
@@ -223,7 +223,7 @@ def test_an_error_names_the_setting_that_forbids_namespaces() -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
     world = subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo ready; read _"],
@@ -331,7 +331,7 @@ def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], 
     return rates
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
     """In nested shells and in one hop, over IPv4 and IPv6: side by side, since they mostly wait."""
     give_ipv6()
@@ -452,7 +452,7 @@ def test_a_link_that_retransmits_delivers_everything_late_and_in_order() -> None
     assert max(times_ms) > 30
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 def test_an_intermittent_link_loses_what_comes_while_it_is_off() -> None:
     command = ["ping", "-n", "-D", "-i", "0.02", "-c", "75", SERVER[0]]
     result = run("mm-intermittent downlink 0.5 0.5", command)
@@ -506,7 +506,7 @@ def test_a_packet_log_has_a_row_for_every_packet(tmp_path: Path) -> None:
     assert delays_ms == [12.0, 6.0] * 3
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.parametrize("queue", ["codel", "fq_codel"])
 def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str, tmp_path: Path) -> None:
     log, marked = tmp_path / "packets.csv", {}
@@ -577,7 +577,7 @@ def internet_checksum(data: bytes) -> int:
     return total
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.parametrize("shells", ["mm-link 100k 200k", "mm-net --up 100k --down 200k"])
 def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str, tmp_path: Path) -> None:
     capture = tmp_path / "packets.pcapng"
@@ -620,7 +620,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 def test_a_meter_shows_what_the_link_carries() -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
     lines = run("mm-net --up 1M --down 1M --meter", ping).stderr.splitlines()
@@ -634,7 +634,7 @@ def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
         return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.parametrize("shells", ["mm-link 1M 1M", "mm-net --up 1M --down 1M"])
 def test_a_meter_of_one_direction_shows_only_that(shells: str) -> None:
     ping = ["ping", "-n", "-q", "-c", "12", "-i", "0.1", "-s", "1472", SERVER[0]]
@@ -646,7 +646,7 @@ def test_a_meter_of_one_direction_shows_only_that(shells: str) -> None:
         assert re.fullmatch(rf"{name} +0\.\d\d\d Mbit/s, at most +12\.0 ms in the queue, 0 dropped", lines[0]), option
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 def test_mm_meter_shows_what_passes_in_the_chosen_directions() -> None:
     # 12 pings of 1500 bytes a second.
     ping = ["ping", "-n", "-q", "-c", "13", "-i", "0.0833", "-s", "1472", SERVER[0]]
@@ -699,14 +699,14 @@ def send_through_a_stopped(shells: str) -> tuple[float, str]:
     return took_s[0], complaints
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.needs_kernel_stamps
 def test_a_delay_counts_from_when_a_packet_came_in_not_from_when_it_was_read() -> None:
     took_s, _ = send_through_a_stopped("mm-delay 200")
     assert 0.2 <= took_s < 0.29
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.needs_kernel_stamps
 def test_late_wake_ups_are_counted_and_reported() -> None:
     took_s, complaints = send_through_a_stopped("mm-delay 5")
@@ -716,7 +716,7 @@ def test_late_wake_ups_are_counted_and_reported() -> None:
     assert float(report[2]) >= 94
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 def test_packets_that_the_emulator_itself_loses_are_reported() -> None:
     # While the shell is stopped, more comes than the kernel holds for it.
     more_than_held, held = 130_000, 100_000

@@ -9,7 +9,7 @@ from base.namespaces import has_capabilities
 from base.places import PROJECT
 
 
-@pytest.mark.alone
+@pytest.mark.timing
 @pytest.mark.timeout(900)
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_shells

@@ -3,7 +3,6 @@
 import base64
 import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from base.namespaces import AS_ORDINARY_USER
+from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import tool
 from browsers.chromium.program import BINARY
 from record.recorder.webdriver import Session
@@ -69,10 +68,6 @@ class Browser(Session):
         wrapped = f"const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
         return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
 
-    def quit(self) -> None:
-        """End the browser."""
-        self._ask("DELETE", "", {})
-
 
 @contextmanager
 def browsing(profile: Path) -> Iterator[Browser]:
@@ -85,20 +80,20 @@ def browsing(profile: Path) -> Iterator[Browser]:
         "timeouts": {"script": 1000 * LIMIT_S, "pageLoad": 1000 * LIMIT_S},
     }
     with (
-        # A browser that the driver had to kill leaves the folder of its socket, whose path must be short.
+        # A browser that is killed leaves the folder of its socket, whose path must be short.
         TemporaryDirectory() as temporary,
         subprocess.Popen(
-            [*AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
+            [*namespaced(), *AS_ORDINARY_USER, tool("chromedriver"), "--port=0"],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"TMPDIR": temporary},
+            start_new_session=True,  # a terminal's Ctrl-C is not for it: the browser would outlive its driver
         ) as driver,
     ):
         assert driver.stdout is not None
-        port = next(match[1] for line in driver.stdout if (match := re.search(r"successfully on port (\d+)", line)))
-        session = Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
         try:
-            yield session
+            port = next(match[1] for line in driver.stdout if (match := re.search(r"successfully on port (\d+)", line)))
+            yield Browser(int(port), {"capabilities": {"alwaysMatch": capabilities}}, LIMIT_S)
         finally:
-            session.quit()
-            driver.send_signal(signal.SIGTERM)
+            driver.kill()
+            driver.stdout.read()  # all in its namespace have ended when nobody can write to it any more

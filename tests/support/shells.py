@@ -16,6 +16,7 @@ from clients import shells_peer
 
 from base.namespaces import unshare
 from base.places import PROJECT, tool
+from support.leaks import pids_marked
 
 SERVER = shells_peer.SERVER
 SERVER_V6 = shells_peer.SERVER_V6
@@ -86,14 +87,7 @@ class Marked:
 
     def processes(self) -> list[int]:
         """Processes that are alive, oldest first."""
-        alive = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                if self._mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    alive.append(int(folder.name))
-            except OSError:
-                continue
-        return sorted(alive)
+        return sorted(pids_marked(self._mark))
 
     def assert_all_end(self, within_s: float = 5) -> None:
         deadline = time.monotonic() + within_s

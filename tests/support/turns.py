@@ -1,47 +1,45 @@
-"""Who may run when, of tests side by side (pytest-xdist): those marked `alone` run while nothing else does, and those
-marked `waits` while nothing else does but others of that mark."""
+"""Which test may run when, of tests side by side (pytest-xdist) and of several sessions on one machine: a test marked
+`timing` runs alone, after all others of its session."""
 
 import fcntl
 import json
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-GROUPS = "groups.json"
+from measure.host.exclusive import open_shared, shared_folder
 
-Kind = Literal["alone", "waits", "other"]
+# Names a folder of locks for the sessions that a test starts: they must not wait for that test.
+VARIABLE = "EYELEVEL_TEST_TURNS"
+GROUPS = "groups.json"
+TIMING = "timing"
 
 
 class Turns:
-    """The machine, which one test has alone, or several that only wait, or several others. All workers of a session
-    name the same `folder`."""
+    """The machine, which one test that is marked `timing` has alone, or any number of others together.
 
-    def __init__(self, folder: Path) -> None:
-        self._queue, self._waiting, self._others = (
-            (folder / name).open("w") for name in ("queue", "waiting", "others")
-        )
+    All sessions of tests on the machine share it, whoever their users are: it consists of two locks of the kernel
+    (flock(2)), which end with the process that has them.
+    """
 
-    def take(self, kind: Kind) -> None:
-        """Wait for a turn of this kind, in place of another if there is one. All wait in one queue, so nobody overtakes
-        who wants the machine alone; but others come to its end only while none that waits runs."""
-        if kind == "other":
-            fcntl.flock(self._waiting, fcntl.LOCK_EX)
-            fcntl.flock(self._waiting, fcntl.LOCK_UN)
+    def __init__(self) -> None:
+        folder = Path(os.environ.get(VARIABLE) or shared_folder())
+        self._queue, self._machine = (open_shared(folder / f"eyelevel-tests-{name}") for name in ("queue", "machine"))
+
+    def take(self, alone: bool) -> None:
+        """Wait for a turn, in place of the one before. All wait in one queue, so nobody overtakes a test that waits for
+        the machine."""
+        fcntl.flock(self._machine, fcntl.LOCK_UN)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
-        fcntl.flock(self._waiting, fcntl.LOCK_SH if kind == "waits" else fcntl.LOCK_EX)
-        fcntl.flock(self._others, fcntl.LOCK_SH if kind == "other" else fcntl.LOCK_EX)
-        if kind == "waits":
-            fcntl.flock(self._others, fcntl.LOCK_UN)
-        if kind == "other":
-            fcntl.flock(self._waiting, fcntl.LOCK_UN)
+        fcntl.flock(self._machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def give_back(self) -> None:
-        fcntl.flock(self._waiting, fcntl.LOCK_UN)
-        fcntl.flock(self._others, fcntl.LOCK_UN)
+        """End the turn."""
+        fcntl.flock(self._machine, fcntl.LOCK_UN)
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:

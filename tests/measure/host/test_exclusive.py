@@ -102,7 +102,7 @@ def test_every_user_can_open_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatc
     finally:
         os.umask(before)
     monkeypatch.delenv(VARIABLE)
-    assert exclusive._shared_folder().stat().st_mode & 0o1777 == 0o1777
+    assert exclusive.shared_folder().stat().st_mode & 0o1777 == 0o1777
 
 
 def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from base.errors import EyelevelError
+from base.processes import first_readable, pidfd
 from measure.host import idle_priority as idle_priority_module
 from measure.host.idle_priority import (
     PREFIX,
@@ -66,12 +68,12 @@ def forking(way: IdlePriority) -> Iterator[int]:
             psutil.wait_procs(descendants)
 
 
-def groups() -> set[Path]:
+def groups(prefix: str) -> set[Path]:
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     except EyelevelError:
         return set()
-    return {*place.parent.glob(f"{PREFIX}*")}
+    return {*place.parent.glob(f"{prefix}*")}
 
 
 @pytest.mark.needs_root
@@ -90,10 +92,18 @@ def test_a_lifted_tree_is_as_one_that_never_was_at_idle_priority(way: Way) -> No
         assert idle_threads(root) == []
 
 
-def test_a_process_that_has_ended_is_of_no_priority() -> None:
+def test_a_process_that_has_ended_or_is_ending_is_of_no_priority() -> None:
     with subprocess.Popen(["sleep", "0"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         require_ordinary(os.getpid())
+    # An ending process frees its memory before it counts as ended, which takes a while with much of it.
+    hold = "import sys; memory = bytearray(200 << 20); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process, pidfd(process) as ended:
+        assert process.stdout and process.stdout.read(1)
+        process.kill()
+        while first_readable(ended, timeout_s=0) is None:
+            require_ordinary(os.getpid())
 
 
 def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
@@ -113,12 +123,13 @@ def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority, monkeypatch: p
     assert not holds(way)
 
 
-def test_what_holds_leaves_nothing_behind() -> None:
-    before, cores = groups(), os.sched_getaffinity(0)
+def test_what_holds_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix, cores = f"{PREFIX}{uuid.uuid4()}-", os.sched_getaffinity(0)
+    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix)
     idle_priority_module._way.cache_clear()
     with idle_priority():
         pass
-    assert groups() == before and os.sched_getaffinity(0) == cores
+    assert groups(prefix) == set() and os.sched_getaffinity(0) == cores
 
 
 @pytest.mark.needs_root

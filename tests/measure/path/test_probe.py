@@ -265,7 +265,7 @@ def test_what_cannot_be_done_is_said_in_a_line(
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 def test_the_profile_of_an_emulated_lte_is_lte(tmp_path: Path) -> None:
     with network_namespace():
         profile = probed(networks.load()["lte"], tmp_path, "--quick")

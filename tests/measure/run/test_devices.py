@@ -65,7 +65,7 @@ def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-@pytest.mark.alone  # else the processor keeps no pace
+@pytest.mark.timing  # else the processor keeps no pace
 def test_a_phone_has_its_window_its_hints_and_its_pace(
     site: Site, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

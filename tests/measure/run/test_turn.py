@@ -171,7 +171,7 @@ def test_of_a_load_that_is_not_made_nothing_is_there_when_it_is_closed(tmp_path:
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
-@pytest.mark.loads
+@pytest.mark.timing  # what has idle priority starts no browser beside other tests
 @pytest.mark.parametrize("early_data", [False, True], ids=["a visit", "a return visit"])
 def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(
     tmp_path: Path, early_data: bool

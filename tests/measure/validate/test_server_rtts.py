@@ -22,7 +22,7 @@ def delayed(tmp_path: Path) -> DelayedSite:
     return DelayedSite(site.name, site.folder, dict(zip(site.servers, EXTRA_MS, strict=True)))
 
 
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.needs_namespaces
 def test_servers_are_as_far_as_set_and_one_that_is_not_is_found(delayed: DelayedSite) -> None:
     checks = judge_server_rtts(delayed, measure_server_rtts(delayed))

@@ -43,7 +43,7 @@ def failed(checks: Iterable[Check]) -> dict[str, Check]:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("applied", "another", "changes"),
     [
@@ -69,7 +69,7 @@ REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_pa
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(sites: Mapping[str, Site]) -> None:
     measurement = measure_network(REPAIRED, sites[WINDOW_PAGE], lost_packets=70)
     checks = judge_network(REPAIRED, measurement)

@@ -80,7 +80,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 def test_a_network_that_follows_a_file_passes_and_fails_as_another(tmp_path: Path, sites: Mapping[str, Site]) -> None:
     (tmp_path / "delays.csv").write_text(DELAYS)
     (tmp_path / networks.FILENAME).write_text("""

@@ -46,7 +46,7 @@ ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, los
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.waits
+@pytest.mark.timing
 def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(sites: Mapping[str, Site]) -> None:
     measurement = measured(BURSTY, sites, lost_packets=1000)
     behind = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}

@@ -1,0 +1,103 @@
+"""`make soak`: run the suite again and again, idle or beside busy processes, and keep what each run came to.
+
+Each run appends a line to the log, so that runs can be spread over days and machines. Beside busy processes, the timing
+tests are left out and counted.
+"""
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+
+from base.places import PROJECT, tool
+
+LOG = PROJECT / "docs" / "soak.csv"
+# What a run is told about itself.
+LOG_VARIABLE, BUSY_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY"
+COUNTS = ("passed", "failed", "error", "skipped", "deselected")
+COLUMNS = ("begin", "commit", "busy_processes", "load_before", "seed", "seconds", *COUNTS, "retried", "failures")
+
+BUSY = "while :; do :; done"
+_begin = time.monotonic()
+_load = os.getloadavg()[0]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Append this run to the log."""
+    stats = terminalreporter.stats
+    failures = sorted({report.nodeid for kind in ("failed", "error") for report in stats.get(kind, ())})
+    seconds = time.monotonic() - _begin
+    row = {
+        "begin": datetime.fromtimestamp(time.time() - seconds, UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "busy_processes": os.environ[BUSY_VARIABLE],
+        "load_before": f"{_load:.2f}",
+        "seed": config.getoption("randomly_seed"),
+        "seconds": round(seconds),
+        **{kind: len(stats.get(kind, ())) for kind in COUNTS},
+        "retried": " ".join(sorted({report.nodeid for report in stats.get("rerun", ())})),
+        "failures": " ".join(failures),
+    }
+    log = Path(os.environ[LOG_VARIABLE])
+    is_new = not log.exists()
+    with log.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def commit() -> str:
+    """The commit that is tested, with a + if files are changed."""
+    git = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
+    return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep `count` processes of normal priority busy while the block runs, or until this process ends."""
+    with ExitStack() as ends:
+        for _ in range(count):
+            command = [tool("setpriv"), "--pdeathsig", "KILL", "sh", "-c", BUSY]
+            process = ends.enter_context(subprocess.Popen(command, start_new_session=True))
+            ends.callback(process.kill)
+        yield
+
+
+@click.command()
+@click.option("--times", default=1, show_default=True, help="How many runs.")
+@click.option("--busy", "count", default=0, show_default=True, help="How many busy processes run beside the suite.")
+@click.option("--log", type=click.Path(path_type=Path), default=LOG, help="Where each run is a line (docs/soak.csv).")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def main(times: int, count: int, log: Path, options: tuple[str, ...]) -> None:
+    """Run the suite several times, with further OPTIONS of pytest's; exits with 1 if a run failed.
+
+    Example: python -m support.soak --times 10 --busy 2
+    """
+    command = [sys.executable, "-m", "pytest", "-n", "4", "-p", "support.soak", *options]
+    if count:
+        command += ["-m", "not timing"]
+    environment = os.environ | {
+        LOG_VARIABLE: str(log.absolute()),
+        BUSY_VARIABLE: str(count),
+        "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}",
+    }
+    statuses = []
+    with busy(count):
+        for number in range(1, times + 1):
+            click.echo(f"run {number} of {times}, beside {count} busy processes")
+            statuses.append(subprocess.run(command, env=environment, cwd=PROJECT, check=False).returncode)
+    click.echo(f"{statuses.count(0)} of {times} runs passed; {log} has a line for each")
+    sys.exit(any(statuses))
+
+
+if __name__ == "__main__":
+    main()
