@@ -67,15 +67,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if worker := getattr(config, "workerinput", None):
         folder = Path(worker["folder"])
         config.pluginmanager.register(Groups(folder))
+        config.pluginmanager.register(InTurn(folder))
     else:
         config.stash[SESSION] = session = Session()
         folder = session.folder
-        if getattr(config.option, "numprocesses", None):
+        if config.option.numprocesses:
             # Workers inherit it: threads of linear algebra in each of them would only wait for each other.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        else:
+            config.pluginmanager.register(InTurn(folder))
     # Hypothesis's notes would else be in the checkout, and root's.
     set_hypothesis_home_dir(folder)
-    config.pluginmanager.register(InTurn())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -106,10 +108,11 @@ class Groups:
 
 
 class InTurn:
-    """Runs each test in its turn: one that is marked `timing` while no other test runs on this machine."""
+    """Runs each test in its turn: one that is marked `timing` after all others of its session, and while no other test
+    runs on this machine."""
 
-    def __init__(self) -> None:
-        self._turns = Turns()
+    def __init__(self, session: Path) -> None:
+        self._turns = Turns(session)
         self._is_alone = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the timeout's clock starts
@@ -125,6 +128,10 @@ class InTurn:
         if not self._is_alone:
             self._turns.give_back()
         return result
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        self._turns.end()  # a worker's process remains until all have finished
 
 
 def group_of(item: pytest.Item) -> str | None:
@@ -199,6 +206,7 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> Generator
     return result
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Count what was skipped, by reason, and name what was retried."""
     reports = terminalreporter.stats.get("skipped", [])

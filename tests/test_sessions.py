@@ -62,7 +62,7 @@ def test_that_fails_and_whose_fixture_waits(thing):
 
 @pytest.mark.slow
 def test_a_test_that_hangs_fails_and_what_it_left_is_reported_and_ended(tmp_path: Path) -> None:
-    done = session(tmp_path, HANGING, "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
+    done = session(tmp_path, HANGING, "-p", "no:randomly", "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
     assert done.returncode == 1
     assert "2 failed, 1 error" in done.stdout
     pid = int(done.stdout.partition("started ")[2].split()[0])
@@ -142,8 +142,9 @@ def test_timing_tests_run_after_all_others_and_beside_none(tmp_path: Path) -> No
 
 ALONE = """
 import sys
+from pathlib import Path
 from support.turns import Turns
-turns = Turns()
+turns = Turns(Path(sys.argv[1]))
 turns.take(alone=True)
 print("alone", flush=True)
 sys.stdin.read()
@@ -151,7 +152,7 @@ sys.stdin.read()
 
 
 def test_sessions_of_all_checkouts_wait_for_a_timing_test_and_tests_of_one_for_nobody(tmp_path: Path) -> None:
-    command, environment = [sys.executable, "-c", ALONE], environment_with(**{VARIABLE: str(tmp_path)})
+    command, environment = [sys.executable, "-c", ALONE, str(tmp_path)], environment_with(**{VARIABLE: str(tmp_path)})
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
     ) as process:
@@ -163,7 +164,7 @@ def test_sessions_of_all_checkouts_wait_for_a_timing_test_and_tests_of_one_for_n
             fcntl.flock(machine, fcntl.LOCK_SH | fcntl.LOCK_NB)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(tmp_path))
-        for turns in Turns(), Turns():
+        for turns in Turns(tmp_path), Turns(tmp_path):
             turns.take(alone=False)
 
 

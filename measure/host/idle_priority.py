@@ -27,7 +27,7 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# On a trial, how long the one of two busy processes that is ordinary has their processor, and which share of what the ordinary one gets the other may
+# On a trial, how long the ordinary one of two busy processes runs, and which share of what it gets the other may
 # get before it is lifted, and must get afterwards.
 TRIAL_S = 0.05
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3

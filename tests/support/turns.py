@@ -22,17 +22,20 @@ class Turns:
     """The machine, which one test that is marked `timing` has alone, or any number of others together.
 
     All sessions of tests on the machine share it, whoever their users are: it consists of two locks of the kernel
-    (flock(2)), which end with the process that has them.
+    (flock(2)), which end with the process that has them. A third, in the folder of the `session`, is held by each of
+    its processes that has other tests to run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session: Path) -> None:
+        self._others = open_shared(session / "others")
+        fcntl.flock(self._others, fcntl.LOCK_SH)
         folder = Path(os.environ.get(VARIABLE) or shared_folder())
         self._queue, self._machine = (open_shared(folder / f"eyelevel-tests-{name}") for name in ("queue", "machine"))
 
     def take(self, alone: bool) -> None:
-        """Wait for a turn, in place of the one before. All wait in one queue, so nobody overtakes a test that waits for
-        the machine."""
-        fcntl.flock(self._machine, fcntl.LOCK_UN)
+        """Wait for a turn. All wait in one queue, so nobody overtakes a test that waits for the machine."""
+        if alone:
+            fcntl.flock(self._others, fcntl.LOCK_EX)
         fcntl.flock(self._queue, fcntl.LOCK_EX)
         fcntl.flock(self._machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(self._queue, fcntl.LOCK_UN)
@@ -40,6 +43,11 @@ class Turns:
     def give_back(self) -> None:
         """End the turn."""
         fcntl.flock(self._machine, fcntl.LOCK_UN)
+
+    def end(self) -> None:
+        """No turn will be taken any more."""
+        for descriptor in (self._others, self._queue, self._machine):
+            os.close(descriptor)
 
 
 def write_groups(folder: Path, groups: dict[str, str]) -> None:
