@@ -1,20 +1,22 @@
-# The program `eyelevel`: a console script that runs this checkout.
+# The program `eyelevel`, which runs a checkout that was set up here: the one that it is started in.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="the program eyelevel"
 remedy="this should not happen, please report it"
 
+# A line for each checkout that was set up with this cache, the first of them first.
+CHECKOUTS=$EYELEVEL_CACHE/checkouts
+
 inputs() {
-  echo "$PROJECT"
-  cat "$PROJECT/pyproject.toml"
+  cat "$PROJECT/setup/program"
 }
 
 present() {
-  [[ -x $EYELEVEL_CACHE/bin/eyelevel ]]
+  [[ -x $EYELEVEL_CACHE/bin/eyelevel ]] && grep -Fxqs "$PROJECT" "$CHECKOUTS"
 }
 
 act() {
-  "$EYELEVEL_CACHE/venv/bin/python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
-    --editable "$PROJECT"
-  install_program eyelevel "$EYELEVEL_CACHE/venv/bin/eyelevel"
+  install -D "$PROJECT/setup/program" "$EYELEVEL_CACHE/bin/.eyelevel.new"
+  mv -T "$EYELEVEL_CACHE/bin/.eyelevel.new" "$EYELEVEL_CACHE/bin/eyelevel"
+  grep -Fxqs "$PROJECT" "$CHECKOUTS" || printf '%s\n' "$PROJECT" >>"$CHECKOUTS"
 }
