@@ -10,7 +10,7 @@ import pytest
 
 from base.places import PROJECT
 
-STEP = '. setup/common.sh; . setup/steps/9-program.sh; {}'
+STEP = ". setup/common.sh; . setup/steps/9-program.sh; {}"
 # Says which checkout it is of, and what it was given.
 PROGRAM = "import sys\nfrom pathlib import Path\nprint(Path(__file__).parents[1].name, *sys.argv[1:])\n"
 
@@ -38,7 +38,7 @@ def checkouts(tmp_path: Path) -> list[Path]:
 
 
 def eyelevel(folder: Path, cache: Path, *arguments: str) -> tuple[str, str, int]:
-    command = [cache / "bin/eyelevel", *arguments]
+    command: list[str | Path] = [cache / "bin/eyelevel", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout, done.stderr, done.returncode
 

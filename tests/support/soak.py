@@ -66,7 +66,7 @@ def busy(count: int) -> Iterator[None]:
     """Keep `count` processes of normal priority busy while the block runs, or until this process ends."""
     with ExitStack() as ends:
         for _ in range(count):
-            command = [tool("setpriv"), "--pdeathsig", "KILL", "sh", "-c", BUSY]
+            command: list[str | Path] = [tool("setpriv"), "--pdeathsig", "KILL", "sh", "-c", BUSY]
             process = ends.enter_context(subprocess.Popen(command, start_new_session=True))
             ends.callback(process.kill)
         yield
