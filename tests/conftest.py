@@ -139,7 +139,7 @@ def group_of(item: pytest.Item) -> str | None:
     if has(item, TIMING):
         return TIMING
     loads = item.get_closest_marker("loads")
-    if not loads:
+    if not (loads and loads.kwargs):
         return None
     lane = loads.kwargs.get("lane", zlib.crc32(item.nodeid.encode()) % loads.kwargs.get("lanes", 1))
     return f"loads {loads.kwargs.get('group', '')} {lane}"
