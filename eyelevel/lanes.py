@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.calibration.trial import calibrated_lanes
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name

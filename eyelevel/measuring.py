@@ -23,15 +23,17 @@ from base.files import require_writable
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
-from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
+from browsers.names import DEFAULT
+from browsers.registry import all_browsers, browser_named, device_of
 from eyelevel.consent import require_consent
 from eyelevel.lanes import LANES_HELP, lanes_of_campaign
 from eyelevel.options import INSECURE_HELP
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
+from measure.campaign.campaign import Campaign, Workers, measure
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
+from measure.campaign.plan import Enough, never_enough
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_no_others, require_same_versions
 from measure.cluster.addresses import scheduler_address
@@ -43,7 +45,7 @@ from measure.run.server_rtts import OFF
 from measure.table import DOCUMENT, CampaignDocument, read_document
 from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind

@@ -9,7 +9,7 @@ from base.errors import EyelevelError
 from base.places import RESULTS
 from measure.run.server_rtts import OFF, RECORDED
 from measure.table import DOCUMENT
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import all_shells
 
 PATH = click.Path(path_type=Path)

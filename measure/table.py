@@ -18,13 +18,15 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
 from base.text import printable
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.metrics import metric_names
 from measure.reasons import Reason
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
+# In the folder of an attempt, written when it was made in full.
+ATTEMPT = "attempt.json"
 
 # Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")

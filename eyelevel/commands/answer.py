@@ -28,9 +28,9 @@ from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, docum
 from eyelevel.options import OFF_OR_RECORDED, PATH, SERVER_RTTS_HELP, THINK_TIME_HELP, allow_private
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
-from measure.campaign.campaign import Campaign, never_enough
+from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
-from measure.campaign.progress import clock_in, in_words
+from measure.campaign.plan import never_enough
 from measure.campaign.results import changes
 from measure.closing import summary, warnings
 from measure.completeness import Completeness, read
@@ -39,6 +39,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from measure.table import RUNS, CampaignDocument, read_rows
+from measure.words import clock_in, in_words
 from record.collection import choose_site
 from record.http1 import MalformedMessage
 from record.names import require_site_name

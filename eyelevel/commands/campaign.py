@@ -14,7 +14,8 @@ from analysis.first_answer import report
 from analysis.stopping import decided_cells
 from base.errors import EyelevelError
 from base.structure import structured
-from browsers.registry import DEFAULT, all_browsers, on_devices
+from browsers.names import DEFAULT
+from browsers.registry import all_browsers, on_devices
 from eyelevel.commands.package import ENDING
 from eyelevel.measuring import (
     MeasuringOptions,
@@ -37,10 +38,11 @@ from eyelevel.options import (
 )
 from eyelevel.study_command import command_of
 from measure.campaign.budget import read_budget
-from measure.campaign.campaign import REPEATS, Campaign, never_enough
+from measure.campaign.campaign import REPEATS, Campaign
+from measure.campaign.plan import never_enough
 from measure.declaration import kept_hypotheses
 from measure.run.aliases import choose_protocols
-from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from measure.table import DOCUMENT, CampaignDocument

@@ -6,7 +6,8 @@ import click
 from rich.console import Console
 
 from base.privileges import require_browsing
-from browsers.registry import DEFAULT, all_browsers
+from browsers.names import DEFAULT
+from browsers.registry import all_browsers
 from eyelevel.lanes import measured_lanes
 from measure.host.exclusive import measuring_alone
 

@@ -7,7 +7,7 @@ import click
 
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from eyelevel.options import PATH
 from measure.run.aliases import choose_protocol
 from measure.run.visit import VisitSpec, visit

@@ -22,7 +22,6 @@ from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
-from measure.campaign.progress import in_words
 from measure.closing import summary
 from measure.completeness import read
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
@@ -30,6 +29,7 @@ from measure.package import is_package
 from measure.run.aliases import choose_protocols
 from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
 from measure.taking_up import take_up
+from measure.words import in_words
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols

@@ -12,11 +12,10 @@ from analysis.auto_runs import saved_line, saving
 from analysis.text import plural
 from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
-from measure.campaign.campaign import never_enough
-from measure.campaign.forecast import in_bytes
-from measure.campaign.progress import clock_in, in_words
+from measure.campaign.plan import never_enough
 from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 from measure.table import require_document
+from measure.words import clock_in, in_bytes, in_words
 
 # Other programs have room for lines of any length.
 WIDE = 1000

@@ -25,7 +25,7 @@ from measure.validate.checks import Check
 from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
 from record.collection import choose_sites
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from tuning import networks, protocols
 from tuning.settings import choose

@@ -23,7 +23,7 @@ from measure.campaign.method import PAGES
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
-from measure.run.films import FilmPolicy
+from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Loading, Setting
 from measure.table import Row, Run
 from record import collection

@@ -41,7 +41,8 @@ from eyelevel.commands.answer import (
     text_of_question,
 )
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Enough, PlannedWork
+from measure.campaign.campaign import Campaign, PlannedWork
+from measure.campaign.plan import Enough
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.declaration import HYPOTHESES

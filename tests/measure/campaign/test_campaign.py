@@ -24,7 +24,7 @@ from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import REPEATS, Campaign, Selection, measure
 from measure.campaign.plan import read_plan, write_plan
-from measure.campaign.progress import ProgressDisplay, in_words
+from measure.campaign.progress import ProgressDisplay
 from measure.campaign.verdicts import Verdict, add_verdict
 from measure.declaration import kept_hypotheses
 from measure.gates import PARDONS
@@ -36,6 +36,7 @@ from measure.run.setting import Loading, Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import status
 from measure.table import read_given_up, read_rows, require_document
+from measure.words import in_words
 from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
