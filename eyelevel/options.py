@@ -57,6 +57,12 @@ think_time_option = click.option(
     "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
 )
 
+AUTO = "auto"
+LANES_HELP = (
+    "How many blocks are measured at once, each on cores of its own (1); auto: as many as do not disturb each other, "
+    "which is measured before (docs/lanes.md)."
+)
+
 BUDGET_HELP = (
     "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same "
     "command goes on."

@@ -1,22 +1,23 @@
 """The command of a study, made of what the study says of itself (`studies.study`)."""
 
+from __future__ import annotations
+
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from base.places import RESULTS
-from eyelevel.measuring import (
+from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    carry_out,
     document_of,
     measuring_options,
     unnamed_variables,
 )
-from studies import STUDIES
-from studies.study import Request, Study
+
+if TYPE_CHECKING:
+    from studies.study import Study
 
 
 def study_command(study: Study) -> click.Command:
@@ -37,10 +38,17 @@ def study_command(study: Study) -> click.Command:
 
 def command_of(name: str) -> str:
     """The command that goes on with campaigns of the study `name`, or with those of pages when there is no name."""
+    from studies import STUDIES
+
     return next((study.command for study in STUDIES if study.name == name), name or "campaign")
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from eyelevel.measuring import carry_out
+    from studies.study import Request
+
     options = MeasuringOptions.take(arguments)
     decisive = {name: arguments[name] for name in study.decisive}
     name, results = arguments.pop("name"), arguments.pop("results")

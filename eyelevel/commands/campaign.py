@@ -5,25 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from analysis import hypotheses
-from analysis import runs as tables
-from analysis.auto_runs import announcement, saved_line, saving
-from analysis.first_answer import report
-from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from base.structure import structured
 from browsers.names import DEFAULT
-from browsers.registry import all_browsers, on_devices
-from eyelevel.commands.package import ENDING
-from eyelevel.measuring import (
+from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    carry_out,
     document_of,
     measuring_options,
-    no_announcement,
     unnamed_variables,
 )
 from eyelevel.options import (
@@ -36,22 +25,12 @@ from eyelevel.options import (
     SHELLS_HELP,
     THINK_TIME_HELP,
 )
-from eyelevel.study_command import command_of
-from measure.campaign.budget import read_budget
-from measure.campaign.campaign import REPEATS, Campaign
 from measure.campaign.plan import never_enough
-from measure.declaration import kept_hypotheses
-from measure.run.aliases import choose_protocols
+from measure.defaults import REPEATS
 from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
-from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
-from measure.run.setting import Loading
 from measure.table import DOCUMENT, CampaignDocument
-from measure.taking_up import take_up
-from record.collection import choose_sites
 from replay.shells.registry import all_shells
-from tuning import networks, protocols
 from tuning.devices import DESKTOP
-from tuning.settings import choose
 
 RUNS = 31  # as in the paper
 AUTO = "auto"
@@ -106,6 +85,24 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
+    from rich.console import Console
+
+    from analysis.auto_runs import announcement, saved_line, saving
+    from analysis.first_answer import report
+    from base.structure import structured
+    from eyelevel.commands.package import ENDING
+    from eyelevel.measuring import carry_out, no_announcement
+    from eyelevel.study_command import command_of
+    from measure.campaign.budget import read_budget
+    from measure.campaign.campaign import Campaign
+    from measure.run.aliases import choose_protocols
+    from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
+    from measure.run.setting import Loading
+    from measure.taking_up import take_up
+    from record.collection import choose_sites
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
     budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]
@@ -172,6 +169,9 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     """The names of the browsers that are `wanted`, each on the `wanted_devices`, those that the campaign of `document`
     was begun with first and in its order; unless given, those of the campaign, or the usual one on this machine. Raises
     EyelevelError."""
+    from browsers.registry import all_browsers, on_devices
+    from tuning.settings import choose
+
     if wanted is None and wanted_devices is None:
         return list(document.browsers) or [DEFAULT]
     programs = choose("browser", wanted or DEFAULT, {name: name for name in all_browsers()})
@@ -193,6 +193,9 @@ def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, 
 def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -> str:
     """The text of the hypotheses in `file`; unless given, of those that the campaign in `folder` with this `document`
     was begun with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
+    from analysis import hypotheses
+    from measure.declaration import kept_hypotheses
+
     if file is None and document.settings:
         return kept_hypotheses(folder, document)
     text = hypotheses.read_text(path := file or hypotheses.DECLARED)
@@ -203,5 +206,9 @@ def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
     """The sites and networks whose runs suffice, as the analysis says of the campaign's own hypotheses. Raises
     EyelevelError."""
+    from analysis import hypotheses
+    from analysis import runs as tables
+    from analysis.stopping import decided_cells
+
     campaign = tables.load(folder)
     return decided_cells(campaign, hypotheses.of_campaign(folder, campaign.document))

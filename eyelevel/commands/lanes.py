@@ -3,13 +3,10 @@
 import json
 
 import click
-from rich.console import Console
 
 from base.privileges import require_browsing
 from browsers.names import DEFAULT
 from browsers.registry import all_browsers
-from eyelevel.lanes import measured_lanes
-from measure.host.exclusive import measuring_alone
 
 
 @click.command()
@@ -23,6 +20,11 @@ def main(browser: str, as_json: bool) -> None:
 
     Example: eyelevel lanes
     """
+    from rich.console import Console
+
+    from eyelevel.lanes import measured_lanes
+    from measure.host.exclusive import measuring_alone
+
     require_browsing("measuring")
     with measuring_alone("measuring lanes"):
         lanes = measured_lanes(Console(highlight=False, stderr=as_json), browser)

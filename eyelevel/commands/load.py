@@ -9,11 +9,6 @@ from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.names import DEFAULT
 from eyelevel.options import PATH
-from measure.run.aliases import choose_protocol
-from measure.run.visit import VisitSpec, visit
-from record.collection import choose_site
-from servers.registry import server_of
-from tuning import protocols
 
 
 @click.command()
@@ -35,6 +30,12 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     eyelevel load --site demo-news --proto quic --into results/visit
     """
+    from measure.run.aliases import choose_protocol
+    from measure.run.visit import VisitSpec, visit
+    from record.collection import choose_site
+    from servers.registry import server_of
+    from tuning import protocols
+
     require_browsing("loading")
     protocol = choose_protocol(proto, protocols.load())
     spec = VisitSpec(

@@ -7,11 +7,7 @@ import click
 from base.errors import EyelevelError
 from base.text import printable
 from eyelevel.options import PATH
-from measure.host.exclusive import measuring_alone
-from measure.path import profile
-from measure.path.conversation import PORT, make_secret, read_secret, secret_file
-from measure.path.probe import Effort, measure_path
-from measure.path.serving import Server
+from measure.path.conversation import PORT
 from tuning.networks import FILENAME
 
 MOST_MB = 100
@@ -65,6 +61,11 @@ def main(
 
     Example: eyelevel probe-network --serve 192.0.2.7, and on another machine eyelevel probe-network --to 192.0.2.7
     """
+    from measure.host.exclusive import measuring_alone
+    from measure.path import profile
+    from measure.path.conversation import read_secret, secret_file
+    from measure.path.probe import Effort, measure_path
+
     if (host is None) == (address is None):
         raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
     file, most_bytes = secret or secret_file(), round(most_mb * 1e6)
@@ -93,6 +94,9 @@ def main(
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
     """Be the other end until interrupted."""
+    from measure.path.conversation import make_secret
+    from measure.path.serving import Server
+
     if not file.exists():
         make_secret(file)
         _note(f"a new secret is in {file}: copy it to the same place on the other machine, for nobody else to read")

@@ -1,9 +1,7 @@
 """`eyelevel results`: the first answer of a campaign, as a table."""
 
 import click
-from rich.console import Console
 
-from analysis.first_answer import report
 from eyelevel.options import campaign_argument, campaign_folder
 
 
@@ -14,4 +12,8 @@ def main(campaign: str) -> None:
 
     Example: eyelevel results try
     """
+    from rich.console import Console
+
+    from analysis.first_answer import report
+
     report(campaign_folder(campaign), Console(highlight=False))

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from analysis.simulate import NOISES, Truth, write
+from analysis.defaults import NOISES
 from base.errors import EyelevelError
-from measure.campaign.results import require_no_others
 
 
 @click.command()
@@ -36,6 +35,9 @@ def main(
 
     Example: eyelevel simulate results/simulated --quic -0.1
     """
+    from analysis.simulate import Truth, write
+    from measure.campaign.results import require_no_others
+
     if (folder / "runs").exists():
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
     require_no_others(folder)

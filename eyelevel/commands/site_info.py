@@ -3,16 +3,9 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from analysis.figures import figure1
-from analysis.figures.style import save
-from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
-from measure.site_facts import facts_of
-from record.layout import INDEX
-from record.site import Site
 
 
 @click.command()
@@ -27,6 +20,15 @@ def main(into: Path) -> None:
 
     Example: eyelevel site-info --into results/sites
     """
+    from rich.console import Console
+
+    from analysis.figures import figure1
+    from analysis.figures.style import save
+    from analysis.sites import print_sites, site_table
+    from measure.site_facts import facts_of
+    from record.layout import INDEX
+    from record.site import Site
+
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")

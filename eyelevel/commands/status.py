@@ -1,21 +1,20 @@
 """`eyelevel status`: how a campaign stands, at any time, also while it runs."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.containers import Lines
-from rich.text import Text
 
-from analysis.auto_runs import saved_line, saving
-from analysis.text import plural
-from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.plan import never_enough
-from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 from measure.table import require_document
 from measure.words import clock_in, in_bytes, in_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Other programs have room for lines of any length.
 WIDE = 1000
@@ -29,6 +28,13 @@ def main(campaign: str, as_json: bool) -> None:
 
     Example: eyelevel status try
     """
+    from rich.console import Console
+
+    from analysis.auto_runs import saved_line, saving
+    from analysis.text import plural
+    from eyelevel.commands.campaign import enough_runs
+    from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
+
     folder = campaign_folder(campaign)
     is_auto = require_document(folder).settings.get("auto", False)
     now = status(folder, enough_runs if is_auto else never_enough)
@@ -84,6 +90,9 @@ class Screen:
     def say(self, text: str, style: str = "", most_lines: int | None = None) -> None:
         """Print `text`, as one line for other programs; on a terminal it is parted at blanks, and what does not fit
         into `most_lines` is left out."""
+        from rich.containers import Lines
+        from rich.text import Text
+
         line = Text(text, style=style)
         if not self.is_limited:
             self._console.print(line, soft_wrap=True)

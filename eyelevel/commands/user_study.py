@@ -7,12 +7,7 @@ from pathlib import Path
 
 import click
 
-from analysis import hypotheses
-from analysis.runs import load
-from analysis.user_study import settings
-from analysis.user_study.clips import KEY, MEASURED, read_key
-from analysis.user_study.kit import FOLDER, SITE, VOTES, write_kit
-from analysis.user_study.server import LOCAL, Collector, StudyServer
+from analysis.defaults import LOCAL
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from eyelevel.options import PATH, campaign_argument, campaign_folder
@@ -41,6 +36,12 @@ def write(campaign: str, file: Path | None) -> None:
 
     Example: eyelevel user-study write try --study my-study.toml
     """
+    from analysis import hypotheses
+    from analysis.runs import load
+    from analysis.user_study import settings
+    from analysis.user_study.clips import MEASURED, read_key
+    from analysis.user_study.kit import SITE, VOTES, write_kit
+
     folder, wanted = campaign_folder(campaign), settings.load(file)
     table = load(folder)
     declared = hypotheses.of_campaign(folder, table.document).restricted_to(table.protocols, table.metrics)
@@ -69,6 +70,10 @@ def serve(folder: Path, host: str, port: int) -> None:
 
     Example: eyelevel user-study serve results/try
     """
+    from analysis.user_study.clips import KEY
+    from analysis.user_study.kit import FOLDER
+    from analysis.user_study.server import Collector, StudyServer
+
     kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / FOLDER
     collector = Collector(kit)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does

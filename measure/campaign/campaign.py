@@ -28,6 +28,7 @@ from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
+from measure.defaults import REPEATS
 from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
@@ -52,9 +53,6 @@ from tuning.protocols import Protocol
 
 # A stop may have come between the rows of the last blocks and their comparison with others.
 UNSETTLED_ROWS = 200
-
-# How often an invalid run is repeated before it is given up.
-REPEATS = 2
 
 
 @dataclass(frozen=True)

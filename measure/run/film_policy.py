@@ -22,7 +22,8 @@ class FilmPolicy:
 
     def apply(self, folder: Path, run: int, *, valid: bool) -> None:
         """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
-        from measure.run.films import FILM, shrink
+        from measure.run.films import shrink
+        from measure.run.visit import FILM
 
         film = folder / FILM
         if not film.exists():
