@@ -8,13 +8,21 @@ import click
 from analysis.defaults import PREFIX
 from base.places import RESULTS, SITES
 from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS
-from eyelevel.options import OFF_OR_RECORDED, PATH, SERVER_RTTS_HELP, THINK_TIME_HELP, allow_private
+from eyelevel.options import (
+    OFF_OR_RECORDED,
+    PATH,
+    SERVER_RTTS_HELP,
+    THINK_TIME_HELP,
+    allow_private,
+    begin,
+    known_networks,
+)
 
 
 @click.command()
 @click.argument("url", required=False)
 @click.option("--site", help="A site that is recorded or imported already, or the name for that of URL.")
-@click.option("--net", help=f"Networks of tuning/networks.toml ({ANSWER_NETWORKS}).")
+@click.option("--net", callback=known_networks, help=f"Networks of tuning/networks.toml ({ANSWER_NETWORKS}).")
 @click.option("--runs", help="Runs of each protocol behind each network, or auto (unless given): until it is decided.")
 @click.option(
     "--budget", help=f"How long all may take, by which the most runs are chosen: 90s, 60m, 2h15m ({ANSWER_BUDGET})."
@@ -35,6 +43,8 @@ def main(**options: Any) -> None:
 
     Example: eyelevel answer https://www.gnu.org/ --net lte,dsl --budget 60m
     """
+    begin("preparing an answer")
+
     from eyelevel.answering import answer
 
     answer(**options)

@@ -24,7 +24,11 @@ from eyelevel.options import (
     SERVER_RTTS_HELP,
     SHELLS_HELP,
     THINK_TIME_HELP,
+    begin,
+    known_networks,
+    known_protocols,
 )
+from measure.campaign.budget import read_budget
 from measure.campaign.plan import never_enough
 from measure.defaults import REPEATS
 from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
@@ -39,8 +43,12 @@ SEED = 1
 
 
 OPTIONS: list[click.Parameter] = [
-    click.Option(["--net"], help="Networks of tuning/networks.toml, or all."),
-    click.Option(["--proto"], help="Protocols of tuning/protocols.toml, or all; gains are against the first."),
+    click.Option(["--net"], callback=known_networks, help="Networks of tuning/networks.toml, or all."),
+    click.Option(
+        ["--proto"],
+        callback=known_protocols,
+        help="Protocols of tuning/protocols.toml, or all; gains are against the first.",
+    ),
     click.Option(["--sites"], help="Folders in sites/, demo sites, or all; all recorded ones unless given."),
     click.Option(["--runs"], help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed."),
     click.Option(["--max-runs"], type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS})."),
@@ -85,6 +93,9 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
+    budget_s = read_budget(options["budget"]) if options["budget"] else None
+    begin("preparing the campaign")
+
     from rich.console import Console
 
     from analysis.auto_runs import announcement, saved_line, saving
@@ -93,7 +104,6 @@ def main(**options: Any) -> None:
     from eyelevel.commands.package import ENDING
     from eyelevel.measuring import carry_out, no_announcement
     from eyelevel.study_command import command_of
-    from measure.campaign.budget import read_budget
     from measure.campaign.campaign import Campaign
     from measure.run.aliases import choose_protocols
     from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
@@ -103,7 +113,6 @@ def main(**options: Any) -> None:
     from tuning import networks, protocols
     from tuning.settings import choose
 
-    budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]
     # A package is named after its campaign.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
-from eyelevel.options import PATH, campaign_folder
+from eyelevel.options import PATH, begin, campaign_folder
 
 if TYPE_CHECKING:
     from analysis.runs import CampaignTable
@@ -64,6 +64,12 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
 
     Example: eyelevel compare --a before --b after --worse-than 3%
     """
+    threshold = share_of(worse_than)
+    folders = campaign_folder(first), campaign_folder(second)
+    if folders[0].resolve() == folders[1].resolve():
+        raise EyelevelError(f"{first} and {second} are the same campaign; name two")
+    begin(f"comparing {second} with {first}")
+
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -72,10 +78,6 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     from analysis.campaign_changes import compare
     from analysis.report.changes import INDEX, JSON, sentences, tables, write
 
-    threshold = share_of(worse_than)
-    folders = campaign_folder(first), campaign_folder(second)
-    if folders[0].resolve() == folders[1].resolve():
-        raise EyelevelError(f"{first} and {second} are the same campaign; name two")
     a, b = (runs.load(folder) for folder in folders)
     require_comparable(a, b)
     question = hypotheses.of_campaign(folders[0], a.document)

@@ -7,6 +7,7 @@ import click
 from base.privileges import require_browsing
 from browsers.names import DEFAULT
 from browsers.registry import all_browsers
+from eyelevel.options import begin
 
 
 @click.command()
@@ -20,12 +21,14 @@ def main(browser: str, as_json: bool) -> None:
 
     Example: eyelevel lanes
     """
+    require_browsing("measuring")
+    begin("preparing to measure lanes")
+
     from rich.console import Console
 
     from eyelevel.lanes import measured_lanes
     from measure.host.exclusive import measuring_alone
 
-    require_browsing("measuring")
     with measuring_alone("measuring lanes"):
         lanes = measured_lanes(Console(highlight=False, stderr=as_json), browser)
     if as_json:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from base.places import RESULTS
-from eyelevel.options import PATH, campaign_argument, campaign_folder
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 from measure.table import require_document
 
 # What stands after the campaign's name in that of its package.
@@ -29,6 +29,7 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     Example: eyelevel package try --into try-data
     """
     folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
     click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
 
 

@@ -6,7 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.text import printable
-from eyelevel.options import PATH
+from eyelevel.options import PATH, begin
 from measure.path.conversation import PORT
 from tuning.networks import FILENAME
 
@@ -61,13 +61,15 @@ def main(
 
     Example: eyelevel probe-network --serve 192.0.2.7, and on another machine eyelevel probe-network --to 192.0.2.7
     """
+    if (host is None) == (address is None):
+        raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
+    begin("preparing the probe")
+
     from measure.host.exclusive import measuring_alone
     from measure.path import profile
     from measure.path.conversation import read_secret, secret_file
     from measure.path.probe import Effort, measure_path
 
-    if (host is None) == (address is None):
-        raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
     file, most_bytes = secret or secret_file(), round(most_mb * 1e6)
     if address is not None:
         _serve(address, port, file, most_bytes)

@@ -9,7 +9,7 @@ import click
 
 from analysis.defaults import CANDIDATES_MS
 from base.errors import EyelevelError
-from eyelevel.options import PATH, campaign_folder
+from eyelevel.options import PATH, begin, campaign_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,9 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
     Example: eyelevel quiet-times try --quiet-ms 1000,2000
     """
+    folders = [campaign_folder(campaign) for campaign in campaigns]
+    begin(f"reading {', '.join(campaigns)}")
+
     from rich.console import Console
 
     from analysis.quiet_times import run_changes, summary
@@ -36,7 +39,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     times_ms = [text.strip() for text in candidates.split(",")]
     if not all(text.isdecimal() and int(text) for text in times_ms):
         raise EyelevelError(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
-    outcome = run_changes([campaign_folder(campaign) for campaign in campaigns], [int(text) for text in times_ms])
+    outcome = run_changes(folders, [int(text) for text in times_ms])
     for line in outcome.omissions:
         click.echo(f"left out: {line}", err=True)
     table = outcome.table

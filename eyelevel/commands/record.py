@@ -9,7 +9,7 @@ import click
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import PROJECT, SITES
-from eyelevel.options import allow_private, keep_cookies
+from eyelevel.options import allow_private, keep_cookies, known_networks
 
 PATH = click.Path(path_type=Path, resolve_path=True)
 
@@ -31,7 +31,11 @@ PATH = click.Path(path_type=Path, resolve_path=True)
     help="Load each page so often without the recorder, too, and keep how long it took, for 'eyelevel fidelity'. It "
     "reaches the servers that it was recorded from, and nothing else.",
 )
-@click.option("--net", help="With --live: the network that this machine is behind, one of tuning/networks.toml.")
+@click.option(
+    "--net",
+    callback=known_networks,
+    help="With --live: the network that this machine is behind, one of tuning/networks.toml.",
+)
 def main(
     sources: tuple[str, ...],
     mobile: bool,

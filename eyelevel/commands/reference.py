@@ -6,7 +6,7 @@ import click
 
 from base.places import RESULTS
 from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
-from eyelevel.options import BUDGET_HELP, PATH
+from eyelevel.options import BUDGET_HELP, PATH, begin
 
 
 @click.command()
@@ -35,6 +35,8 @@ def main(**options: Any) -> None:
 
     Example: eyelevel reference --budget 2h
     """
+    begin(f"reading {options['declaration']}")
+
     from eyelevel.reference_campaign import measure_reference
 
     measure_reference(**options)

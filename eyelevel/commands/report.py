@@ -6,7 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
-from eyelevel.options import PATH, campaign_argument, campaign_folder
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 from measure.table import require_document
 
 
@@ -32,15 +32,17 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 
     Example: eyelevel report try --site demo-news
     """
+    if figures_only and into:
+        raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
+    folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
     from analysis import hypotheses
     from analysis.report.write import write_figures, write_report
     from analysis.user_study.section import section as user_study
     from measure.package import is_package
     from studies import STUDIES
 
-    if figures_only and into:
-        raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
-    folder = campaign_folder(campaign)
     if is_package(folder):
         is_usual = not (site or file or into)
         if is_usual and (report := report_of_package(folder, figures_only=figures_only)):

@@ -2,7 +2,7 @@
 
 import click
 
-from eyelevel.options import campaign_argument, campaign_folder
+from eyelevel.options import begin, campaign_argument, campaign_folder
 
 
 @click.command()
@@ -12,8 +12,11 @@ def main(campaign: str) -> None:
 
     Example: eyelevel results try
     """
+    folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
     from rich.console import Console
 
     from analysis.first_answer import report
 
-    report(campaign_folder(campaign), Console(highlight=False))
+    report(folder, Console(highlight=False))

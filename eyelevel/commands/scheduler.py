@@ -2,7 +2,7 @@
 
 import click
 
-from eyelevel.options import insecure
+from eyelevel.options import begin, insecure
 
 
 @click.command()
@@ -13,6 +13,8 @@ def main(address: str, insecure: bool) -> None:
 
     Example: eyelevel scheduler 10.0.0.1
     """
+    begin(f"a scheduler at {address}")
+
     from measure.cluster.addresses import scheduler_address
     from measure.cluster.nodes import run_scheduler
 

@@ -6,6 +6,7 @@ import click
 
 from analysis.defaults import NOISES
 from base.errors import EyelevelError
+from eyelevel.options import begin
 
 
 @click.command()
@@ -35,11 +36,13 @@ def main(
 
     Example: eyelevel simulate results/simulated --quic -0.1
     """
+    if (folder / "runs").exists():
+        raise EyelevelError(f"{folder} is a measured campaign; name another folder")
+    begin(f"simulating {sites} sites")
+
     from analysis.simulate import Truth, write
     from measure.campaign.results import require_no_others
 
-    if (folder / "runs").exists():
-        raise EyelevelError(f"{folder} is a measured campaign; name another folder")
     require_no_others(folder)
     effects = {"tcp+": -0.04, "tcp+bbr": -0.04} | dict.fromkeys(("quic", "quic+bbr"), (1 - 0.04) * (1 + quic) - 1)
     truth = Truth(

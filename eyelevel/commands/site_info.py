@@ -6,6 +6,8 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
+from eyelevel.options import begin
+from record.layout import INDEX
 
 
 @click.command()
@@ -20,18 +22,19 @@ def main(into: Path) -> None:
 
     Example: eyelevel site-info --into results/sites
     """
+    folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
+    if not folders:
+        raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
+    begin(f"reading {len(folders)} sites")
+
     from rich.console import Console
 
     from analysis.figures import figure1
     from analysis.figures.style import save
     from analysis.sites import print_sites, site_table
     from measure.site_facts import facts_of
-    from record.layout import INDEX
     from record.site import Site
 
-    folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
-    if not folders:
-        raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
     print_sites(table, Console())
     into.mkdir(parents=True, exist_ok=True)

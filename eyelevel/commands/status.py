@@ -30,14 +30,17 @@ def main(campaign: str, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    from analysis.auto_runs import saved_line, saving
     from analysis.text import plural
-    from eyelevel.commands.campaign import enough_runs
     from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 
     folder = campaign_folder(campaign)
     is_auto = require_document(folder).settings.get("auto", False)
-    now = status(folder, enough_runs if is_auto else never_enough)
+    enough = never_enough
+    if is_auto:
+        from eyelevel.commands.campaign import enough_runs
+
+        enough = enough_runs
+    now = status(folder, enough)
     counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
     if is_auto:
         counts["spared"] = now.spared
@@ -58,7 +61,9 @@ def main(campaign: str, as_json: bool) -> None:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
     if now.spared:
-        screen.say(saved_line(saving(folder, enough_runs(folder))))
+        from analysis.auto_runs import saved_line, saving
+
+        screen.say(saved_line(saving(folder, enough(folder))))
     for line in troubles(now, folder):
         screen.say(f"wrong: {line}", style="yellow", most_lines=2)
     for run in now.current if now.running else ():

@@ -10,7 +10,7 @@ import click
 from analysis.defaults import LOCAL
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from eyelevel.options import PATH, campaign_argument, campaign_folder
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 
 PORT = 8021
 
@@ -36,13 +36,16 @@ def write(campaign: str, file: Path | None) -> None:
 
     Example: eyelevel user-study write try --study my-study.toml
     """
+    folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
     from analysis import hypotheses
     from analysis.runs import load
     from analysis.user_study import settings
     from analysis.user_study.clips import MEASURED, read_key
     from analysis.user_study.kit import SITE, VOTES, write_kit
 
-    folder, wanted = campaign_folder(campaign), settings.load(file)
+    wanted = settings.load(file)
     table = load(folder)
     declared = hypotheses.of_campaign(folder, table.document).restricted_to(table.protocols, table.metrics)
 

@@ -11,7 +11,7 @@ import click
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
-from eyelevel.options import campaign_argument, campaign_folder
+from eyelevel.options import begin, campaign_argument, campaign_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +56,8 @@ def main(
       eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
       eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
+    begin(f"reading {campaign}")
+
     from analysis.report.waterfall import folder_name, write_waterfall
     from analysis.runs import load
     from analysis.waterfalls import read_load

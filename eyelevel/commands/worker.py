@@ -3,7 +3,7 @@
 import click
 
 from base.privileges import require_browsing
-from eyelevel.options import AUTO, LANES_HELP, insecure
+from eyelevel.options import AUTO, LANES_HELP, begin, insecure
 
 
 @click.command()
@@ -18,6 +18,8 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
 
     Example: eyelevel worker tls://10.0.0.1:8786
     """
+    begin(f"a worker of {scheduler}")
+
     from rich.console import Console
 
     from eyelevel.lanes import lanes_by_number, measured_lanes, number_of_lanes
