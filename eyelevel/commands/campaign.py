@@ -93,33 +93,23 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
-    budget_s = read_budget(options["budget"]) if options["budget"] else None
-    begin("preparing the campaign")
-
     from rich.console import Console
 
-    from analysis.auto_runs import announcement, saved_line, saving
-    from analysis.first_answer import report
     from base.structure import structured
     from eyelevel.commands.package import ENDING
-    from eyelevel.measuring import carry_out, no_announcement
     from eyelevel.study_command import command_of
-    from measure.campaign.campaign import Campaign
-    from measure.run.aliases import choose_protocols
-    from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
-    from measure.run.setting import Loading
-    from measure.taking_up import take_up
-    from record.collection import choose_sites
-    from tuning import networks, protocols
-    from tuning.settings import choose
 
+    budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]
     # A package is named after its campaign.
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
-    if package and take_up(package, folder):
-        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
+    if package:
+        from measure.taking_up import take_up
+
+        if take_up(package, folder):
+            console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
     settings, films = document.settings, structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
 
@@ -132,6 +122,19 @@ def main(**options: Any) -> None:
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = options["runs"]
     planned_runs = number_of_runs(runs, options["max_runs"], settings)
+    begin(f"preparing the campaign {folder.name}")
+
+    from analysis.auto_runs import announcement, saved_line, saving
+    from analysis.first_answer import report
+    from eyelevel.measuring import carry_out, no_announcement
+    from measure.campaign.campaign import Campaign
+    from measure.run.aliases import choose_protocols
+    from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
+    from measure.run.setting import Loading
+    from record.collection import choose_sites
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
     declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
