@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.confirmatory import confirmatory
+from analysis.defaults import PREFIX
 from analysis.gain import exclusions
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
@@ -29,8 +30,6 @@ MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 MOST_RUNS = 500
 # From this share on a difference is all there at the first byte, as far as one can say.
 MOST_OF_IT = 0.9
-# What a campaign of an answer is called unless its name is given: this, and its site's name.
-PREFIX = "answer-"
 ASKED = "HTTP/3 in place of HTTP/2"
 # What is compared, and by what: `analysis/answer.toml` declares it.
 PAIR, METRIC = Pair("tcp+", "quic"), "si"

@@ -23,11 +23,11 @@ from browsers.registry import is_browser
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.plan import read_plan
-from measure.campaign.progress import in_words
 from measure.declaration import HYPOTHESES
 from measure.metrics import time_names
-from measure.run.films import FilmPolicy
+from measure.run.film_policy import FilmPolicy
 from measure.table import Cell, read_given_up, read_rows, require_document
+from measure.words import in_words
 from tuning.networks import IN_BROWSER
 
 SEED = 17

@@ -35,7 +35,7 @@ from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
 from analysis.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.validate.aspects import decisions, protocol_of
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"

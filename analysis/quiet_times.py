@@ -30,7 +30,6 @@ from measure.run.visit import TIMES, TIMINGS
 from measure.run.visual_metrics import visually_complete
 from measure.table import CampaignDocument, Row, read_rows, require_document
 
-CANDIDATES_MS = (1000, 1500, 2000)
 # What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
 METRICS = ("lvc", "vc85", "si")
 STATISTICS = {"median": 50, "p95": 95, "worst": 100}

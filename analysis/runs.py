@@ -14,7 +14,7 @@ import pandas as pd
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
 from base.places import SITES
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.completeness import digest
 from measure.metrics import metric_names, time_names
 from measure.reasons import gate_name

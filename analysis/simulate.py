@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from analysis.defaults import NOISES
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.files import write_atomically
@@ -23,7 +24,6 @@ from tuning import networks, protocols
 SHAPE = {"fvc": 0.6, "lvc": 1.9, "vc85": 1.2, "si": 1.0, "plt": 1.7}
 SCALE_MS = {"dsl": 900.0, "lte": 1500.0, "da2gc": 16000.0, "mss": 14000.0}
 BEGUN_AT = "2026-01-01T00:00:00+0000"
-NOISES = ("normal", "lognormal", "heavy")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from measure.host.timekeeping import REAL_TIME_PRIORITY
 from measure.table import CampaignDocument
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 
 
 def warnings(document: CampaignDocument) -> list[str]:

@@ -8,11 +8,10 @@ import browsers
 from base.errors import EyelevelError
 from base.registry import registered
 from browsers.contract import Browser
+from browsers.names import DEFAULT
 from tuning import devices
 from tuning.devices import DESKTOP, ON, Device
 from tuning.settings import choose, choose_one
-
-DEFAULT = "chromium"
 
 
 @cache

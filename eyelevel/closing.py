@@ -4,8 +4,9 @@ import signal
 from pathlib import Path
 
 from browsers.browsertime.configuration import QUIET_MS
-from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close
+from measure.closing import OUR_RECORDER, Closing, close
 from measure.completeness import Completeness
+from measure.defaults import LOADS, NETWORK, PROTOCOLS
 from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading

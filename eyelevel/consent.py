@@ -13,8 +13,8 @@ from rich.console import Console
 from base.errors import EyelevelError
 from eyelevel.options import similar_campaign
 from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import Forecast, forecast, in_bytes
-from measure.campaign.progress import in_words
+from measure.campaign.forecast import Forecast, forecast
+from measure.words import in_bytes, in_words
 
 DAY_S = 86_400
 

@@ -6,18 +6,13 @@ from pathlib import Path
 from rich.console import Console
 
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
+from eyelevel.options import AUTO
 from measure.calibration.trial import calibrated_lanes
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 from measure.table import CampaignDocument, read_document
-
-AUTO = "auto"
-LANES_HELP = (
-    "How many blocks are measured at once, each on cores of its own (1); auto: as many as do not disturb each other, "
-    "which is measured before (docs/lanes.md)."
-)
 
 
 def lanes_by_number(count: int) -> Lanes:

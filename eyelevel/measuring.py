@@ -2,17 +2,14 @@
 
 import errno
 import os
-import shlex
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -21,37 +18,33 @@ from base.denial import denial
 from base.errors import EyelevelError
 from base.files import require_writable
 from base.ownership import give_to_caller
-from base.places import RESULTS
 from base.privileges import require_browsing, require_namespaces
-from browsers.registry import DEFAULT, all_browsers, browser_named, device_of
+from browsers.registry import browser_named, device_of
 from eyelevel.consent import require_consent
-from eyelevel.lanes import LANES_HELP, lanes_of_campaign
-from eyelevel.options import INSECURE_HELP
+from eyelevel.lanes import lanes_of_campaign
+from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Enough, Workers, measure, never_enough
+from measure.campaign.campaign import Campaign, Workers, measure
 from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
+from measure.campaign.plan import Enough, never_enough
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import require_no_others, require_same_versions
-from measure.cluster.addresses import scheduler_address
+from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import proxy_of, refusal
 from measure.run.server_rtts import OFF
-from measure.table import DOCUMENT, CampaignDocument, read_document
+from measure.table import DOCUMENT
 from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
-from tuning.devices import DESKTOP
 from tuning.networks import Network
 
-# The longest name of a folder (NAME_MAX of limits.h).
-NAME_BYTES = 255
 # What is wrong with the disk of the results, by the number of the error, and what to do.
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
@@ -68,74 +61,6 @@ NETWORK_S, PROTOCOL_S = 15.0, 50.0
 def validation_s(networks: int, protocols: int) -> float:
     """How long it takes to validate so many networks and protocols (s)."""
     return NETWORK_S * networks + PROTOCOL_S * protocols
-
-
-def measuring_options(
-    *, validates: bool, default: str = "the time of day", several_browsers: bool = False
-) -> list[click.Option]:
-    """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
-    networks and protocols are measured before unless the command line says otherwise; `several_browsers`: whether it
-    can have a list of browsers."""
-    browser = click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT}).")
-    if several_browsers:
-        names = ", ".join(all_browsers())
-        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT}), or all: {names}.")
-    choices = f"{DESKTOP}, or of tuning/devices.toml"
-    return [
-        browser,
-        click.Option(["--device"], help=f"{'Devices' if several_browsers else 'The device'} ({DESKTOP}): {choices}."),
-        click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
-        click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
-        click.Option(
-            ["--results"],
-            type=click.Path(file_okay=False, path_type=Path),
-            default=RESULTS,
-            help="Another folder for results.",
-        ),
-        click.Option(["--dask"], help="Measure on the workers of a cluster whose scheduler is there: tls://head:8786."),
-        click.Option(
-            ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
-        ),
-        click.Option(["--lanes"], help=LANES_HELP),
-        click.Option(["--insecure"], is_flag=True, help=INSECURE_HELP),
-        click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
-        click.Option(
-            ["--yes", "agreed"],
-            is_flag=True,
-            help="Begin without a question, however long it takes (docs/terminal.md).",
-        ),
-        click.Option(
-            ["--validate/--no-validate"],
-            default=validates,
-            show_default=True,
-            help="Whether to measure networks and protocols before.",
-        ),
-    ]
-
-
-@dataclass(frozen=True)
-class MeasuringOptions:
-    """What the options of a command that measures say beside its campaign."""
-
-    dask: str | None
-    trust_workers: bool
-    insecure: bool
-    plain: bool
-    validate: bool
-    lanes: str | None = None
-    agreed: bool = False
-
-    @property
-    def lane_count(self) -> int:
-        """How many lanes the command line names; 1 where it leaves that to the machine."""
-        return max(1, int(self.lanes)) if self.lanes and self.lanes.isdecimal() else 1
-
-    @classmethod
-    def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
-        """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
-        names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes", "agreed")
-        chosen = cls(**{name: options.pop(name) for name in names})
-        return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
 
 
 def no_announcement(campaign: Campaign) -> Iterable[str]:
@@ -196,14 +121,6 @@ def carry_out(
         if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
             text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
             console.print(text, markup=False, soft_wrap=True)
-
-
-def unnamed_variables(
-    document: CampaignDocument | None, options: Mapping[str, Any], decisive: Sequence[str]
-) -> list[str]:
-    """Of a new campaign, which has no `document` yet: the variables of make for those `decisive` options that were not
-    given. One that goes on has none."""
-    return [] if document and document.settings else [name.upper() for name in decisive if options[name] is None]
 
 
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
@@ -282,39 +199,6 @@ def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
     if not options.dask:
         delayed = campaign.loading.server_rtts.kind != OFF
         require_emulated(shells, campaign.networks.values(), delayed_servers=delayed)
-
-
-def campaign_name(name: str | None) -> str:
-    """`name` if it can be a folder's name, or one made of the time of day. Raises EyelevelError."""
-    if name is None:
-        return time.strftime("%Y%m%d-%H%M%S")
-    if not name or name != Path(name).name or name.startswith("."):
-        raise EyelevelError(f"a campaign is a folder in results/, and {name!r} cannot be its name")
-    if len(os.fsencode(name)) > NAME_BYTES:
-        raise EyelevelError(f"the campaign's name has more than {NAME_BYTES} bytes, as no folder's can: {name[:40]}…")
-    return name
-
-
-def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> CampaignDocument | None:
-    """The document of the campaign of `study` (nothing: of pages) in `folder`, or None when there is none.
-
-    `command_of` names the command of another study. Raises EyelevelError when the campaign is of another, or when the
-    folder is one of something else.
-    """
-    require_no_others(folder)
-    document = read_document(folder)
-    if document and document.study_name != study:
-        other = document.study_name or "campaign of pages"
-        again = continuation(command_of(document.study_name), folder)
-        raise EyelevelError(f"{folder.name} is a {other}; go on with it by: {again}; or name another with --campaign")
-    return document
-
-
-def continuation(command: str, folder: Path) -> str:
-    """The command line that goes on with the campaign in `folder`."""
-    if folder.parent == RESULTS:
-        return f"make {command} CAMPAIGN={shlex.quote(folder.name)}"
-    return shlex.join(["eyelevel", command, "--campaign", folder.name, "--results", str(folder.parent)])
 
 
 @contextmanager

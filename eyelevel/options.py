@@ -7,16 +7,20 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from measure.run.aliases import choose_protocols
 from measure.run.server_rtts import OFF, RECORDED
 from measure.table import DOCUMENT
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import all_shells
+from tuning import networks, protocols
+from tuning.settings import choose
 
 PATH = click.Path(path_type=Path)
+# In place of names, where nothing is meant.
+NONE = "none"
 # How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
 ALIKE = 0.75
 
-campaign_argument = click.argument("campaign")
 keep_cookies = click.option(
     "--keep-cookies",
     is_flag=True,
@@ -57,6 +61,12 @@ think_time_option = click.option(
     "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
 )
 
+AUTO = "auto"
+LANES_HELP = (
+    "How many blocks are measured at once, each on cores of its own (1); auto: as many as do not disturb each other, "
+    "which is measured before (docs/lanes.md)."
+)
+
 BUDGET_HELP = (
     "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same "
     "command goes on."
@@ -84,3 +94,31 @@ def similar_campaign(folder: Path) -> str:
     """The name of the campaign beside `folder` that is most like its own, so that it may be mistyped; "" if none is."""
     others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
     return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")
+
+
+def begin(text: str) -> None:
+    """Say on the standard error what a command is about to do, before it loads libraries that take a second."""
+    click.echo(text, err=True)
+
+
+def known_campaign(context: click.Context, parameter: click.Parameter, campaign: str) -> str:
+    """`campaign`, which there is (for click's `callback`). Raises EyelevelError."""
+    campaign_folder(campaign)
+    return campaign
+
+
+def known_networks(context: click.Context, parameter: click.Parameter, names: str | None) -> str | None:
+    """`names`, of networks that there are (for click's `callback`). Raises EyelevelError."""
+    if names and names != NONE:
+        choose("network", names, networks.load())
+    return names
+
+
+def known_protocols(context: click.Context, parameter: click.Parameter, names: str | None) -> str | None:
+    """`names`, of protocols that there are (for click's `callback`). Raises EyelevelError."""
+    if names and names != NONE:
+        choose_protocols(names, protocols.load())
+    return names
+
+
+campaign_argument = click.argument("campaign", callback=known_campaign)

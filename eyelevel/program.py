@@ -2,13 +2,16 @@
 
 import importlib
 import os
+import tomllib
+from importlib.metadata import version
 from typing import Any
 
 import click
 
 from base.errors import EyelevelError, reports_errors
-from base.places import IS_CHECKOUT, MEASURING
+from base.places import IS_CHECKOUT, MEASURING, PROJECT
 
+PYPROJECT = PROJECT / "pyproject.toml"
 # By this variable a shell asks the program for completions (click.shell_completion).
 COMPLETES = "_EYELEVEL_COMPLETE"
 
@@ -85,7 +88,7 @@ class Program(click.Group):
         return _completing(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without loading any but the studies."""
+        """List them without loading any; a study names what measures it, and loads it when it is asked."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Studies"):
@@ -109,7 +112,26 @@ def _studies() -> dict[str, Any]:
     return {study.command: study for study in importlib.import_module("studies").STUDIES}
 
 
+def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from measure.host.machine import commit_of_testbed
+
+    # Of another checkout, pip may have installed another version.
+    number = tomllib.loads(PYPROJECT.read_text())["project"]["version"] if IS_CHECKOUT else version("eyelevel")
+    click.echo(f"eyelevel {number} ({PROJECT}, commit {commit_of_testbed()})")
+    context.exit()
+
+
 @click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version, and of the checkout that runs its folder and commit.",
+)
 def program() -> None:
     """Eyelevel: how much faster does a page load over QUIC than over TCP, when TCP is given the same chances?
 

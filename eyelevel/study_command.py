@@ -1,22 +1,24 @@
 """The command of a study, made of what the study says of itself (`studies.study`)."""
 
+from __future__ import annotations
+
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from base.places import RESULTS
-from eyelevel.measuring import (
+from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    carry_out,
     document_of,
     measuring_options,
     unnamed_variables,
 )
-from studies import STUDIES
-from studies.study import Request, Study
+from eyelevel.options import begin, known_networks, known_protocols
+
+if TYPE_CHECKING:
+    from studies.study import Study
 
 
 def study_command(study: Study) -> click.Command:
@@ -24,8 +26,12 @@ def study_command(study: Study) -> click.Command:
     site = click.Option(["--site", "--sites"], help="Folders in sites/, or demo sites.")
     options: list[click.Parameter] = [
         *([site] if study.chooses_sites else []),
-        click.Option(["--net"], help="Networks of tuning/networks.toml."),
-        click.Option(["--proto"], help="Protocols of tuning/protocols.toml; the first is compared with."),
+        click.Option(["--net"], callback=known_networks, help="Networks of tuning/networks.toml."),
+        click.Option(
+            ["--proto"],
+            callback=known_protocols,
+            help="Protocols of tuning/protocols.toml; the first is compared with.",
+        ),
         click.Option(["--runs"], type=click.IntRange(min=1), help="Runs of each site, network and protocol."),
         *study.options,
         *measuring_options(validates=study.validates, default=study.command),
@@ -37,10 +43,18 @@ def study_command(study: Study) -> click.Command:
 
 def command_of(name: str) -> str:
     """The command that goes on with campaigns of the study `name`, or with those of pages when there is no name."""
+    from studies import STUDIES
+
     return next((study.command for study in STUDIES if study.name == name), name or "campaign")
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
+    begin(f"preparing the study {study.name}")
+    from rich.console import Console
+
+    from eyelevel.measuring import carry_out
+    from studies.study import Request
+
     options = MeasuringOptions.take(arguments)
     decisive = {name: arguments[name] for name in study.decisive}
     name, results = arguments.pop("name"), arguments.pop("results")

@@ -49,10 +49,6 @@ from record.site import Exchange, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-LOADS = 3
-PROTOCOLS = "tcp,quic"
-NETWORK = "dsl"
-
 # What was fetched may ask for more, which is fetched too; so often at most.
 FETCHES = 2
 # So many URLs are fetched each time at most; each takes half a second or more.

@@ -9,7 +9,7 @@ from tomllib import TOMLDecodeError, loads
 
 from base.errors import EyelevelError
 from base.structure import structured
-from measure.run.films import KEPT, QUALITIES, FilmPolicy
+from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
 from measure.table import Cell
 from record.names import require_site_name
 
@@ -28,7 +28,7 @@ class DeclaredSite:
 @dataclass(frozen=True)
 class DeclaredCampaign:
     """What is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
-    `measure.run.films.FilmPolicy`."""
+    `measure.run.film_policy.FilmPolicy`."""
 
     sites: tuple[DeclaredSite, ...]
     networks: tuple[str, ...]

@@ -5,8 +5,11 @@ said to be (`Claim`), never with the settings that were meant to bring it about.
 its name, its check, and how it counts against a run. Gates that compare a run with others are in `measure.norms`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from browsers.browsertime.configuration import FRAMERATE
@@ -14,9 +17,11 @@ from browsers.contract import NAME_NOT_RESOLVED, Request
 from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
 from measure.reasons import Reason
-from measure.run.evidence import Evidence
 from record.connections import HTTP1
 from tuning.devices import Device
+
+if TYPE_CHECKING:
+    from measure.run.evidence import Evidence
 
 SHOWN_URL_LENGTH = 100
 

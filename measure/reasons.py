@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from base.text import printable
 
 SEPARATOR = ": "
+# More rejected attempts than this share are said to be wrong.
+MANY_REJECTED = 0.1
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.campaign.results import follow_decisions, followed
 from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.reasons import Reason

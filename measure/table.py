@@ -18,13 +18,15 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
 from base.text import printable
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.metrics import metric_names
 from measure.reasons import Reason
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
+# In the folder of an attempt, written when it was made in full.
+ATTEMPT = "attempt.json"
 
 # Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
@@ -173,7 +175,8 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     try:
         # Earlier versions had one browser in a campaign, and no column for it.
         browser = DEFAULT if "browser" in present else first_browser(folder)
-        return present, [_row(cells, browser) for cells in reader]
+        names, further = metric_names(), further_columns(present)
+        return present, [_row(cells, browser, names, further) for cells in reader]
     except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
@@ -199,14 +202,16 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def _row(cells: Mapping[str, str], browser: str) -> Row:
+def _row(cells: Mapping[str, str], browser: str, metrics: Iterable[str], further: Iterable[str]) -> Row:
     # The files in it are read, shown and removed, and results may come from others.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
-    metrics = {name: cells.get(name, "") for name in metric_names()}
-    further = {name: cells[name] for name in further_columns(cells)}
-    known = {"metrics": metrics, "further": further, "browser": cells.get("browser") or browser}
-    return _CELLS.structure({**cells, **known}, Row)
+    nested = {
+        "metrics": {name: cells.get(name, "") for name in metrics},
+        "further": {name: cells[name] for name in further},
+        "browser": cells.get("browser") or browser,
+    }
+    return _CELLS.structure({**cells, **nested}, Row)
 
 
 # What the text of a cell is.

@@ -12,7 +12,7 @@ from shutil import copyfile
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.campaign.last_frames import read_digests
 from measure.campaign.plan import PLAN, read_plan
 from measure.campaign.results import require_no_others

@@ -9,8 +9,6 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import jinja2
-
 from record.generated import generated_exchange
 from record.site import Recording
 
@@ -37,6 +35,8 @@ def page_named(name: str) -> int | None:
 
 def generate(size_bytes: int) -> Recording:
     """The recording of the page whose files have `size_bytes`."""
+    import jinja2
+
     page = jinja2.Template(PAGE.read_text()).render(servers=DOWNLOADS, host=HOST, report=REPORT_PATH).encode()
     # Noise, which nothing on the way can make smaller.
     file = random.Random(size_bytes).randbytes(size_bytes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replay.shells.registry import DEFAULT
+from replay.shells.names import DEFAULT
 from tuning.company import Flow
 from tuning.networks import Network
 from tuning.protocols import Protocol

@@ -1,30 +1,29 @@
 """What a study is: a campaign with a method of its own, options of its own, and a section of the report.
 
 A study is a folder in `studies/` whose `__init__.py` has a `STUDY`, and a line in `studies/__init__.py`. Its command,
-its target of `make` and its section of the report are made of that.
+its target of `make` and its section of the report are made of that. `STUDY` names the functions that measure and that
+report (`late`): they are loaded when they are called.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from analysis.report.section import Section
 from base.errors import EyelevelError
-from base.structure import structured
-from browsers.registry import DEFAULT, on_devices
-from measure.campaign.campaign import Campaign, Enough, Selection, never_enough
-from measure.campaign.method import Method
-from measure.run.aliases import choose_protocols
-from measure.run.setting import Loading
+from browsers.names import DEFAULT
+from measure.campaign.plan import Enough, never_enough
 from measure.table import CampaignDocument
-from record.collection import choose_sites
-from tuning import networks, protocols
 from tuning.devices import DESKTOP
-from tuning.networks import Network
-from tuning.settings import choose
+
+if TYPE_CHECKING:
+    from analysis.report.section import Section
+    from measure.campaign.campaign import Campaign
 
 SEED = 1
 RUNS, REPEATS = 10, 3
@@ -61,6 +60,8 @@ class Request:
         one on the `usual_devices`. Raises EyelevelError."""
         if self.browser is None and self.device is None and self.document and self.document.browsers:
             return list(self.document.browsers)
+        from browsers.registry import on_devices
+
         return on_devices([self.browser or DEFAULT], self.device or usual_devices)
 
     @property
@@ -127,52 +128,6 @@ class Study:
     validates: bool = False
 
 
-def networks_before(request: Request) -> list[Network]:
-    """The networks that the campaign of `request` has already, as they were when it began. Raises EyelevelError."""
-    measured = request.document.networks if request.document else {}
-    return [structured(values, Network, f"the network {name}") for name, values in measured.items()]
-
-
-def study_campaign(
-    request: Request,
-    study: str,
-    method: Method,
-    *,
-    runs: int = RUNS,
-    repeats: int = REPEATS,
-    change: Callable[[Network], Collection[Network]] = lambda network: (network,),
-) -> Campaign:
-    """The campaign of sites, networks and protocols that `request` names, without films. Raises EyelevelError.
-
-    `runs` of each unless it says otherwise; `change` makes the networks to be measured of each that it names.
-    """
-    sites = choose_sites(request.names("site", "sites"))
-    over = choose_protocols(request.names("proto", "protocols"), protocols.load())
-    before = networks_before(request)
-    if request.net is None and before:
-        chosen = before
-    else:
-        unchanged = choose("network", request.names("net", "networks"), networks.load())
-        chosen = [changed for network in unchanged for changed in change(network)]
-    selection = Selection(
-        tuple(site.name for site in sites),
-        tuple(network.name for network in chosen),
-        tuple(protocol.name for protocol in over),
-    )
-    # What has been measured stays in the campaign, and is not planned anew.
-    if request.document:
-        sites = [*choose_sites(list(request.document.sites)), *sites]
-        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
-    return Campaign(
-        folder=request.folder,
-        sites={site.name: site for site in sites},
-        networks={network.name: network for network in [*before, *chosen]},
-        protocols={protocol.name: protocol for protocol in over},
-        runs=request.number_of_runs(runs),
-        seed=request.plan_seed,
-        loading=Loading(filmed=False, browser=request.browser_name),
-        method=method,
-        repeats=request.setting("repeats", repeats),
-        selection=selection,
-        study={"name": study},
-    )
+def late(function: str) -> Callable[..., Any]:
+    """The `function` of this name (`module:function`), whose module is loaded when it is called."""
+    return lambda *arguments: resolve_name(function)(*arguments)

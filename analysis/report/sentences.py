@@ -28,9 +28,9 @@ from analysis.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from browsers.registry import described
-from measure.campaign.progress import in_words
 from measure.metrics import time_names
 from measure.table import read_given_up
+from measure.words import in_words
 
 # The metric of the headlines, where the declared hypotheses have it; else it is their first.
 HEADLINE = "si"

@@ -19,7 +19,6 @@ from analysis.user_study.kit import SITE, VOTES
 from analysis.user_study.votes import FILE, MOST_BYTES, append_vote, parse_vote, read_votes
 from base.errors import EyelevelError
 
-LOCAL = "127.0.0.1"
 MOST_VOTE_BYTES = 4096
 MOST_CONNECTIONS = 64
 # For what is announced and does not come, and for a client that takes nothing (s).

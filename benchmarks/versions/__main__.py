@@ -39,8 +39,8 @@ from benchmarks.versions.comparison import (
     results,
 )
 from measure.calibration.equivalence import BOUND
-from measure.campaign.progress import in_words
 from measure.table import RUNS, require_document
+from measure.words import in_words
 
 
 def words(text: str) -> tuple[str, ...]:

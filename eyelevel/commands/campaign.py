@@ -5,24 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from analysis import hypotheses
-from analysis import runs as tables
-from analysis.auto_runs import announcement, saved_line, saving
-from analysis.first_answer import report
-from analysis.stopping import decided_cells
 from base.errors import EyelevelError
-from base.structure import structured
-from browsers.registry import DEFAULT, all_browsers, on_devices
-from eyelevel.commands.package import ENDING
-from eyelevel.measuring import (
+from browsers.names import DEFAULT
+from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
-    carry_out,
     document_of,
     measuring_options,
-    no_announcement,
     unnamed_variables,
 )
 from eyelevel.options import (
@@ -34,22 +24,17 @@ from eyelevel.options import (
     SERVER_RTTS_HELP,
     SHELLS_HELP,
     THINK_TIME_HELP,
+    begin,
+    known_networks,
+    known_protocols,
 )
-from eyelevel.study_command import command_of
 from measure.campaign.budget import read_budget
-from measure.campaign.campaign import REPEATS, Campaign, never_enough
-from measure.declaration import kept_hypotheses
-from measure.run.aliases import choose_protocols
-from measure.run.films import KEPT, QUALITIES, FilmPolicy
-from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
-from measure.run.setting import Loading
+from measure.campaign.plan import never_enough
+from measure.defaults import REPEATS
+from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
 from measure.table import DOCUMENT, CampaignDocument
-from measure.taking_up import take_up
-from record.collection import choose_sites
 from replay.shells.registry import all_shells
-from tuning import networks, protocols
 from tuning.devices import DESKTOP
-from tuning.settings import choose
 
 RUNS = 31  # as in the paper
 AUTO = "auto"
@@ -58,8 +43,12 @@ SEED = 1
 
 
 OPTIONS: list[click.Parameter] = [
-    click.Option(["--net"], help="Networks of tuning/networks.toml, or all."),
-    click.Option(["--proto"], help="Protocols of tuning/protocols.toml, or all; gains are against the first."),
+    click.Option(["--net"], callback=known_networks, help="Networks of tuning/networks.toml, or all."),
+    click.Option(
+        ["--proto"],
+        callback=known_protocols,
+        help="Protocols of tuning/protocols.toml, or all; gains are against the first.",
+    ),
     click.Option(["--sites"], help="Folders in sites/, demo sites, or all; all recorded ones unless given."),
     click.Option(["--runs"], help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed."),
     click.Option(["--max-runs"], type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS})."),
@@ -104,14 +93,23 @@ def main(**options: Any) -> None:
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
+    from rich.console import Console
+
+    from base.structure import structured
+    from eyelevel.commands.package import ENDING
+    from eyelevel.study_command import command_of
+
     budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]
     # A package is named after its campaign.
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
-    if package and take_up(package, folder):
-        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
+    if package:
+        from measure.taking_up import take_up
+
+        if take_up(package, folder):
+            console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument({})
     settings, films = document.settings, structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
 
@@ -124,6 +122,19 @@ def main(**options: Any) -> None:
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = options["runs"]
     planned_runs = number_of_runs(runs, options["max_runs"], settings)
+    begin(f"preparing the campaign {folder.name}")
+
+    from analysis.auto_runs import announcement, saved_line, saving
+    from analysis.first_answer import report
+    from eyelevel.measuring import carry_out, no_announcement
+    from measure.campaign.campaign import Campaign
+    from measure.run.aliases import choose_protocols
+    from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
+    from measure.run.setting import Loading
+    from record.collection import choose_sites
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
     declaration = declared_text(options["hypotheses"], folder, document)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
@@ -170,6 +181,9 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     """The names of the browsers that are `wanted`, each on the `wanted_devices`, those that the campaign of `document`
     was begun with first and in its order; unless given, those of the campaign, or the usual one on this machine. Raises
     EyelevelError."""
+    from browsers.registry import all_browsers, on_devices
+    from tuning.settings import choose
+
     if wanted is None and wanted_devices is None:
         return list(document.browsers) or [DEFAULT]
     programs = choose("browser", wanted or DEFAULT, {name: name for name in all_browsers()})
@@ -191,6 +205,9 @@ def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, 
 def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -> str:
     """The text of the hypotheses in `file`; unless given, of those that the campaign in `folder` with this `document`
     was begun with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
+    from analysis import hypotheses
+    from measure.declaration import kept_hypotheses
+
     if file is None and document.settings:
         return kept_hypotheses(folder, document)
     text = hypotheses.read_text(path := file or hypotheses.DECLARED)
@@ -201,5 +218,9 @@ def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -
 def enough_runs(folder: Path) -> list[tuple[str, str]]:
     """The sites and networks whose runs suffice, as the analysis says of the campaign's own hypotheses. Raises
     EyelevelError."""
+    from analysis import hypotheses
+    from analysis import runs as tables
+    from analysis.stopping import decided_cells
+
     campaign = tables.load(folder)
     return decided_cells(campaign, hypotheses.of_campaign(folder, campaign.document))

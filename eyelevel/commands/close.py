@@ -1,35 +1,38 @@
 """`eyelevel close`: find out what pages ask for that was not recorded, and fetch it where that is possible."""
 
+from __future__ import annotations
+
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_browsing
-from browsers.browsertime.configuration import QUIET_MS
-from eyelevel.options import allow_private
-from measure.closing import LOADS, NETWORK, OUR_RECORDER, PROTOCOLS, Closing, close, summary, warnings
-from measure.completeness import read
-from measure.host.exclusive import measuring_alone
-from measure.run.aliases import choose_protocols
-from measure.run.setting import Loading
-from record import collection
-from record.edit import is_variant
-from record.recorder.addresses import AddressPolicy
-from record.site import Site
-from tuning import networks, protocols
-from tuning.settings import choose, choose_one
+from eyelevel.options import allow_private, known_networks, known_protocols
+from measure.defaults import LOADS, NETWORK, PROTOCOLS
+
+if TYPE_CHECKING:
+    from record.site import Site
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[SITE]...")
 @click.option("--loads", type=click.IntRange(min=1), default=LOADS, show_default=True, help="Over each protocol.")
-@click.option("--proto", default=PROTOCOLS, show_default=True, help="Protocols of tuning/protocols.toml.")
-@click.option("--net", default=NETWORK, show_default=True, help="A network of tuning/networks.toml.")
+@click.option(
+    "--proto",
+    callback=known_protocols,
+    default=PROTOCOLS,
+    show_default=True,
+    help="Protocols of tuning/protocols.toml.",
+)
+@click.option(
+    "--net", callback=known_networks, default=NETWORK, show_default=True, help="A network of tuning/networks.toml."
+)
 @click.option("--repeatable/--as-recorded", default=True, show_default=True, help="Whether pages get the script.")
 @click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
 @click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
@@ -54,6 +57,17 @@ def main(
 
     Example: eyelevel close www.yelp.com
     """
+    from browsers.browsertime.configuration import QUIET_MS
+    from measure.closing import OUR_RECORDER, Closing, close, summary, warnings
+    from measure.host.exclusive import measuring_alone
+    from measure.run.aliases import choose_protocols
+    from measure.run.setting import Loading
+    from record.edit import is_variant
+    from record.recorder.addresses import AddressPolicy
+    from record.site import Site
+    from tuning import networks, protocols
+    from tuning.settings import choose_one
+
     require_browsing("closing")
     closing = Closing(
         loads=loads,
@@ -87,6 +101,11 @@ def main(
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:
     """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
+    from measure.completeness import read
+    from record import collection
+    from record.site import Site
+    from tuning.settings import choose
+
     if folder != SITES:
         known = {path.name: path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()}
         sites = [Site.load(folder / name) for name in (choose("site", list(names), known) if names else known)]

@@ -2,8 +2,6 @@
 
 import click
 
-from measure.cluster.keys import Role, keys_folder, make_keys
-
 
 @click.command()
 @click.option("--renew", is_flag=True, help="In place of those that are there, which are of no use then.")
@@ -16,6 +14,8 @@ def main(renew: bool) -> None:
 
     Example: eyelevel cluster-keys
     """
+    from measure.cluster.keys import Role, keys_folder, make_keys
+
     folder = keys_folder()
     make_keys(folder, renew=renew)
     click.echo(f"the head's keys are in {folder / Role.HEAD}; copy {folder / Role.WORKER} to the same place on workers")

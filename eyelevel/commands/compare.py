@@ -1,20 +1,18 @@
 """`eyelevel compare`: two campaigns, before and after something has changed."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from analysis import hypotheses, runs
-from analysis.campaign_changes import compare
-from analysis.report.changes import INDEX, JSON, sentences, tables, write
-from analysis.runs import CampaignTable
 from base.errors import EyelevelError
-from eyelevel.options import PATH, campaign_folder
-from studies import STUDIES
+from eyelevel.options import PATH, begin, campaign_folder
+
+if TYPE_CHECKING:
+    from analysis.runs import CampaignTable
 
 # The exit status where B is worse; 0 where that is not shown, 1 after an error.
 WORSE_STATUS = 2
@@ -35,6 +33,8 @@ def share_of(text: str) -> float:
 def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
     """Raises EyelevelError when the campaigns are of different studies, or of one whose results are no page load
     times."""
+    from studies import STUDIES
+
     one, other = (campaign.document.study_name for campaign in (a, b))
     if one != other:
         kinds = (f"{c.name} is {f'of the study {name}' if name else 'of pages'}" for c, name in ((a, one), (b, other)))
@@ -68,6 +68,16 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     folders = campaign_folder(first), campaign_folder(second)
     if folders[0].resolve() == folders[1].resolve():
         raise EyelevelError(f"{first} and {second} are the same campaign; name two")
+    begin(f"comparing {second} with {first}")
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from analysis import hypotheses, runs
+    from analysis.campaign_changes import compare
+    from analysis.report.changes import INDEX, JSON, sentences, tables, write
+
     a, b = (runs.load(folder) for folder in folders)
     require_comparable(a, b)
     question = hypotheses.of_campaign(folders[0], a.document)

@@ -1,6 +1,9 @@
 """`eyelevel convert-trace`: make a conditions file of what others publish of networks over time, or the reverse."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,7 +12,9 @@ from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.text import printable
 from eyelevel.options import PATH
-from tuning import converting
+
+if TYPE_CHECKING:
+    from tuning import converting
 
 LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
 
@@ -32,6 +37,8 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
 
     Example: eyelevel convert-trace log.csv --time timestamp:ms --rate down_kbps:kbit/s --rtt rtt --into down.csv
     """
+    from tuning import converting
+
     chosen = {what: converting.parse_column(what, text) for what, text in columns.items() if text}
     text, notes = _converted(from_, into, heavy, chosen)
     try:
@@ -48,6 +55,8 @@ def _converted(
     from_: Path, into: Path, heavy: Path | None, columns: dict[str, converting.Column]
 ) -> tuple[str, list[str]]:
     """The file's text, and what a person should know. Raises EyelevelError."""
+    from tuning import converting
+
     if columns and heavy:
         raise EyelevelError("--heavy is for CellReplay's traces, and names of columns are for logs: give either")
     if into.suffix != ".csv":

@@ -3,10 +3,7 @@
 import click
 
 from base.errors import EyelevelError
-from record.demo import DEMO_SITES, generate
 from record.names import site_folder
-from record.site import write_site
-from record.summary import summary
 
 
 @click.command()
@@ -16,6 +13,10 @@ def main(names: tuple[str, ...]) -> None:
 
     Example: eyelevel demo demo-news
     """
+    from record.demo import DEMO_SITES, generate
+    from record.site import write_site
+    from record.summary import summary
+
     for name in names or DEMO_SITES:
         if name not in DEMO_SITES:
             raise EyelevelError(f"there is no demo site {name}; there are {', '.join(DEMO_SITES)}")

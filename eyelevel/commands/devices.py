@@ -1,18 +1,19 @@
 """`eyelevel devices`: what the devices are, and whether this machine can keep their paces."""
 
+from __future__ import annotations
+
 from statistics import median
+from typing import TYPE_CHECKING
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from base.errors import EyelevelError
-from measure.host.device_index import MANY, TOLERANCE, Paces, benchmark, is_near, limits
-from measure.host.exclusive import measuring_alone
-from tuning import devices
 from tuning.devices import Device
-from tuning.settings import Catalogue
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tuning.settings import Catalogue
 
 
 @click.command()
@@ -25,6 +26,12 @@ def main(sittings: int | None) -> None:
 
     Example: eyelevel devices --sittings 3
     """
+    from rich.console import Console
+
+    from measure.host.device_index import MANY, TOLERANCE, Paces, benchmark, is_near, limits
+    from measure.host.exclusive import measuring_alone
+    from tuning import devices
+
     known, console = devices.load(), Console(highlight=False)
     console.print(listing(known))
     if not sittings:
@@ -47,6 +54,9 @@ def main(sittings: int | None) -> None:
 
 def listing(known: Catalogue[Device]) -> Table:
     """The devices, a row each."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("device", no_wrap=True)
     for heading in ("window\npixels", "pixel\nratio", "index", "cores"):

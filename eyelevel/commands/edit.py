@@ -6,12 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from measure.completeness import digest
-from record.collection import choose_site
-from record.edit import EDITS, KINDS, Edit, variant
 from record.names import VARIANT, original_of, site_folder
-from record.site import write_site
-from record.summary import summary
 
 HELP = {
     "drop": "Leave out the responses of these URLs: PATTERN.",
@@ -24,6 +19,8 @@ HELP = {
 
 def edit_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with an option for each kind of edit."""
+    from record.edit import KINDS
+
     for kind in reversed(KINDS):
         command = click.option(f"--{kind}", multiple=True, metavar="TEXT", help=HELP[kind])(command)
     return command
@@ -39,6 +36,12 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
 
     Example: eyelevel edit shop --as no-fonts --drop '*.woff2'
     """
+    from measure.completeness import digest
+    from record.collection import choose_site
+    from record.edit import EDITS, KINDS, Edit, variant
+    from record.site import write_site
+    from record.summary import summary
+
     if VARIANT in name:
         raise EyelevelError(f"{name} is a variant itself; edit {original_of(name)} by all edits")
     edits = [Edit.parse(kind, text) for kind in KINDS for text in texts[kind]]

@@ -6,7 +6,6 @@ import click
 
 from record.formats import writable_formats
 from record.names import site_folder
-from record.site import Site
 
 FORMATS = writable_formats()
 
@@ -20,4 +19,6 @@ def main(name: str, destination: Path, form: str) -> None:
 
     Example: eyelevel export demo-news demo-news.wacz --format wacz
     """
+    from record.site import Site
+
     FORMATS[form].write(Site.load(site_folder(name)), destination)

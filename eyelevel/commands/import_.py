@@ -7,10 +7,7 @@ import click
 
 from eyelevel.options import keep_cookies
 from record import formats
-from record.assemble import chosen_page
 from record.names import site_folder
-from record.site import write_site
-from record.summary import summary
 
 HELP = f"""Import the recording SOURCE as a site.
 
@@ -31,6 +28,10 @@ Example: eyelevel import ../recordings/www.yelp.com
 @keep_cookies
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
     """Import the recording `source` as a site."""
+    from record.assemble import chosen_page
+    from record.site import write_site
+    from record.summary import summary
+
     folder = site_folder(name or formats.name_of(source))
     recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url)
     if url:

@@ -1,15 +1,14 @@
 """`eyelevel interop`: test every server with every browser."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from base.clock import now_iso
 from base.errors import EyelevelError
@@ -18,16 +17,13 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.progress import each_shown
-from browsers.registry import all_browsers
 from eyelevel.options import PATH
-from measure.host.exclusive import measuring_alone
-from measure.host.machine import machine, versions
-from measure.interop.document import page, reasons, rows, tests_of
-from measure.interop.matrix import FAILED, PASSED, Case, Result, cases, missing_program, result
-from measure.interop.tests import PAGES, TESTS
-from servers.registry import all_servers
 
-STYLES = {PASSED: "green", FAILED: "bold red"}
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from measure.interop.matrix import Case, Result
+
 # How long a load takes beside its waiting, in seconds, on two cores; only the relation to other loads matters.
 LOAD_S = 12
 # Of letters: a table that is cut short says nothing.
@@ -54,6 +50,16 @@ def main(
 
     Example: eyelevel interop --server nginx,quic_server --browser chromium --test "h2,h3,large response"
     """
+    from rich.console import Console
+
+    from browsers.registry import all_browsers
+    from measure.host.exclusive import measuring_alone
+    from measure.host.machine import machine, versions
+    from measure.interop.document import page, reasons
+    from measure.interop.matrix import FAILED, Result, cases, missing_program, result
+    from measure.interop.tests import PAGES, TESTS
+    from servers.registry import all_servers
+
     require_browsing("testing servers with browsers")
     chosen_servers = _chosen("server", server, all_servers().values(), lambda one: one.name)
     chosen_browsers = _chosen("browser", browser, all_browsers().values(), lambda one: one.name)
@@ -103,9 +109,16 @@ def _expected_s(case: Case) -> float:
 
 
 def _table(results: Sequence[Result]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from measure.interop.document import rows, tests_of
+    from measure.interop.matrix import FAILED, PASSED
+
+    styles = {PASSED: "green", FAILED: "bold red"}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("server", "browser", *(test.name for test in tests_of(results))):
         table.add_column(name)
     for server, browser, *cells in rows(results):
-        table.add_row(server, browser, *(f"[{STYLES.get(one, 'dim')}]{one}[/]" for one in cells))
+        table.add_row(server, browser, *(f"[{styles.get(one, 'dim')}]{one}[/]" for one in cells))
     return table

@@ -3,12 +3,11 @@
 import json
 
 import click
-from rich.console import Console
 
 from base.privileges import require_browsing
-from browsers.registry import DEFAULT, all_browsers
-from eyelevel.lanes import measured_lanes
-from measure.host.exclusive import measuring_alone
+from browsers.names import DEFAULT
+from browsers.registry import all_browsers
+from eyelevel.options import begin
 
 
 @click.command()
@@ -23,6 +22,13 @@ def main(browser: str, as_json: bool) -> None:
     Example: eyelevel lanes
     """
     require_browsing("measuring")
+    begin("preparing to measure lanes")
+
+    from rich.console import Console
+
+    from eyelevel.lanes import measured_lanes
+    from measure.host.exclusive import measuring_alone
+
     with measuring_alone("measuring lanes"):
         lanes = measured_lanes(Console(highlight=False, stderr=as_json), browser)
     if as_json:

@@ -7,18 +7,13 @@ import click
 
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import DEFAULT
-from eyelevel.options import PATH
-from measure.run.aliases import choose_protocol
-from measure.run.visit import VisitSpec, visit
-from record.collection import choose_site
-from servers.registry import server_of
-from tuning import protocols
+from browsers.names import DEFAULT
+from eyelevel.options import PATH, known_protocols
 
 
 @click.command()
 @click.option("--site", "site_name", required=True, help="The site that is replayed: the name of a folder in sites/.")
-@click.option("--proto", required=True, help="The protocol that it is replayed over.")
+@click.option("--proto", callback=known_protocols, required=True, help="The protocol that it is replayed over.")
 @click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
 @click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
 @click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")
@@ -35,6 +30,12 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto quic -- \\
     eyelevel load --site demo-news --proto quic --into results/visit
     """
+    from measure.run.aliases import choose_protocol
+    from measure.run.visit import VisitSpec, visit
+    from record.collection import choose_site
+    from servers.registry import server_of
+    from tuning import protocols
+
     require_browsing("loading")
     protocol = choose_protocol(proto, protocols.load())
     spec = VisitSpec(

@@ -1,25 +1,22 @@
 """`eyelevel networks`: what each network is, where its numbers come from, and how it changes with time."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from analysis.figures import networks as figure
-from analysis.figures.style import save
-from analysis.networks import further
-from analysis.text import NOTHING
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from base.structure import unstructured
-from eyelevel.options import PATH
-from tuning import networks
-from tuning.networks import DOWN, UP, Network
-from tuning.settings import ALL, Catalogue, choose
+from eyelevel.options import PATH, begin, known_networks
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tuning.networks import Network
+    from tuning.settings import Catalogue
 
 DRAWING = "networks"
 # Of what is longer, nothing is seen, and traces of hours fill the memory.
@@ -28,12 +25,24 @@ LONGEST_S = 3600
 
 def listed(known: Catalogue[Network]) -> list[Network]:
     """The networks that are listed where none was named: each that stands for itself, and the first of each grid."""
+    from tuning.settings import ALL
+
     grids = {name: group for group, names in known.groups.items() if group != ALL for name in names}
     return [network for name, network in known.items() if name not in grids or known.groups[grids[name]][0] == name]
 
 
 def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
     """The networks, a row each."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from analysis.networks import further
+    from analysis.text import NOTHING
+    from base.structure import unstructured
+    from tuning.networks import DOWN, UP
+    from tuning.settings import ALL
+
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     rows.add_column("network", no_wrap=True)
     for heading in ("up\nMbit/s", "down\nMbit/s", "min. RTT\nms", "loss\n%", "queue up\nms", "queue down\nms"):
@@ -56,6 +65,8 @@ def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
 
 def _wait(network: Network, direction: str) -> str:
     """For how long a packet may wait for a direction of the link."""
+    from analysis.text import NOTHING
+
     queue, mbps = network.queue_of(direction), network.rate_of(direction)
     wait_ms = queue and mbps and queue.longest_wait_ms(mbps, network.min_rtt_ms)
     return f"{wait_ms:.4g}" if wait_ms else NOTHING
@@ -67,7 +78,9 @@ def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
 
 
 @click.command()
-@click.option("--net", help="Networks, or all; every one unless something is named, of a grid the first.")
+@click.option(
+    "--net", callback=known_networks, help="Networks, or all; every one unless something is named, of a grid the first."
+)
 @click.option(
     "--seconds", type=click.FloatRange(1, LONGEST_S), default=60.0, show_default=True, help="How long is drawn."
 )
@@ -77,6 +90,15 @@ def main(net: str | None, seconds: float, into: Path) -> None:
 
     Example: eyelevel networks --net lte,starlink
     """
+    begin("reading networks")
+
+    from rich.console import Console
+
+    from analysis.figures import networks as figure
+    from analysis.figures.style import save
+    from tuning import networks
+    from tuning.settings import choose
+
     known = networks.load()
     chosen = choose("network", net, known) if net else listed(known)
     console = Console(highlight=False)

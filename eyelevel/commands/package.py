@@ -4,13 +4,9 @@ from pathlib import Path
 
 import click
 
-from analysis import hypotheses
-from analysis.package import write_package
-from analysis.report.write import write_report
 from base.places import RESULTS
-from eyelevel.options import PATH, campaign_argument, campaign_folder
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 from measure.table import require_document
-from studies import STUDIES
 
 # What stands after the campaign's name in that of its package.
 ENDING = "-package"
@@ -33,11 +29,16 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     Example: eyelevel package try --into try-data
     """
     folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
     click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
 
 
 def package_of(folder: Path, into: Path, licence: str) -> Path:
     """Write the campaign in `folder` as a package to `into`, with its report; returns `into`. Raises EyelevelError."""
+    from analysis import hypotheses
+    from analysis.package import write_package
+    from analysis.report.write import write_report
+    from studies import STUDIES
 
     def report(of: Path) -> Path:
         question = hypotheses.of_campaign(of, require_document(of), None)

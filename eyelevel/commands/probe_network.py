@@ -6,12 +6,8 @@ import click
 
 from base.errors import EyelevelError
 from base.text import printable
-from eyelevel.options import PATH
-from measure.host.exclusive import measuring_alone
-from measure.path import profile
-from measure.path.conversation import PORT, make_secret, read_secret, secret_file
-from measure.path.probe import Effort, measure_path
-from measure.path.serving import Server
+from eyelevel.options import PATH, begin
+from measure.path.conversation import PORT
 from tuning.networks import FILENAME
 
 MOST_MB = 100
@@ -67,6 +63,13 @@ def main(
     """
     if (host is None) == (address is None):
         raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")
+    begin("preparing the probe")
+
+    from measure.host.exclusive import measuring_alone
+    from measure.path import profile
+    from measure.path.conversation import read_secret, secret_file
+    from measure.path.probe import Effort, measure_path
+
     file, most_bytes = secret or secret_file(), round(most_mb * 1e6)
     if address is not None:
         _serve(address, port, file, most_bytes)
@@ -93,6 +96,9 @@ def main(
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
     """Be the other end until interrupted."""
+    from measure.path.conversation import make_secret
+    from measure.path.serving import Server
+
     if not file.exists():
         make_secret(file)
         _note(f"a new secret is in {file}: copy it to the same place on the other machine, for nobody else to read")

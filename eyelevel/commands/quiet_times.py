@@ -1,17 +1,19 @@
 """`eyelevel quiet-times`: what it would have changed to wait less for further requests before runs ended."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from analysis.quiet_times import CANDIDATES_MS, MARGIN, METRICS, STATISTICS, run_changes, sufficient_ms, summary
-from analysis.text import label, plural
+from analysis.defaults import CANDIDATES_MS
 from base.errors import EyelevelError
-from eyelevel.options import PATH, campaign_folder
+from eyelevel.options import PATH, begin, campaign_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
 
 
 @click.command()
@@ -27,10 +29,17 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
     Example: eyelevel quiet-times try --quiet-ms 1000,2000
     """
+    folders = [campaign_folder(campaign) for campaign in campaigns]
+    begin(f"reading {', '.join(campaigns)}")
+
+    from rich.console import Console
+
+    from analysis.quiet_times import run_changes, summary
+
     times_ms = [text.strip() for text in candidates.split(",")]
     if not all(text.isdecimal() and int(text) for text in times_ms):
         raise EyelevelError(f"--quiet-ms takes whole numbers of ms, separated by commas, not {candidates!r}")
-    outcome = run_changes([campaign_folder(campaign) for campaign in campaigns], [int(text) for text in times_ms])
+    outcome = run_changes(folders, [int(text) for text in times_ms])
     for line in outcome.omissions:
         click.echo(f"left out: {line}", err=True)
     table = outcome.table
@@ -50,6 +59,12 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
 def network_table(network: str, numbers: pd.DataFrame) -> Table:
     """The table of one network: a row for each quiet time of `numbers` (`analysis.quiet_times.summary`)."""
+    from rich import box
+    from rich.table import Table
+
+    from analysis.quiet_times import METRICS, STATISTICS
+    from analysis.text import label
+
     table = Table(title=network, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     changes = [f"{label(name)} earlier\nms" for name in METRICS]
     for column in ("quiet time\nms", "later\nresponse", "later\nchange", *changes, "gates\n+/-"):
@@ -64,6 +79,9 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
     """What the runs behind one network (from `analysis.quiet_times.run_changes`) are, and what follows from them."""
+    from analysis.quiet_times import MARGIN, sufficient_ms
+    from analysis.text import plural
+
     each = runs.drop_duplicates(["campaign", "site", "protocol", "run", "attempt"])
     kept = " or ".join(f"{value:g}" for value in sorted(each["kept_ms"].unique()))
     low, middle, high = each["lag_ms"].quantile([0.05, 0.5, 0.95])

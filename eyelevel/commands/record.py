@@ -9,18 +9,7 @@ import click
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import PROJECT, SITES
-from eyelevel.options import allow_private, keep_cookies
-from measure.host.exclusive import measuring_alone
-from measure.live.loads import load_live
-from record.live import write_live
-from record.recorder import sandbox
-from record.recorder.addresses import AddressPolicy
-from record.recorder.spec import RecordSpec
-from record.recorder.targets import read_targets
-from record.site import Site
-from record.summary import summary
-from tuning import networks
-from tuning.settings import choose_one
+from eyelevel.options import allow_private, keep_cookies, known_networks
 
 PATH = click.Path(path_type=Path, resolve_path=True)
 
@@ -42,7 +31,11 @@ PATH = click.Path(path_type=Path, resolve_path=True)
     help="Load each page so often without the recorder, too, and keep how long it took, for 'eyelevel fidelity'. It "
     "reaches the servers that it was recorded from, and nothing else.",
 )
-@click.option("--net", help="With --live: the network that this machine is behind, one of tuning/networks.toml.")
+@click.option(
+    "--net",
+    callback=known_networks,
+    help="With --live: the network that this machine is behind, one of tuning/networks.toml.",
+)
 def main(
     sources: tuple[str, ...],
     mobile: bool,
@@ -60,6 +53,18 @@ def main(
 
     Example: eyelevel record https://www.gnu.org/
     """
+    from measure.host.exclusive import measuring_alone
+    from measure.live.loads import load_live
+    from record.live import write_live
+    from record.recorder import sandbox
+    from record.recorder.addresses import AddressPolicy
+    from record.recorder.spec import RecordSpec
+    from record.recorder.targets import read_targets
+    from record.site import Site
+    from record.summary import summary
+    from tuning import networks
+    from tuning.settings import choose_one
+
     if net and not live:
         raise EyelevelError("--net says what live loads were behind; say how many with --live, as in: --live 5")
     network = choose_one("network", net, networks.load()) if net else None

@@ -1,45 +1,12 @@
 """`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
 
-import os
-import shlex
-import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
 
-from analysis import hypotheses
-from base.errors import EyelevelError
-from base.ownership import give_to_caller
-from base.places import PROJECT, RESULTS, SITES
-from base.privileges import require_browsing
-from eyelevel.closing import CLOSING_S, close_now
-from eyelevel.commands.package import LICENCE, package_of
-from eyelevel.measuring import MeasuringOptions, campaign_name, carry_out, document_of, validation_s
-from eyelevel.options import BUDGET_HELP, PATH
-from eyelevel.study_command import command_of
-from measure.campaign.budget import Budget, read_budget
-from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import forecast
-from measure.campaign.progress import in_words
-from measure.closing import summary
-from measure.completeness import read
-from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
-from measure.package import is_package
-from measure.run.aliases import choose_protocols
-from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
-from measure.taking_up import take_up
-from record import collection, formats
-from record.site import Site, write_site
-from tuning import networks, protocols
-from tuning.settings import choose
-
-DATA = PROJECT / "data"
-DECLARATION = DATA / "reference.toml"
-CORPUS_VARIABLE = "EYELEVEL_CORPUS"
-# What writing the report and the package takes on two cores (s), for which a budget must leave time.
-PACKAGE_S = 180.0
+from base.places import RESULTS
+from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
+from eyelevel.options import BUDGET_HELP, PATH, begin
 
 
 @click.command()
@@ -60,17 +27,7 @@ PACKAGE_S = 180.0
     "--estimate", is_flag=True, help="Tell what is to be measured, and how long it takes, and measure nothing."
 )
 @click.option("--plain", is_flag=True, help="Lines only, for logs.")
-def main(
-    declaration: Path,
-    into: Path | None,
-    corpus: Path | None,
-    name: str | None,
-    budget: str | None,
-    results: Path,
-    validate: bool,
-    estimate: bool,
-    plain: bool,
-) -> None:
+def main(**options: Any) -> None:
     """Measure the reference campaign as data/reference.toml declares it, and write it as the package data/reference.
 
     Sites that are not there are imported from the corpus, and closed. It goes on where it stopped; on another machine,
@@ -78,135 +35,8 @@ def main(
 
     Example: eyelevel reference --budget 2h
     """
-    console = Console(highlight=False)
-    allowed = Budget.of(read_budget(budget)) if budget else None
-    declared = read_declared(declaration)
-    folder = results / campaign_name(name or declaration.stem)
-    package = into or declaration.with_suffix("")
-    question = hypotheses.read_text(declaration.with_name(declared.hypotheses))
-    hypotheses.parse(question, declaration.with_name(declared.hypotheses))
-    if estimate:
-        campaign = campaign_of(declared, folder, sites_of(declared.sites, corpus, console), question)
-        # A package is written when a session ends, so the folder has more where one was stopped.
-        rows = measured_rows(folder) or measured_rows(package)
-        for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
-            console.print(line, markup=False, soft_wrap=True)
-        return
-    require_browsing("measuring")
-    is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
-    if is_package(package) and take_up(package, folder):
-        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
-    document = document_of(folder, "", command_of) or CampaignDocument({})
-    # What is known of a site's completeness when it comes to a campaign stays, and so must the site.
-    sites = [
-        site if site.name in document.sites else closed(site, console)
-        for site in sites_of(declared.sites, corpus, console)
-    ]
-    campaign = campaign_of(declared, folder, sites, question)
-    options = MeasuringOptions(None, trust_workers=False, insecure=False, plain=plain, validate=validate)
-    carry_out(
-        campaign,
-        options,
-        console,
-        "reference",
-        announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
-        budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
-        again=same_command(budget, by_make=is_usual),
-    )
-    click.echo(package_of(folder, package, LICENCE))
+    begin(f"reading {options['declaration']}")
 
+    from eyelevel.reference_campaign import measure_reference
 
-def same_command(budget: str | None, *, by_make: bool) -> str:
-    """The command line that goes on: make's, or this program's own one, where options were given that make has not."""
-    if not by_make:
-        return shlex.join(["eyelevel", *sys.argv[1:]])
-    return f"make reference BUDGET={budget}" if budget else "make reference"
-
-
-def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:
-    """The `declared` campaign in `folder`, of `sites`, which asks the `question`. Raises EyelevelError."""
-    return Campaign(
-        folder=folder,
-        sites={site.name: site for site in sites},
-        networks={network.name: network for network in choose("network", list(declared.networks), networks.load())},
-        protocols={one.name: one for one in choose_protocols(list(declared.protocols), protocols.load())},
-        runs=declared.runs,
-        seed=declared.seed,
-        films=declared.film_policy,
-        hypotheses=question,
-        withdrawn=declared.withdrawn,
-    )
-
-
-def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Console) -> list[Site]:
-    """The `declared` sites, in their order; those that are not there are imported. Raises EyelevelError."""
-    sites = []
-    for one in declared:
-        if one.recording and not (SITES / one.name).is_dir():
-            console.print(f"importing {one.name}", markup=False, soft_wrap=True)
-            recording = formats.read_recording(recording_path(one, corpus))
-            write_site(recording, SITES / one.name)
-            give_to_caller(SITES / one.name, SITES)
-        sites.append(collection.choose_site(one.name))
-    return sites
-
-
-def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
-    """Where the recording of `site` is. Raises EyelevelError when it is not there."""
-    named = corpus or (Path(value) if (value := os.environ.get(CORPUS_VARIABLE)) else None)
-    folder = named or PROJECT.parent / "shared" / "corpus"
-    if not (path := folder / site.recording).exists():
-        raise EyelevelError(
-            f"the recording of {site.name} is not there: {path}; say where the corpus is by {CORPUS_VARIABLE} "
-            f"(--corpus), or import the site yourself: make import FROM=…/{site.recording}"
-        )
-    return path
-
-
-def closed(site: Site, console: Console) -> Site:
-    """`site` after it was closed, unless that was done before, with what was fetched for it; what is known of its
-    completeness is printed. Raises EyelevelError."""
-    console.print(summary(site.name, read(site) or close_now(site)), markup=False, soft_wrap=True)
-    return Site.load(site.folder)
-
-
-def measured_rows(folder: Path) -> list[Row]:
-    """The attempts that the campaign or the package in `folder` has; none before its first. Raises EyelevelError."""
-    return read_rows(folder) if (folder / RUNS).is_file() else []
-
-
-def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
-    """Which sites were chosen, and why."""
-    return (f"{site.name}: {site.reason}" for site in declared)
-
-
-def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
-    """What comes before the first run of a session on a machine, and after its last; sites are closed before the first
-    of all `rows` of `campaign`."""
-    unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
-    validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
-    closing = f"closing {unclosed} sites, about {in_words(unclosed * CLOSING_S)}; " if unclosed else ""
-    return f"before: {closing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"
-
-
-def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
-    """What `campaign`, of which `rows` have been made, takes: a round (a block of each site and network) behind each
-    network, a round in all, and what is open."""
-    done = {row.of for row in rows if row.valid}
-    blocks = campaign.plan()
-    first = [run for block in blocks for run in block if run.number == 1]
-    model = campaign.run_model()
-
-    def seconds(runs: Iterable[Run]) -> float:
-        return forecast(runs, rows, campaign.folder, model).seconds
-
-    behind = {name: seconds(run for run in first if run.network == name) for name in campaign.networks}
-    remaining = [run for block in blocks for run in block if run not in done]
-    counts = f"{len(campaign.sites)} sites x {len(campaign.networks)} networks x {len(campaign.protocols)} protocols"
-    by_network = ", ".join(f"{name} {in_words(of_network)}" for name, of_network in behind.items())
-    source = f"as {len(rows)} attempts took" if rows else "by the sizes of pages and the rates of networks"
-    return [
-        f"{counts}: {len(first)} loads in a round, about {in_words(sum(behind.values()))} ({by_network}), {source}",
-        f"open: {len(remaining)} of {campaign.runs * len(first)} runs, about {in_words(seconds(remaining))}; whole "
-        "rounds come one after another, in each a site behind all networks after another",
-    ]
+    measure_reference(**options)

@@ -1,22 +1,27 @@
 """`eyelevel replay`: run a command, or a shell, as the client of a replayed site."""
 
+from __future__ import annotations
+
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import alpn_option, certificates_option, server_rtts_option, shells_option, think_time_option
-from measure.run.aliases import choose_protocol
-from measure.run.server_rtts import RECORDED, parse_server_rtts
-from record.collection import choose_site
-from record.edit import require_think_time
-from record.site import Site
-from replay.sandbox import run
-from replay.spec import ReplaySpec
-from tuning import networks, protocols
-from tuning.settings import choose_one
+from eyelevel.options import (
+    alpn_option,
+    certificates_option,
+    known_networks,
+    known_protocols,
+    server_rtts_option,
+    shells_option,
+    think_time_option,
+)
+
+if TYPE_CHECKING:
+    from replay.spec import ReplaySpec
 
 # Curl has these as the browser does; its QUIC is not Chromium's.
 CURL_VERSIONS = ("h2",)
@@ -24,8 +29,8 @@ CURL_VERSIONS = ("h2",)
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--site", "site_name", required=True, help="A recorded site: the name of a folder in sites/.")
-@click.option("--net", required=True, help="A network of tuning/networks.toml.")
-@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
+@click.option("--net", callback=known_networks, required=True, help="A network of tuning/networks.toml.")
+@click.option("--proto", callback=known_protocols, required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @think_time_option
@@ -53,6 +58,15 @@ def main(
 
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
+    from measure.run.aliases import choose_protocol
+    from measure.run.server_rtts import RECORDED, parse_server_rtts
+    from record.collection import choose_site
+    from record.edit import require_think_time
+    from replay.sandbox import run
+    from replay.spec import ReplaySpec
+    from tuning import networks, protocols
+    from tuning.settings import choose_one
+
     site = choose_site(site_name)
     require_think_time(site, think_time == RECORDED)
     spec = ReplaySpec(
@@ -75,6 +89,8 @@ def main(
 
 def _what_to_try(spec: ReplaySpec) -> str:
     """What a person who finds themselves in the client's namespace can do there."""
+    from record.site import Site
+
     url = Site.load(spec.site).url
     # In the replay's own folder for temporary files, which nobody else can put a link into.
     load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"'

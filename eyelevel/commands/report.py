@@ -4,16 +4,10 @@ from pathlib import Path
 
 import click
 
-from analysis import hypotheses
-from analysis.report.write import FIGURES, REPORT, write_figures, write_report
-from analysis.user_study.section import section as user_study
 from base.errors import EyelevelError
 from base.places import RESULTS
-from eyelevel.commands.package import ENDING
-from eyelevel.options import PATH, campaign_argument, campaign_folder
-from measure.package import changed_files, is_package
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 from measure.table import require_document
-from studies import STUDIES
 
 
 @click.command()
@@ -41,6 +35,14 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     if figures_only and into:
         raise EyelevelError("--into is for whole reports, which have the figures, too; leave --figures-only out")
     folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
+    from analysis import hypotheses
+    from analysis.report.write import write_figures, write_report
+    from analysis.user_study.section import section as user_study
+    from measure.package import is_package
+    from studies import STUDIES
+
     if is_package(folder):
         is_usual = not (site or file or into)
         if is_usual and (report := report_of_package(folder, figures_only=figures_only)):
@@ -58,6 +60,9 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
     """The report that `package` was written with, or its figures; None when it is not there as it was written. What it
     finds is printed. Raises EyelevelError."""
+    from analysis.report.write import FIGURES, REPORT
+    from measure.package import changed_files
+
     if names := changed_files(package):
         text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"
         click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
@@ -70,6 +75,9 @@ def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
 
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
     """Where another report of `package` is written: `into`, or in results/. Raises EyelevelError when it cannot be."""
+    from analysis.report.write import REPORT
+    from eyelevel.commands.package import ENDING
+
     if figures_only:
         raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
     if into is None:

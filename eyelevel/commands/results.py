@@ -1,10 +1,8 @@
 """`eyelevel results`: the first answer of a campaign, as a table."""
 
 import click
-from rich.console import Console
 
-from analysis.first_answer import report
-from eyelevel.options import campaign_argument, campaign_folder
+from eyelevel.options import begin, campaign_argument, campaign_folder
 
 
 @click.command()
@@ -14,4 +12,11 @@ def main(campaign: str) -> None:
 
     Example: eyelevel results try
     """
-    report(campaign_folder(campaign), Console(highlight=False))
+    folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
+    from rich.console import Console
+
+    from analysis.first_answer import report
+
+    report(folder, Console(highlight=False))

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from eyelevel.options import campaign_argument, campaign_folder
-from measure.review import LOCAL, Review, handler
 
 
 @click.command()
@@ -23,6 +22,8 @@ def main(campaign: str, port: int, browse: bool) -> None:
 
     Example: eyelevel review try
     """
+    from measure.review import LOCAL, Review, handler
+
     review = Review(campaign_folder(campaign))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     with (

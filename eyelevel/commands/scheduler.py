@@ -2,9 +2,7 @@
 
 import click
 
-from eyelevel.options import insecure
-from measure.cluster.addresses import scheduler_address
-from measure.cluster.nodes import run_scheduler
+from eyelevel.options import begin, insecure
 
 
 @click.command()
@@ -15,6 +13,11 @@ def main(address: str, insecure: bool) -> None:
 
     Example: eyelevel scheduler 10.0.0.1
     """
+    begin(f"a scheduler at {address}")
+
+    from measure.cluster.addresses import scheduler_address
+    from measure.cluster.nodes import run_scheduler
+
     run_scheduler(
         scheduler_address(address, insecure=insecure),
         lambda actual: click.echo(f"the scheduler listens; on each worker: eyelevel worker {actual}"),

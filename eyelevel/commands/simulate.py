@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from analysis.simulate import NOISES, Truth, write
+from analysis.defaults import NOISES
 from base.errors import EyelevelError
-from measure.campaign.results import require_no_others
+from eyelevel.options import begin
 
 
 @click.command()
@@ -38,6 +38,11 @@ def main(
     """
     if (folder / "runs").exists():
         raise EyelevelError(f"{folder} is a measured campaign; name another folder")
+    begin(f"simulating {sites} sites")
+
+    from analysis.simulate import Truth, write
+    from measure.campaign.results import require_no_others
+
     require_no_others(folder)
     effects = {"tcp+": -0.04, "tcp+bbr": -0.04} | dict.fromkeys(("quic", "quic+bbr"), (1 - 0.04) * (1 + quic) - 1)
     truth = Truth(

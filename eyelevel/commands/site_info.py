@@ -3,16 +3,11 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from analysis.figures import figure1
-from analysis.figures.style import save
-from analysis.sites import print_sites, site_table
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
-from measure.site_facts import facts_of
+from eyelevel.options import begin
 from record.layout import INDEX
-from record.site import Site
 
 
 @click.command()
@@ -30,6 +25,16 @@ def main(into: Path) -> None:
     folders = sorted(path.parent for path in SITES.glob(f"[!.]*/{INDEX}"))
     if not folders:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
+    begin(f"reading {len(folders)} sites")
+
+    from rich.console import Console
+
+    from analysis.figures import figure1
+    from analysis.figures.style import save
+    from analysis.sites import print_sites, site_table
+    from measure.site_facts import facts_of
+    from record.site import Site
+
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
     print_sites(table, Console())
     into.mkdir(parents=True, exist_ok=True)

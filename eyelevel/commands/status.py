@@ -1,22 +1,20 @@
 """`eyelevel status`: how a campaign stands, at any time, also while it runs."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.containers import Lines
-from rich.text import Text
 
-from analysis.auto_runs import saved_line, saving
-from analysis.text import plural
-from eyelevel.commands.campaign import enough_runs
 from eyelevel.options import campaign_argument, campaign_folder
-from measure.campaign.campaign import never_enough
-from measure.campaign.forecast import in_bytes
-from measure.campaign.progress import clock_in, in_words
-from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
+from measure.campaign.plan import never_enough
 from measure.table import require_document
+from measure.words import clock_in, in_bytes, in_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Other programs have room for lines of any length.
 WIDE = 1000
@@ -30,9 +28,19 @@ def main(campaign: str, as_json: bool) -> None:
 
     Example: eyelevel status try
     """
+    from rich.console import Console
+
+    from analysis.text import plural
+    from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
+
     folder = campaign_folder(campaign)
     is_auto = require_document(folder).settings.get("auto", False)
-    now = status(folder, enough_runs if is_auto else never_enough)
+    enough = never_enough
+    if is_auto:
+        from eyelevel.commands.campaign import enough_runs
+
+        enough = enough_runs
+    now = status(folder, enough)
     counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
     if is_auto:
         counts["spared"] = now.spared
@@ -53,7 +61,9 @@ def main(campaign: str, as_json: bool) -> None:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
     if now.spared:
-        screen.say(saved_line(saving(folder, enough_runs(folder))))
+        from analysis.auto_runs import saved_line, saving
+
+        screen.say(saved_line(saving(folder, enough(folder))))
     for line in troubles(now, folder):
         screen.say(f"wrong: {line}", style="yellow", most_lines=2)
     for run in now.current if now.running else ():
@@ -85,6 +95,9 @@ class Screen:
     def say(self, text: str, style: str = "", most_lines: int | None = None) -> None:
         """Print `text`, as one line for other programs; on a terminal it is parted at blanks, and what does not fit
         into `most_lines` is left out."""
+        from rich.containers import Lines
+        from rich.text import Text
+
         line = Text(text, style=style)
         if not self.is_limited:
             self._console.print(line, soft_wrap=True)

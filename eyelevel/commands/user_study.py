@@ -7,15 +7,10 @@ from pathlib import Path
 
 import click
 
-from analysis import hypotheses
-from analysis.runs import load
-from analysis.user_study import settings
-from analysis.user_study.clips import KEY, MEASURED, read_key
-from analysis.user_study.kit import FOLDER, SITE, VOTES, write_kit
-from analysis.user_study.server import LOCAL, Collector, StudyServer
+from analysis.defaults import LOCAL
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from eyelevel.options import PATH, campaign_argument, campaign_folder
+from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
 
 PORT = 8021
 
@@ -41,7 +36,16 @@ def write(campaign: str, file: Path | None) -> None:
 
     Example: eyelevel user-study write try --study my-study.toml
     """
-    folder, wanted = campaign_folder(campaign), settings.load(file)
+    folder = campaign_folder(campaign)
+    begin(f"reading {folder}")
+
+    from analysis import hypotheses
+    from analysis.runs import load
+    from analysis.user_study import settings
+    from analysis.user_study.clips import MEASURED, read_key
+    from analysis.user_study.kit import SITE, VOTES, write_kit
+
+    wanted = settings.load(file)
     table = load(folder)
     declared = hypotheses.of_campaign(folder, table.document).restricted_to(table.protocols, table.metrics)
 
@@ -69,6 +73,10 @@ def serve(folder: Path, host: str, port: int) -> None:
 
     Example: eyelevel user-study serve results/try
     """
+    from analysis.user_study.clips import KEY
+    from analysis.user_study.kit import FOLDER
+    from analysis.user_study.server import Collector, StudyServer
+
     kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / FOLDER
     collector = Collector(kit)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does

@@ -1,44 +1,50 @@
 """`eyelevel validate`: measure networks and protocols against their settings."""
 
+from __future__ import annotations
+
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from analysis.figures import order_of_service, window_after_loss
-from analysis.figures.style import save
 from base.errors import EyelevelError
 from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
-from base.structure import unstructured
-from eyelevel.options import server_rtts_option, shells_option
-from measure.host.exclusive import measuring_alone
-from measure.host.timekeeping import priority_warning
-from measure.run.aliases import choose_protocols, distinct
-from measure.run.server_rtts import OFF, parse_server_rtts
-from measure.validate.checks import Check
-from measure.validate.server_rtts import DelayedSite
-from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
-from record.collection import choose_sites
-from replay.shells.registry import DEFAULT as OUR_SHELLS
-from replay.shells.registry import require_emulated
-from tuning import networks, protocols
-from tuning.settings import choose
+from eyelevel.options import begin, known_networks, known_protocols, server_rtts_option, shells_option
+from replay.shells.names import DEFAULT as OUR_SHELLS
 
-# Of what was seen: what is drawn, into which file, by what, and what it shows.
-FIGURES = (
-    (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
-    (ORDER_OF_SERVICE, "order-of-service", order_of_service.draw, "In what order responses left the servers"),
-)
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from measure.validate.checks import Check
+
+
+def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[str]:
+    """Draw into a folder what the validation has `seen` of its subjects; a line for each figure."""
+    from analysis.figures import order_of_service, window_after_loss
+    from analysis.figures.style import save
+    from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
+
+    for what, name, draw, words in (
+        (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
+        (ORDER_OF_SERVICE, "order-of-service", order_of_service.draw, "In what order responses left the servers"),
+    ):
+        if documents := {subject: document[what] for subject, document in seen.items() if what in document}:
+            into.mkdir(parents=True, exist_ok=True)
+            save(draw(documents), into, name)
+            give_to_caller(into, RESULTS)
+            yield f"{words}: {into / name}.png"
 
 
 def table(checks: list[Check]) -> Table:
     """The checks, a row each; those of one subject stand together."""
+    from rich import box
+    from rich.table import Table
+
     table_of_checks = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in ("", "check", "configured", "measured", ""):
         table_of_checks.add_column(name)
@@ -55,8 +61,10 @@ def table(checks: list[Check]) -> Table:
 
 
 @click.command()
-@click.option("--net", help="Networks, or all, or none; all unless something else is named.")
-@click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
+@click.option("--net", callback=known_networks, help="Networks, or all, or none; all unless something else is named.")
+@click.option(
+    "--proto", callback=known_protocols, help="Protocols, or all, or none; all unless something else is named."
+)
 @click.option("--sites", help="Sites whose servers are to be measured as --server-rtts has them; nothing else then.")
 @server_rtts_option
 @shells_option
@@ -93,6 +101,22 @@ def main(
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
+    begin("preparing to validate")
+
+    from rich.console import Console
+
+    from base.structure import unstructured
+    from measure.host.exclusive import measuring_alone
+    from measure.host.timekeeping import priority_warning
+    from measure.run.aliases import choose_protocols, distinct
+    from measure.run.server_rtts import OFF, parse_server_rtts
+    from measure.validate.server_rtts import DelayedSite
+    from measure.validate.validation import validate
+    from record.collection import choose_sites
+    from replay.shells.registry import require_emulated
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
     require_browsing("validating")
     if (sites is not None) != (server_rtts != OFF):
         raise EyelevelError("--sites and --server-rtts go together: which sites, and how far their servers are")
@@ -116,12 +140,8 @@ def main(
             chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells, delayed=delayed
         )
     console.print(table(checks))
-    for what, name, draw, words in FIGURES:
-        if documents := {subject: document[what] for subject, document in seen.items() if what in document}:
-            into.mkdir(parents=True, exist_ok=True)
-            save(draw(documents), into, name)
-            give_to_caller(into, RESULTS)
-            console.print(f"{words}: {into / name}.png")
+    for line in draw_figures(seen, into):
+        console.print(line)
     if file:
         write_json(file, unstructured(checks))
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:

@@ -1,20 +1,20 @@
 """`eyelevel waterfall`: the requests of one run, or of two side by side, over time."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
 
-from analysis.report.waterfall import folder_name, write_waterfall
-from analysis.runs import load
-from analysis.text import listing
-from analysis.waterfalls import median_run, named_run, read_load
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
-from eyelevel.options import campaign_argument, campaign_folder
+from eyelevel.options import begin, campaign_argument, campaign_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WATERFALLS = "waterfalls"
 
@@ -56,6 +56,12 @@ def main(
       eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
       eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
+    begin(f"reading {campaign}")
+
+    from analysis.report.waterfall import folder_name, write_waterfall
+    from analysis.runs import load
+    from analysis.waterfalls import read_load
+
     if (run is None) == (proto is None):
         raise EyelevelError("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
     if run is not None and metric:
@@ -87,6 +93,8 @@ def _chosen(
 ) -> tuple[Mapping[str, Any], str]:
     """The row of one of the `runs` of the campaign in `folder`, and why it is that one: `name` is the run's, or else a
     protocol's, whose median run it is. Raises EyelevelError."""
+    from analysis.waterfalls import median_run, named_run
+
     for column, value in (("site", site), ("network", net)):
         runs = _narrowed(runs, column, value, must_be_one=not is_run)
     if is_run:
@@ -98,6 +106,8 @@ def _chosen(
 def _narrowed(runs: pd.DataFrame, column: str, value: str | None, *, must_be_one: bool) -> pd.DataFrame:
     """The rows of `runs` that have `value` in a column, or all of them. Raises EyelevelError where there is none, or
     there must be one value alone and are several."""
+    from analysis.text import listing
+
     there = list(dict.fromkeys(runs[column]))
     if (value and value not in there) or (not value and must_be_one and len(there) != 1):
         wanted = f"no {column} {value}" if value else f"{len(there)} values of {column}, of which one must be named"

@@ -1,14 +1,9 @@
 """`eyelevel worker`: measure on this machine for a cluster's campaigns."""
 
 import click
-from rich.console import Console
 
 from base.privileges import require_browsing
-from eyelevel.lanes import AUTO, LANES_HELP, lanes_by_number, measured_lanes, number_of_lanes
-from eyelevel.options import insecure
-from measure.cluster.addresses import scheduler_address
-from measure.cluster.nodes import run_worker
-from measure.host.exclusive import measuring_alone
+from eyelevel.options import AUTO, LANES_HELP, begin, insecure
 
 
 @click.command()
@@ -23,6 +18,15 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
 
     Example: eyelevel worker tls://10.0.0.1:8786
     """
+    begin(f"a worker of {scheduler}")
+
+    from rich.console import Console
+
+    from eyelevel.lanes import lanes_by_number, measured_lanes, number_of_lanes
+    from measure.cluster.addresses import scheduler_address
+    from measure.cluster.nodes import run_worker
+    from measure.host.exclusive import measuring_alone
+
     address = scheduler_address(scheduler, insecure=insecure)
     require_browsing("a worker")
     with measuring_alone("a worker"):

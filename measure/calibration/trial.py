@@ -17,13 +17,13 @@ from base.errors import EyelevelError
 from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
 from measure.campaign.block import Block
-from measure.campaign.campaign import REPEATS
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.method import PAGES
 from measure.campaign.store import FolderStore
+from measure.defaults import REPEATS
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
-from measure.run.films import FilmPolicy
+from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Loading, Setting
 from measure.table import Row, Run
 from record import collection

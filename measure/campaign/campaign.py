@@ -3,7 +3,7 @@
 How a run is made and judged is its `Method`'s; the campaigns of studies differ from that of pages in their method.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import takewhile
@@ -21,20 +21,21 @@ from measure.campaign.budget import Budget
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import PlannedBlock, plan, seed_of
+from measure.campaign.plan import Enough, PlannedBlock, never_enough, plan, seed_of
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
 from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
+from measure.defaults import REPEATS
 from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import Norm, judge
 from measure.reasons import Reason
-from measure.run.films import ALL_FILMS, FilmPolicy
+from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
@@ -43,7 +44,7 @@ from record.edit import require_think_time
 from record.site import Site
 from replay.company_flows import CLIENT_PROGRAMS
 from replay.hop import programs_of as hop_programs
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
@@ -52,9 +53,6 @@ from tuning.protocols import Protocol
 
 # A stop may have come between the rows of the last blocks and their comparison with others.
 UNSETTLED_ROWS = 200
-
-# How often an invalid run is repeated before it is given up.
-REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -233,20 +231,12 @@ class Campaign:
         return Block(number, {run: self.setting(run) for run in runs}, self.method, self.repeats, self.films)
 
 
-# From a campaign's folder: which sites behind which networks need no more runs.
-Enough = Callable[[Path], Collection[Cell]]
-
 # Measures blocks into a campaign's results, on this machine or on many, and calls a function after each. Before it
 # begins a block it asks whether that may begin; after a no it begins none.
 Workers = Callable[
     [Iterable[Block], Results, ProgressDisplay, Callable[[Block], None], Callable[[Block], bool]],
     None,
 ]
-
-
-def never_enough(folder: Path) -> Collection[Cell]:
-    """All sites get all runs that are planned."""
-    return ()
 
 
 def measure(

@@ -11,8 +11,9 @@ from base.errors import EyelevelError
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import device_of
 from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
-from measure.run.films import FilmPolicy
+from measure.run.film_policy import FilmPolicy
 from measure.table import Cell, Row, Run
+from measure.words import in_bytes
 from record.names import original_of
 from record.site import Site
 from tuning.networks import Network
@@ -132,11 +133,6 @@ def require_space(needed: float, folder: Path) -> None:
             f"{in_bytes(needed)} and {in_bytes(SPARE_BYTES)} to spare; give it a larger one, or keep fewer films "
             "(FILMS=sample, FILMS=none, QUALITY=small)"
         )
-
-
-def in_bytes(count: float) -> str:
-    """A number of bytes as a person says it: `12 MB`, `3.4 GB`."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _bytes(rows: Sequence[Row], folder: Path) -> float | None:

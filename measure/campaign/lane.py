@@ -17,7 +17,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.processes import end_within, pinned, python_process
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.campaign.block import Block
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary

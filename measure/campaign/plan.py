@@ -12,22 +12,29 @@ first run, and grows when sites, networks, protocols, browsers or runs are added
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby, product
 from pathlib import Path
 from random import Random
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from browsers.registry import DEFAULT
-from measure.table import Condition, Run, first_browser
+from browsers.names import DEFAULT
+from measure.table import Cell, Condition, Run, first_browser
 from record.names import original_of
 
 PlannedBlock = tuple[Run, ...]
+# From a campaign's folder: which sites behind which networks need no more runs.
+Enough = Callable[[Path], Collection[Cell]]
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run", "browser")
 NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
+
+
+def never_enough(folder: Path) -> Collection[Cell]:
+    """All sites get all runs that are planned."""
+    return ()
 
 
 def seed_of(run: Run, seed: int) -> int:

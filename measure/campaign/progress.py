@@ -4,7 +4,6 @@ terminal of 80 columns has room for: what is being made, when all will be done, 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,12 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.text import Text
 
 from measure.campaign.block import Observer
-from measure.campaign.forecast import Forecast, in_bytes
-from measure.reasons import Reason
+from measure.campaign.forecast import Forecast
+from measure.reasons import MANY_REJECTED, Reason
 from measure.table import GivenUp, Row, Run
+from measure.words import clock_in, in_bytes, in_words
 
-# More rejected attempts than this share are said to be wrong.
-MANY_REJECTED = 0.1
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
 
@@ -174,22 +172,3 @@ class ProgressDisplay(Observer):
 def _metrics(row: Row) -> str:
     values = [(name.upper(), row.metrics.get(name)) for name in LINE_METRICS]
     return "".join(f"{name} {value:.0f} ms, " for name, value in values if value is not None)
-
-
-def in_words(seconds: float) -> str:
-    """A duration as a person says it: `40 s`, `12 min`, `3 h 05 min`, `2 d 4 h`."""
-    minutes = round(seconds / 60)
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if minutes < 90:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60:02} min"
-    return f"{minutes // 1440} d {minutes % 1440 // 60} h"
-
-
-def clock_in(seconds: float) -> str:
-    """What this machine's clock will show in so many seconds: `at 17:05`, of another day `on Tue 24 Nov at 04:10`."""
-    now = datetime.now().astimezone()
-    then = now + timedelta(seconds=seconds)
-    return then.strftime("at %H:%M" if then.date() == now.date() else "on %a %d %b at %H:%M")

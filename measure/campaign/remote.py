@@ -17,7 +17,7 @@ from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_browsing
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Ending, LaneSetting, Notice, running_lane
 from measure.campaign.slot import Slot, machine_name

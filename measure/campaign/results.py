@@ -32,8 +32,8 @@ from measure.declaration import (
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
 from measure.reasons import Reason
-from measure.run.evidence import ATTEMPT
 from measure.table import (
+    ATTEMPT,
     DOCUMENT,
     GROWING,
     RUNS,
@@ -50,7 +50,7 @@ from measure.table import (
     require_document,
     write_document,
 )
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 
 SUPERSEDED = "superseded"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
 from measure.run.setting import Circumstances

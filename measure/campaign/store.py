@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.gates import PARDONS, attempts_against, is_pardoned
 from measure.table import Cell, Row, Run
 

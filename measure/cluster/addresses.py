@@ -1,13 +1,18 @@
 """How nodes of a cluster reach each other: by TLS with the cluster's keys; unencrypted only within a machine."""
 
+from __future__ import annotations
+
 import ssl
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from distributed.security import Security
-
 from base.errors import EyelevelError
-from measure.cluster.keys import Keys, Role, keys_of
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+    from measure.cluster.keys import Keys, Role
 
 PORT = 8786  # Dask's own
 ENCRYPTED, UNENCRYPTED = "tls", "tcp"
@@ -40,11 +45,15 @@ def security_of(role: Role, address: str) -> Security | None:
 
     Raises EyelevelError when there are no keys for it.
     """
+    from measure.cluster.keys import keys_of
+
     return security(keys_of(role)) if urlsplit(address).scheme == ENCRYPTED else None
 
 
 def security(keys: Keys) -> Security:
     """What Dask needs for connections with `keys`: both ends show a certificate of this cluster, whatever they do."""
+    from distributed.security import Security
+
     files = {
         f"tls_{what}_{part}": str(path)
         for what in ("client", "scheduler", "worker")

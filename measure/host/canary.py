@@ -19,7 +19,8 @@ from base.errors import EyelevelError
 from base.jail import Jail, jailed
 from base.namespaces import namespaced
 from base.processes import last_line_of
-from browsers.registry import DEFAULT, browser_named
+from browsers.names import DEFAULT
+from browsers.registry import browser_named
 
 # Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
 HASHED_BYTES = 1 << 20

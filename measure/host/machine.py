@@ -11,10 +11,11 @@ from types import MappingProxyType
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
-from browsers.registry import DEFAULT, browser_named
+from browsers.names import DEFAULT
+from browsers.registry import browser_named
 from measure.host.timekeeping import timekeeping
 from measure.host.wakefulness import idle_processors
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from servers.registry import all_servers
 

@@ -23,7 +23,8 @@ from base.places import tool
 from base.structure import from_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
-from browsers.registry import DEFAULT, browser_named
+from browsers.names import DEFAULT
+from browsers.registry import browser_named
 from measure.run.browser import page_of
 from measure.run.turn import turn_of_visit
 from measure.run.visit import HAR, LATE_S, LOG, TIMES, TIMINGS, keep, keep_film

@@ -23,6 +23,7 @@ from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
+from measure.table import ATTEMPT
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"
@@ -30,7 +31,6 @@ REPLAY_LOG = "replay.log"
 # At which pace the browser's processes ran, where that is a device's (`measure.host.pace`).
 DEVICE_PACE = "device.json"
 REPLAY_EVIDENCE = "replay.json"
-ATTEMPT = "attempt.json"
 VISUAL = "visual.json"
 
 # How a shell says that it was late (`shells/src/shell.rs`).

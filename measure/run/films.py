@@ -11,7 +11,6 @@ import math
 import subprocess
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from base.processes import last_line_of
 from browsers.browsertime.configuration import FRAMERATE
 from measure.run.film import FilmLooks, FilmStart
 from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmTimes, Pixels, decode
-from measure.run.visit import FILM
 
 STRIP = "strip.jpg"
 LAST = "last.png"
@@ -38,36 +36,6 @@ STRIP_PICTURES = 8
 STRIP_BYTES = 32 << 20
 # In Y, Cb and Cr of full range (JFIF).
 BLACK = (0, 128, 128)
-
-KEPT = ("all", "sample", "none")
-QUALITIES = ("lossless", "small")
-# Of each setting, the films of so many runs are a sample; those of rejected runs are in it, too.
-SAMPLE = 1
-
-
-@dataclass(frozen=True)
-class FilmPolicy:
-    """Which films are kept once their metrics are (`KEPT`), and how (`QUALITIES`)."""
-
-    kept: str = "all"
-    quality: str = "lossless"
-
-    def keeps(self, run: int, *, valid: bool) -> bool:
-        """Whether the film of a setting's run number `run` is kept."""
-        return self.kept == "all" or (self.kept == "sample" and (run <= SAMPLE or not valid))
-
-    def apply(self, folder: Path, run: int, *, valid: bool) -> None:
-        """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
-        film = folder / FILM
-        if not film.exists():
-            return
-        if not self.keeps(run, valid=valid):
-            film.unlink()
-        elif self.quality == "small":
-            shrink(film)
-
-
-ALL_FILMS = FilmPolicy()
 
 
 def shrink(film: Path) -> None:

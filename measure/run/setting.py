@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
 from record.connections import http1_servers
 from record.site import Site
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 

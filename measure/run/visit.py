@@ -33,7 +33,8 @@ from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
-from browsers.registry import DEFAULT, browser_named, device_of
+from browsers.names import DEFAULT
+from browsers.registry import browser_named, device_of
 from measure.run.browser import page_of, refusal
 from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit

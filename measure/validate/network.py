@@ -22,7 +22,7 @@ from measure.validate.network_probe import (
 from measure.validate.queues import expected
 from record.site import Site
 from replay import ReplaySpec, run
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from tuning import protocols
 from tuning.conditions import DELAY

@@ -17,7 +17,7 @@ from measure.validate.checks import Check
 from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
 from replay.hop import programs_of
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
 

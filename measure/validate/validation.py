@@ -22,7 +22,7 @@ from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.server_rtts import DelayedSite, judge_server_rtts, measure_server_rtts, seen_of
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
-from replay.shells.registry import DEFAULT as OUR_SHELLS
+from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from tuning.networks import Network
 from tuning.protocols import Protocol

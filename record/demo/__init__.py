@@ -3,16 +3,15 @@
 Each has a folder in `templates/` (`builder.py` says what is in it); its texts and pictures follow from a seed.
 """
 
-from record.demo.builder import SiteBuilder
-from record.demo.items import front_page, photographs
 from record.site import Recording
 
-# With the function that writes their items.
-_SITES = {"demo-light": None, "demo-news": front_page, "demo-gallery": photographs}
-
-DEMO_SITES: tuple[str, ...] = tuple(_SITES)
+DEMO_SITES = ("demo-light", "demo-news", "demo-gallery")
 
 
 def generate(name: str, seed: int = 2019) -> Recording:
     """The recording of the demo site `name`, one of DEMO_SITES; the same bytes for the same seed."""
-    return SiteBuilder(name, seed, _SITES[name]).recording()
+    from record.demo.builder import SiteBuilder
+    from record.demo.items import front_page, photographs
+
+    items = {"demo-news": front_page, "demo-gallery": photographs}
+    return SiteBuilder(name, seed, items.get(name)).recording()

@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from base.errors import EyelevelError
 from base.files import read_json
 from base.places import cache_dir
@@ -102,6 +100,8 @@ def generate(video: Video) -> Recording:
     """The recording of the page. Raises EyelevelError when player or FFmpeg are missing, or FFmpeg fails."""
     script = (_package(video.player) / PLAYERS[video.player][1]).read_bytes()
     settings = {"rule": video.plays if video.is_adaptive else None, "seconds": video.seconds, "segment_s": SEGMENT_S}
+    import jinja2
+
     page = jinja2.Template(PAGE.read_text()).render(player=video.player, manifest=_url(_manifest(video)), **settings)
     # As the web sends scripts.
     packed = (("Content-Encoding", "gzip"),)

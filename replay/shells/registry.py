@@ -7,9 +7,8 @@ from base.errors import EyelevelError
 from base.registry import registered
 from replay import shells
 from replay.shells.contract import Shells
+from replay.shells.names import DEFAULT
 from tuning.networks import Network
-
-DEFAULT = "ours"
 
 
 @cache

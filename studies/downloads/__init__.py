@@ -1,12 +1,9 @@
 """Downloads: how long single files take from the servers (paper, Figure 2)."""
 
-from studies.downloads import section
-from studies.downloads.measure import STUDY as NAME
-from studies.downloads.measure import campaign
-from studies.study import Study
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="downloads",
     command="figure2",
     title="compare the servers themselves: downloads of single files",
     help="""Measure how long files from 1 KB to 10 MB take from the servers (paper, Figure 2).
@@ -15,8 +12,8 @@ STUDY = Study(
 
     Example: eyelevel figure2 --proto tcp+,quic
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.downloads.measure:campaign"),
+    section=late("studies.downloads.section:section"),
     chooses_sites=False,
     no_page_times="it measures single files, whose times each run keeps for itself",
     decisive=("net", "proto"),

@@ -2,13 +2,11 @@
 
 import click
 
-from studies.fairness import section
-from studies.fairness.measure import AGAINST, LEAST_SECONDS, MIXES, SECONDS, campaign
-from studies.fairness.measure import STUDY as NAME
-from studies.study import Study
+from studies.fairness.defaults import AGAINST, LEAST_SECONDS, MIXES, SECONDS
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="fairness",
     command="fairness",
     title="measure how flows of one protocol share a link with flows of another",
     help="""Measure which share of a link flows of one protocol get beside flows of another, over time.
@@ -18,8 +16,8 @@ STUDY = Study(
 
     Example: eyelevel fairness --net fairness-10mbps --proto quic,quic+1con --mixes 1x1,1x2 --runs 10
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.fairness.measure:campaign"),
+    section=late("studies.fairness.section:section"),
     options=(
         click.Option(["--against"], help=f"The protocol of the other flows; {AGAINST} unless given."),
         click.Option(["--mixes"], help=f"How many flows against how many others, as in 2x1; {MIXES} unless given."),

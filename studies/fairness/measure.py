@@ -27,18 +27,16 @@ from record import collection
 from record.company import mix_name, mix_named
 from replay import ReplaySpec, run
 from servers.registry import require_served
-from studies.fairness.shares import UNSETTLED_S
-from studies.study import RUNS, Measurement, Request, networks_before
+from studies.campaign import networks_before
+from studies.fairness.defaults import AGAINST, MIXES, NETWORKS, PROTOCOLS, SECONDS
+from studies.study import RUNS, Measurement, Request
 from tuning import networks, protocols
 from tuning.company import Flow
 from tuning.protocols import Protocol
 from tuning.settings import choose
 
 STUDY = "fairness"
-NETWORKS, PROTOCOLS, AGAINST, MIXES, SECONDS = "fairness-10mbps", "quic,quic+1con", "tcp+", "1x1", 60.0
 REPEATS = 2
-# As long again as shares are not looked at (`studies.fairness.shares.UNSETTLED_S`).
-LEAST_SECONDS = 2 * UNSETTLED_S
 # A run whose flows were seen for less than this share of its time must not count.
 LEAST_SEEN = 0.95
 

@@ -11,8 +11,9 @@ from analysis.text import label, level, plural, share
 from base.structure import structured
 from measure.table import DOCUMENT, require_document
 from studies.fairness import figures
-from studies.fairness.measure import AGAINST, STUDY
-from studies.fairness.shares import UNSETTLED_S, RunRates, link_mbps, queue_of, read_runs, summary, table
+from studies.fairness.defaults import AGAINST, UNSETTLED_S
+from studies.fairness.measure import STUDY
+from studies.fairness.shares import RunRates, link_mbps, queue_of, read_runs, summary, table
 from tuning.networks import Network
 
 

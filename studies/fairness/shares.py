@@ -16,10 +16,9 @@ from analysis.intervals import over_runs
 from measure.run.company import read_series
 from measure.table import require_document, valid_rows
 from record.company import mix_named
+from studies.fairness.defaults import UNSETTLED_S
 from tuning.networks import Network
 
-# Of a run, what is not looked at by the summary: flows that begin together are in slow start then.
-UNSETTLED_S = 5.0
 # Of the figure over time.
 BIN_S = 0.5
 COLUMNS = ["network", "mix", "protocol", "run", "share", "relative", "jain", "used"]

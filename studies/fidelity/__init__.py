@@ -1,12 +1,9 @@
 """Fidelity: how far replays of a page are from live loads of it, behind the network that these went over."""
 
-from studies.fidelity import section
-from studies.fidelity.measure import STUDY as NAME
-from studies.fidelity.measure import campaign
-from studies.study import Study
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="fidelity",
     command="fidelity",
     title="measure how far replays are from the live loads of their pages",
     help="""Replay sites behind the network that their live loads went over, and say how far each metric is from theirs.
@@ -18,8 +15,8 @@ STUDY = Study(
 
     Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.fidelity.measure:campaign"),
+    section=late("studies.fidelity.section:section"),
     # A network is named only of those sites whose live loads do not say theirs.
     decisive=("site",),
     validates=True,

@@ -2,14 +2,11 @@
 
 import click
 
-from studies.grid import section
-from studies.grid.measure import STUDY as NAME
-from studies.grid.measure import measurement
 from studies.grid.presets import PRESETS
-from studies.study import Study
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="grid",
     command="grid",
     title="measure generated pages over a grid of networks",
     help="""Measure page load times over a grid of generated pages and networks.
@@ -19,8 +16,8 @@ STUDY = Study(
 
     Example: eyelevel grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
     """,
-    campaign=measurement,
-    section=section.section,
+    campaign=late("studies.grid.measure:measurement"),
+    section=late("studies.grid.section:section"),
     options=(
         click.Option(["--preset"], type=click.Choice(PRESETS), help="Which grid; that of the campaign if it exists."),
         click.Option(["--counts"], help="Other numbers of objects, where the grid varies them."),

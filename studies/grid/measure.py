@@ -12,16 +12,17 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from measure.campaign.budget import read_budget
-from measure.campaign.campaign import Campaign, Enough
+from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
-from measure.campaign.progress import in_words
+from measure.campaign.plan import Enough
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
-from measure.run.films import ALL_FILMS
+from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Loading
 from measure.table import RUNS, Row, Run, read_document, read_rows
+from measure.words import in_words
 from record import collection
 from record.grid import Page, page_named, read_size, size_name
 from studies.grid.presets import PRESETS, Preset, read_preset

@@ -2,14 +2,11 @@
 
 import click
 
-from measure.run.films import KEPT, QUALITIES
-from studies.ladder import section
-from studies.ladder.measure import STUDY as NAME
-from studies.ladder.measure import campaign
-from studies.study import Study
+from measure.run.film_policy import KEPT, QUALITIES
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="ladder",
     command="ladder",
     title="measure what QUIC's lead is made of, rung by rung from TCP to QUIC",
     help="""Measure sites over settings that differ by one thing each, from stock TCP to stock QUIC, all in the same
@@ -22,8 +19,8 @@ STUDY = Study(
 
     Example: eyelevel ladder --sites demo-news --net lte --runs 5
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.ladder.measure:campaign"),
+    section=late("studies.ladder.section:section"),
     options=(
         click.Option(["--conditions"], help="arq, slow, unknown; all unless given, or none."),
         click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),

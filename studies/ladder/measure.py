@@ -19,12 +19,13 @@ from base.errors import EyelevelError
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
-from measure.run.films import FilmPolicy
+from measure.run.film_policy import FilmPolicy
 from measure.run.load import Instruments
 from measure.run.setting import Loading, Setting
 from record.collection import choose_sites
 from replay import ReplaySpec
 from replay import run as replay
+from studies.campaign import study_campaign
 from studies.ladder.rungs import (
     ABOVE,
     ARQ,
@@ -37,7 +38,7 @@ from studies.ladder.rungs import (
     base_network,
     suffix_of,
 )
-from studies.study import Measurement, Request, study_campaign
+from studies.study import Measurement, Request
 from tuning import protocols
 from tuning.networks import Network
 

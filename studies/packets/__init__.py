@@ -17,27 +17,12 @@ The report reads them by
 
 import click
 
-from studies.packets import section
-from studies.packets.delays import delays_in_ms, with_added_rtt
-from studies.packets.files import STUDY as NAME
-from studies.packets.measure import PacketsMethod
-from studies.study import Measurement, Request, Study, study_campaign
+from studies.study import Study, late
 
 DELAYS_MS = "0,10,20,50"
 
-
-def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured."""
-    delays_ms = delays_in_ms(request.options["delays"])
-    chosen = study_campaign(
-        request, NAME, PacketsMethod(), change=lambda network: with_added_rtt(network, delays_ms).values()
-    )
-    message = f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"
-    return Measurement(chosen, summary=lambda: [message])
-
-
 STUDY = Study(
-    name=NAME,
+    name="packets",
     command="packets",
     title="capture loads of a site at both ends",
     help="""Capture loads of sites at the browser and at the servers, each after a ping that must find the network
@@ -47,8 +32,8 @@ STUDY = Study(
 
     Example: eyelevel packets --site demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.packets.measure:campaign"),
+    section=late("studies.packets.section:section"),
     options=(
         click.Option(
             ["--delays"], default=DELAYS_MS, show_default=True, help="What is added to round trips of --net, in ms."

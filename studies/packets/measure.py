@@ -17,8 +17,11 @@ from measure.reasons import Reason
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line
 from measure.run.load import Instruments
 from measure.run.setting import Setting
-from studies.packets.files import CLIENT, KEYS, PING, SERVERS
+from studies.campaign import study_campaign
+from studies.packets.delays import delays_in_ms, with_added_rtt
+from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY
 from studies.packets.ping import ECHOES, MOST_SD_MS, TOLERANCE, TOLERANCE_MS, PingTimes, fault
+from studies.study import Measurement, Request
 
 ENDS = (sys.executable, "-m", "studies.packets.ends")
 PING_GATE, CAPTURE_GATE = "ping", "capture"
@@ -91,3 +94,13 @@ def has_keys(capture: Path) -> bool:
                 return False
             file.seek(length - 8, os.SEEK_CUR)
     return False
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured."""
+    delays_ms = delays_in_ms(request.options["delays"])
+    chosen = study_campaign(
+        request, STUDY, PacketsMethod(), change=lambda network: with_added_rtt(network, delays_ms).values()
+    )
+    message = f"captured: {chosen.folder}; the keys are in the files, so Wireshark shows them decrypted"
+    return Measurement(chosen, summary=lambda: [message])

@@ -1,22 +1,9 @@
 """States: what congestion control does while a page loads, over time."""
 
-from servers.qlog import SUFFIX
-from studies.states import section
-from studies.states.measure import STUDY as NAME
-from studies.states.measure import StatesMethod, require_account
-from studies.study import Measurement, Request, Study, study_campaign
-
-
-def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
-    chosen = study_campaign(request, NAME, StatesMethod())
-    for protocol in chosen.protocols.values():
-        require_account(protocol)
-    return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])
-
+from studies.study import Study, late
 
 STUDY = Study(
-    name=NAME,
+    name="states",
     command="states",
     title="log what congestion control does while a site is loaded",
     help="""Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over
@@ -26,6 +13,6 @@ STUDY = Study(
 
     Example: eyelevel states --site demo-light --net lte --proto tcp+,quic --runs 3
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.states.measure:campaign"),
+    section=late("studies.states.section:section"),
 )

@@ -21,10 +21,12 @@ from measure.run.load import Instruments
 from measure.run.setting import Setting
 from measure.run.visit import HAR
 from servers.kernel_sockets import ACCOUNTS
-from servers.qlog import CLOSED, METRICS, Qlog, read_qlogs
+from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlogs
 from servers.registry import server_of
+from studies.campaign import study_campaign
 from studies.states.socket_monitor import INTERVAL_S, SAMPLING
 from studies.states.socket_series import write_qlogs
+from studies.study import Measurement, Request
 from tuning.protocols import Protocol
 
 STUDY = "states"
@@ -125,3 +127,11 @@ def _sampling_fault(loading: LoadingTime, folder: Path) -> str:
         if loading.navigated_s <= at_s <= loading.finished_s + gap_ms / 1e3 and gap_ms > LONGEST_GAP_MS:
             return f"no account of the kernel for {gap_ms:.0f} ms"
     return ""
+
+
+def campaign(request: Request) -> Measurement:
+    """What `request` asks to be measured. Raises EyelevelError."""
+    chosen = study_campaign(request, STUDY, StatesMethod())
+    for protocol in chosen.protocols.values():
+        require_account(protocol)
+    return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])

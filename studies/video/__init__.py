@@ -3,13 +3,11 @@
 import click
 
 from record.video import LADDER_BPS, PLAYERS, RULES, TRUE
-from studies.study import Study
-from studies.video import section
-from studies.video.measure import PLAYER, SECONDS, VIDEOS, campaign
-from studies.video.measure import STUDY as NAME
+from studies.study import Study, late
+from studies.video.defaults import PLAYER, SECONDS, VIDEOS
 
 STUDY = Study(
-    name=NAME,
+    name="video",
     command="video",
     title="measure how a video plays: its start, rebuffers and quality",
     help="""Measure how a video player does: time to the first frame, rebuffers, quality, and what was loaded.
@@ -18,8 +16,8 @@ STUDY = Study(
 
     Example: eyelevel video --net lte --proto tcp+,quic --videos hd720,dynamic --runs 10
     """,
-    campaign=campaign,
-    section=section.section,
+    campaign=late("studies.video.measure:campaign"),
+    section=late("studies.video.section:section"),
     options=(
         click.Option(
             ["--videos"],

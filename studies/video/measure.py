@@ -16,13 +16,14 @@ from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
-from studies.study import RUNS, Measurement, Request, networks_before
+from studies.campaign import networks_before
+from studies.study import RUNS, Measurement, Request
+from studies.video.defaults import NETWORKS, PLAYER, PROTOCOLS, SECONDS, VIDEOS
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
 from tuning.settings import choose
 
 STUDY = "video"
-NETWORKS, PROTOCOLS, VIDEOS, PLAYER, SECONDS = "lte", "tcp+,quic", "tiny,medium,hd720,hd2160,dynamic", "dash", 60
 REPEATS = 3
 # What a load may take beyond the play: a page that shows nothing by then never will.
 BEYOND_S = 30

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from support.serving import served
 
+from analysis.defaults import LOCAL
 from analysis.user_study import server as study_server
 from analysis.user_study.clips import Clip, Key, Side
-from analysis.user_study.server import LOCAL, Collector, StudyServer
+from analysis.user_study.server import Collector, StudyServer
 from analysis.user_study.settings import load
 from analysis.user_study.votes import read_votes
 from base.errors import EyelevelError

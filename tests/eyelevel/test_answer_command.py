@@ -16,13 +16,13 @@ from click.testing import CliRunner
 from factories import ROW, with_metrics
 from rich.console import Console
 
-from analysis.answer import PREFIX
 from analysis.confirmatory import LOOKS
+from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
-from eyelevel.commands import answer
-from eyelevel.commands.answer import (
+from eyelevel import answering as answer
+from eyelevel.answering import (
     QUESTION,
     REPORT_S,
     about_servers,
@@ -40,8 +40,10 @@ from eyelevel.commands.answer import (
     target_of,
     text_of_question,
 )
+from eyelevel.commands.answer import main
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Enough, PlannedWork
+from measure.campaign.campaign import Campaign, PlannedWork
+from measure.campaign.plan import Enough
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.declaration import HYPOTHESES
@@ -317,7 +319,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
 
     def call(*arguments: str, status: int = 0) -> str:
         folders = ["--sites", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
-        done = CliRunner().invoke(answer.main, ["--site", "demo-light", *folders, *arguments])
+        done = CliRunner().invoke(main, ["--site", "demo-light", *folders, *arguments])
         assert done.exit_code == status, done.output
         return done.output if done.exception is None or status == 0 else str(done.exception)
 

@@ -9,7 +9,7 @@ from factories import campaign_document
 from rich.console import Console
 
 from base.errors import EyelevelError
-from browsers.registry import DEFAULT
+from browsers.names import DEFAULT
 from eyelevel import lanes as options
 from eyelevel.lanes import lanes_of_campaign, number_of_lanes
 from measure.campaign.slot import machine_name

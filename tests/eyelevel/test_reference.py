@@ -16,8 +16,10 @@ from analysis import hypotheses
 from analysis.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import PROJECT
-from eyelevel.commands import reference
-from eyelevel.commands.reference import DATA, campaign_of, closed, estimate_lines, sites_of
+from eyelevel import reference_campaign as reference
+from eyelevel.commands.reference import main
+from eyelevel.defaults import DECLARATION
+from eyelevel.reference_campaign import campaign_of, closed, estimate_lines, sites_of
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import opened
 from measure.completeness import Completeness
@@ -29,7 +31,8 @@ from record.site import Site, write_site
 from tuning import networks, protocols
 from tuning.settings import choose
 
-FILE = DATA / "reference.toml"
+FILE = DECLARATION
+DATA = FILE.parent
 PAPER = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
 LEVEL = Pair("tcp+level", "quic+1con")
 SMALL = """
@@ -158,7 +161,7 @@ def test_a_recording_that_is_not_there_is_named_with_how_to_say_where_it_is(
 def test_what_is_to_be_measured_is_told_with_reasons_and_nothing_is_measured(small: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     done = CliRunner().invoke(
-        reference.main, ["--declaration", str(small), "--results", str(results), "--estimate"], catch_exceptions=False
+        main, ["--declaration", str(small), "--results", str(results), "--estimate"], catch_exceptions=False
     )
     first, before, counts, rest = done.stdout.splitlines()[-4:]
     assert "validation, about 2 min; after: the report and the package, 3 min" in before
@@ -174,7 +177,7 @@ def test_what_a_stopped_session_measured_is_not_told_as_open(small: Path, tmp_pa
     with opened(folder, campaign_document()) as results:
         results.keep_attempt(row)
     done = CliRunner().invoke(
-        reference.main,
+        main,
         ["--declaration", str(small), "--results", str(folder.parent), "--estimate"],
         catch_exceptions=False,
     )
@@ -216,7 +219,7 @@ def test_what_goes_on_names_the_declaration_unless_it_is_the_usual_one(
     monkeypatch.setattr(reference, "closed", lambda site, _: site)
     monkeypatch.setattr(reference, "carry_out", lambda *_, again, **__: commands.append(again))
     monkeypatch.setattr(reference, "package_of", lambda _, package, __: package)
-    CliRunner().invoke(reference.main, options, catch_exceptions=False)
+    CliRunner().invoke(main, options, catch_exceptions=False)
     assert commands == [f"eyelevel reference {' '.join(options)}"]
     assert reference.same_command("1h", by_make=True) == "make reference BUDGET=1h"
 

@@ -33,10 +33,11 @@ from measure.run.setting import Loading
 from measure.gates import GATES, Gate
 from measure.host.canary import Canary
 from measure.metrics import METRICS, Metric
-from measure.run.evidence import ATTEMPT, Evidence, RequestCounts
-from measure.table import read_document, valid_rows
+from measure.run.evidence import Evidence, RequestCounts
+from measure.table import ATTEMPT, read_document, valid_rows
 from studies import STUDIES
-from studies.study import Measurement, Study, study_campaign
+from studies.campaign import study_campaign
+from studies.study import Measurement, Study
 
 METRICS.append(Metric("weight", "g", "Weight", lambda evidence: evidence.page.get("weight")))
 GATES.append(Gate("too_heavy", lambda evidence, claim: "it is heavy" if evidence.page["weight"] > 100 else None))

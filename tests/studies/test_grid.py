@@ -19,8 +19,8 @@ from eyelevel.commands.campaign import main as campaign_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
-from measure.campaign.campaign import REPEATS
 from measure.campaign.store import FolderStore
+from measure.defaults import REPEATS
 from measure.table import Run, columns, read_rows
 from record import collection
 from record.grid import Page, generate, image, page_named, read_size

@@ -59,7 +59,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     """One recorded page, the only one there is."""
     page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
     written = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "page")
-    for module in (measure, "studies.study"):
+    for module in (measure, "studies.campaign"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.choose_sites", lambda names: [written])
     return written

@@ -15,7 +15,7 @@ from measure.campaign.analyst import analyse_apart
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
-from measure.run.films import ALL_FILMS
+from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Circumstances, Loading
 from measure.table import Run
 

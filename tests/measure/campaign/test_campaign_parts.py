@@ -18,7 +18,8 @@ from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import VISUAL, analyse_film
-from measure.run.films import LAST, SMALL_FILM, STRIP, FilmPolicy
+from measure.run.film_policy import FilmPolicy
+from measure.run.films import LAST, SMALL_FILM, STRIP
 from measure.run.visit import FILM
 from measure.table import Run
 from record.demo import generate

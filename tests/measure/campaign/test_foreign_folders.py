@@ -17,7 +17,8 @@ from base.errors import EyelevelError
 from base.files import replacing_folder
 from base.namespaces import AS_ORDINARY_USER
 from base.places import PROJECT
-from eyelevel.measuring import campaign_name, document_of, interruptible
+from eyelevel.measuring import interruptible
+from eyelevel.measuring_options import campaign_name, document_of
 from eyelevel.program import program
 from measure.campaign.results import Results, opened
 

@@ -39,7 +39,7 @@ from measure.cluster import nodes
 from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
 from measure.host.lanes import Lanes, lanes_of
-from measure.run.films import ALL_FILMS
+from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Setting
 from measure.table import CampaignDocument, Run
 from record.demo import generate

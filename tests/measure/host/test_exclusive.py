@@ -19,7 +19,8 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from eyelevel import measuring
 from eyelevel.commands import close, validate
-from eyelevel.measuring import MeasuringOptions, carry_out
+from eyelevel.measuring import carry_out
+from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.program import program
 from measure.campaign.campaign import Campaign
 from measure.host import exclusive

@@ -11,7 +11,8 @@ import pytest
 
 from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
-from browsers.registry import DEFAULT, browser_named
+from browsers.names import DEFAULT
+from browsers.registry import browser_named
 from measure.host.process_times import Account, ProcessTimes, kernel_account
 from measure.run import processor
 from measure.run.processor import (

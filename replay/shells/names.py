@@ -1,0 +1,3 @@
+"""The usual shells, for those who name them and run none."""
+
+DEFAULT = "ours"
