@@ -198,7 +198,7 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
     folder = shutil.copytree(campaign.folder, tmp_path / "copy")
     done = CliRunner().invoke(waterfall, [str(folder), "--proto", "tcp,quic", "--metric", "plt"])
     assert done.exit_code == 0, done.output
-    page = Path(done.output.strip())
+    page = Path(done.stdout.strip())
     text = html.unescape(page.read_text())
     for letter, protocol in zip("ab", ROUND_TRIPS, strict=True):
         (row,) = records(rows_of(load(folder).runs, valid=True, protocol=protocol))
