@@ -178,7 +178,8 @@ def test_the_report_of_a_folder_that_cannot_be_written_goes_elsewhere(campaign: 
     refused = make()
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        f"reading {campaign}\neyelevel: {campaign} cannot be written (Read-only file system); --into of 'eyelevel report' (INTO of make) "
+        f"reading {campaign}\n"
+        f"eyelevel: {campaign} cannot be written (Read-only file system); --into of 'eyelevel report' (INTO of make) "
         "names another folder for the report\n"
     )
     assert make("--figures-only").stderr == refused.stderr
