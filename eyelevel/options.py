@@ -18,6 +18,7 @@ from tuning.settings import choose
 PATH = click.Path(path_type=Path)
 # In place of names, where nothing is meant.
 NONE = "none"
+campaign_argument = click.argument("campaign")
 # How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
 ALIKE = 0.75
 
@@ -101,24 +102,13 @@ def begin(text: str) -> None:
     click.echo(text, err=True)
 
 
-def known_campaign(context: click.Context, parameter: click.Parameter, campaign: str) -> str:
-    """`campaign`, which there is (for click's `callback`). Raises EyelevelError."""
-    campaign_folder(campaign)
-    return campaign
-
-
-def known_networks(context: click.Context, parameter: click.Parameter, names: str | None) -> str | None:
-    """`names`, of networks that there are (for click's `callback`). Raises EyelevelError."""
+def require_known_networks(names: str | None) -> None:
+    """Raises EyelevelError where one of `names` is no network; before libraries are loaded that take a second."""
     if names and names != NONE:
         choose("network", names, networks.load())
-    return names
 
 
-def known_protocols(context: click.Context, parameter: click.Parameter, names: str | None) -> str | None:
-    """`names`, of protocols that there are (for click's `callback`). Raises EyelevelError."""
+def require_known_protocols(names: str | None) -> None:
+    """Raises EyelevelError where one of `names` is no protocol; before libraries are loaded that take a second."""
     if names and names != NONE:
         choose_protocols(names, protocols.load())
-    return names
-
-
-campaign_argument = click.argument("campaign", callback=known_campaign)

@@ -80,12 +80,17 @@ class Program(click.Group):
         try:
             command = importlib.import_module(f"eyelevel.commands.{module}").main
         except ModuleNotFoundError as error:
-            if IS_CHECKOUT:
-                raise
-            raise EyelevelError(f"'eyelevel {name}' needs the Python package of {error.name}; {MEASURING}") from None
+            raise _missing(error, name) from None
         assert isinstance(command, click.Command)
         command.name, command.short_help = name, COMMANDS[name]
         return _completing(command)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Carry out the command of `context`. Raises EyelevelError where it needs a package that is not installed."""
+        try:
+            return super().invoke(context)
+        except ModuleNotFoundError as error:
+            raise _missing(error, context.invoked_subcommand or "") from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List them without loading any; a study names what measures it, and loads it when it is asked."""
@@ -93,6 +98,13 @@ class Program(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
         with formatter.section("Studies"):
             formatter.write_dl([(name, study.title) for name, study in _studies().items()])
+
+
+def _missing(error: ModuleNotFoundError, name: str) -> Exception:
+    """In a checkout all packages are there, and `error` is a bug; else the command `name` cannot do without one."""
+    if IS_CHECKOUT:
+        return error
+    return EyelevelError(f"'eyelevel {name}' needs the Python package of {error.name}; {MEASURING}")
 
 
 def _require_checkout(name: str) -> None:

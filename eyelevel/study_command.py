@@ -15,7 +15,7 @@ from eyelevel.measuring_options import (
     measuring_options,
     unnamed_variables,
 )
-from eyelevel.options import begin, known_networks, known_protocols
+from eyelevel.options import begin, require_known_networks, require_known_protocols
 
 if TYPE_CHECKING:
     from studies.study import Study
@@ -26,10 +26,9 @@ def study_command(study: Study) -> click.Command:
     site = click.Option(["--site", "--sites"], help="Folders in sites/, or demo sites.")
     options: list[click.Parameter] = [
         *([site] if study.chooses_sites else []),
-        click.Option(["--net"], callback=known_networks, help="Networks of tuning/networks.toml."),
+        click.Option(["--net"], help="Networks of tuning/networks.toml."),
         click.Option(
             ["--proto"],
-            callback=known_protocols,
             help="Protocols of tuning/protocols.toml; the first is compared with.",
         ),
         click.Option(["--runs"], type=click.IntRange(min=1), help="Runs of each site, network and protocol."),
@@ -49,6 +48,8 @@ def command_of(name: str) -> str:
 
 
 def _measure(study: Study, arguments: dict[str, Any]) -> None:
+    require_known_networks(arguments["net"])
+    require_known_protocols(arguments["proto"])
     begin(f"preparing the study {study.name}")
     from rich.console import Console
 

@@ -18,8 +18,9 @@ from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
 from measure.campaign.plan import Enough, never_enough, read_plan
 from measure.campaign.store import FolderStore
 from measure.reasons import MANY_REJECTED
+from measure.run.files import ATTEMPT
 from measure.run.film_policy import FilmPolicy
-from measure.table import ATTEMPT, GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
+from measure.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
 from measure.words import in_bytes
 from record import collection
 from tuning.networks import Network

@@ -25,8 +25,6 @@ from replay.shells.names import DEFAULT as OUR_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
-# In the folder of an attempt, written when it was made in full.
-ATTEMPT = "attempt.json"
 
 # Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")

@@ -28,10 +28,11 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
 from measure.run.evidence import navigated_s
+from measure.run.files import ATTEMPT
 from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Circumstances, Setting
 from measure.run.visit import HAR
-from measure.table import ATTEMPT, Row, Run
+from measure.table import Row, Run
 from record import collection
 from record.site import Site
 from replay import ReplaySpec

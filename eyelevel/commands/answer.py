@@ -15,14 +15,14 @@ from eyelevel.options import (
     THINK_TIME_HELP,
     allow_private,
     begin,
-    known_networks,
+    require_known_networks,
 )
 
 
 @click.command()
 @click.argument("url", required=False)
 @click.option("--site", help="A site that is recorded or imported already, or the name for that of URL.")
-@click.option("--net", callback=known_networks, help=f"Networks of tuning/networks.toml ({ANSWER_NETWORKS}).")
+@click.option("--net", help=f"Networks of tuning/networks.toml ({ANSWER_NETWORKS}).")
 @click.option("--runs", help="Runs of each protocol behind each network, or auto (unless given): until it is decided.")
 @click.option(
     "--budget", help=f"How long all may take, by which the most runs are chosen: 90s, 60m, 2h15m ({ANSWER_BUDGET})."
@@ -43,8 +43,9 @@ def main(**options: Any) -> None:
 
     Example: eyelevel answer https://www.gnu.org/ --net lte,dsl --budget 60m
     """
+    require_known_networks(options["net"])
     begin("preparing an answer")
 
-    from eyelevel.answering import answer
+    from eyelevel.commands.answering import answer
 
     answer(**options)

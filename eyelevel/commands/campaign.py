@@ -25,8 +25,8 @@ from eyelevel.options import (
     SHELLS_HELP,
     THINK_TIME_HELP,
     begin,
-    known_networks,
-    known_protocols,
+    require_known_networks,
+    require_known_protocols,
 )
 from measure.campaign.budget import read_budget
 from measure.campaign.plan import never_enough
@@ -43,10 +43,9 @@ SEED = 1
 
 
 OPTIONS: list[click.Parameter] = [
-    click.Option(["--net"], callback=known_networks, help="Networks of tuning/networks.toml, or all."),
+    click.Option(["--net"], help="Networks of tuning/networks.toml, or all."),
     click.Option(
         ["--proto"],
-        callback=known_protocols,
         help="Protocols of tuning/protocols.toml, or all; gains are against the first.",
     ),
     click.Option(["--sites"], help="Folders in sites/, demo sites, or all; all recorded ones unless given."),
@@ -99,6 +98,8 @@ def main(**options: Any) -> None:
     from eyelevel.commands.package import ENDING
     from eyelevel.study_command import command_of
 
+    require_known_networks(options["net"])
+    require_known_protocols(options["proto"])
     budget_s = read_budget(options["budget"]) if options["budget"] else None
     console = Console(highlight=False)
     package: Path | None = options["package"]

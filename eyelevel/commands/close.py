@@ -13,7 +13,7 @@ import click
 from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_browsing
-from eyelevel.options import allow_private, known_networks, known_protocols
+from eyelevel.options import allow_private
 from measure.defaults import LOADS, NETWORK, PROTOCOLS
 
 if TYPE_CHECKING:
@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 @click.option("--loads", type=click.IntRange(min=1), default=LOADS, show_default=True, help="Over each protocol.")
 @click.option(
     "--proto",
-    callback=known_protocols,
     default=PROTOCOLS,
     show_default=True,
     help="Protocols of tuning/protocols.toml.",
 )
-@click.option(
-    "--net", callback=known_networks, default=NETWORK, show_default=True, help="A network of tuning/networks.toml."
-)
+@click.option("--net", default=NETWORK, show_default=True, help="A network of tuning/networks.toml.")
 @click.option("--repeatable/--as-recorded", default=True, show_default=True, help="Whether pages get the script.")
 @click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
 @click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")

@@ -8,12 +8,12 @@ import click
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.names import DEFAULT
-from eyelevel.options import PATH, known_protocols
+from eyelevel.options import PATH
 
 
 @click.command()
 @click.option("--site", "site_name", required=True, help="The site that is replayed: the name of a folder in sites/.")
-@click.option("--proto", callback=known_protocols, required=True, help="The protocol that it is replayed over.")
+@click.option("--proto", required=True, help="The protocol that it is replayed over.")
 @click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
 @click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
 @click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")

@@ -10,7 +10,7 @@ import click
 
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from eyelevel.options import PATH, begin, known_networks
+from eyelevel.options import PATH, begin, require_known_networks
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,9 +78,7 @@ def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
 
 
 @click.command()
-@click.option(
-    "--net", callback=known_networks, help="Networks, or all; every one unless something is named, of a grid the first."
-)
+@click.option("--net", help="Networks, or all; every one unless something is named, of a grid the first.")
 @click.option(
     "--seconds", type=click.FloatRange(1, LONGEST_S), default=60.0, show_default=True, help="How long is drawn."
 )
@@ -90,6 +88,7 @@ def main(net: str | None, seconds: float, into: Path) -> None:
 
     Example: eyelevel networks --net lte,starlink
     """
+    require_known_networks(net)
     begin("reading networks")
 
     from rich.console import Console

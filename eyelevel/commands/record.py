@@ -9,7 +9,7 @@ import click
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import PROJECT, SITES
-from eyelevel.options import allow_private, keep_cookies, known_networks
+from eyelevel.options import allow_private, keep_cookies
 
 PATH = click.Path(path_type=Path, resolve_path=True)
 
@@ -33,7 +33,6 @@ PATH = click.Path(path_type=Path, resolve_path=True)
 )
 @click.option(
     "--net",
-    callback=known_networks,
     help="With --live: the network that this machine is behind, one of tuning/networks.toml.",
 )
 def main(

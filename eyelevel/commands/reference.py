@@ -37,6 +37,6 @@ def main(**options: Any) -> None:
     """
     begin(f"reading {options['declaration']}")
 
-    from eyelevel.reference_campaign import measure_reference
+    from eyelevel.commands.reference_campaign import measure_reference
 
     measure_reference(**options)

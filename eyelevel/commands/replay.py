@@ -13,8 +13,6 @@ import click
 from eyelevel.options import (
     alpn_option,
     certificates_option,
-    known_networks,
-    known_protocols,
     server_rtts_option,
     shells_option,
     think_time_option,
@@ -29,8 +27,8 @@ CURL_VERSIONS = ("h2",)
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--site", "site_name", required=True, help="A recorded site: the name of a folder in sites/.")
-@click.option("--net", callback=known_networks, required=True, help="A network of tuning/networks.toml.")
-@click.option("--proto", callback=known_protocols, required=True, help="A protocol of tuning/protocols.toml.")
+@click.option("--net", required=True, help="A network of tuning/networks.toml.")
+@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
 @click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
 @click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
 @think_time_option

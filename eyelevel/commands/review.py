@@ -22,9 +22,10 @@ def main(campaign: str, port: int, browse: bool) -> None:
 
     Example: eyelevel review try
     """
+    folder = campaign_folder(campaign)
     from measure.review import LOCAL, Review, handler
 
-    review = Review(campaign_folder(campaign))
+    review = Review(folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     with (
         suppress(KeyboardInterrupt),

@@ -14,7 +14,7 @@ from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
-from eyelevel.options import begin, known_networks, known_protocols, server_rtts_option, shells_option
+from eyelevel.options import begin, require_known_networks, require_known_protocols, server_rtts_option, shells_option
 from replay.shells.names import DEFAULT as OUR_SHELLS
 
 if TYPE_CHECKING:
@@ -61,10 +61,8 @@ def table(checks: list[Check]) -> Table:
 
 
 @click.command()
-@click.option("--net", callback=known_networks, help="Networks, or all, or none; all unless something else is named.")
-@click.option(
-    "--proto", callback=known_protocols, help="Protocols, or all, or none; all unless something else is named."
-)
+@click.option("--net", help="Networks, or all, or none; all unless something else is named.")
+@click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
 @click.option("--sites", help="Sites whose servers are to be measured as --server-rtts has them; nothing else then.")
 @server_rtts_option
 @shells_option
@@ -101,6 +99,8 @@ def main(
 
     Example: eyelevel validate --net lte --proto tcp+,quic
     """
+    require_known_networks(net)
+    require_known_protocols(proto)
     begin("preparing to validate")
 
     from rich.console import Console

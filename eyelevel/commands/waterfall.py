@@ -56,12 +56,6 @@ def main(
       eyelevel waterfall try --site demo-news --net lte --proto tcp+,quic
       eyelevel waterfall before --against after --site shop --net lte --proto quic
     """
-    begin(f"reading {campaign}")
-
-    from analysis.report.waterfall import folder_name, write_waterfall
-    from analysis.runs import load
-    from analysis.waterfalls import read_load
-
     if (run is None) == (proto is None):
         raise EyelevelError("name either --proto (median runs) or --run, as in: --proto tcp+,quic")
     if run is not None and metric:
@@ -70,6 +64,12 @@ def main(
     if len(names) > 2 or not all(names):
         raise EyelevelError(f"a waterfall shows one run or two, not {run or proto!r}")
     folders = [campaign_folder(name) for name in ([campaign, against] if against else [campaign])]
+    begin(f"reading {', '.join(map(str, folders))}")
+
+    from analysis.report.waterfall import folder_name, write_waterfall
+    from analysis.runs import load
+    from analysis.waterfalls import read_load
+
     # Of two campaigns each has one run, of one all have.
     places = [(folders[0], name) for name in names]
     if against:

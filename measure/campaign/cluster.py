@@ -30,7 +30,8 @@ from measure.cluster.keys import Role
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.run.aliases import distinct
-from measure.table import ATTEMPT, require_document
+from measure.run.files import ATTEMPT
+from measure.table import require_document
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.

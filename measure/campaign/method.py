@@ -25,9 +25,10 @@ from measure.reasons import Reason
 from measure.run.browser import window
 from measure.run.company import COMPANY, load_mbps
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
+from measure.run.files import ATTEMPT
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
-from measure.table import ATTEMPT, Row, Run
+from measure.table import Row, Run
 from tuning.company import Flow, flows_of
 from tuning.networks import DOWN, UP
 from tuning.protocols import Protocol

@@ -32,8 +32,8 @@ from measure.declaration import (
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
 from measure.reasons import Reason
+from measure.run.files import ATTEMPT
 from measure.table import (
-    ATTEMPT,
     DOCUMENT,
     GROWING,
     RUNS,

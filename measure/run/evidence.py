@@ -16,6 +16,7 @@ from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from measure.run.company import CompanyFlow, read_company
+from measure.run.files import ATTEMPT
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
@@ -23,7 +24,6 @@ from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
 from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
-from measure.table import ATTEMPT
 from servers.matching import Kind
 
 REQUEST_LOG = "requests.tsv"

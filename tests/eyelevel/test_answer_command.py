@@ -21,8 +21,9 @@ from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
-from eyelevel import answering as answer
-from eyelevel.answering import (
+from eyelevel.commands import answering as answer
+from eyelevel.commands.answer import main
+from eyelevel.commands.answering import (
     QUESTION,
     REPORT_S,
     about_servers,
@@ -40,7 +41,6 @@ from eyelevel.answering import (
     target_of,
     text_of_question,
 )
-from eyelevel.commands.answer import main
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, PlannedWork
 from measure.campaign.plan import Enough

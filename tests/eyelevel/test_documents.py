@@ -130,7 +130,7 @@ def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
     terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
     folder = PROJECT / "docs" / "first-hour" / campaign
     outcome = CliRunner(env=terminal).invoke(program, ["results", str(folder)])
-    printed = "\n".join(line.rstrip() for line in outcome.output.splitlines())
+    printed = "\n".join(line.rstrip() for line in outcome.stdout.splitlines())
     assert f"```text\n{printed}\n```" in FIRST_HOUR.read_text()
 
 

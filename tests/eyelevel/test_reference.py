@@ -16,10 +16,10 @@ from analysis import hypotheses
 from analysis.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import PROJECT
-from eyelevel import reference_campaign as reference
+from eyelevel.commands import reference_campaign as reference
 from eyelevel.commands.reference import main
+from eyelevel.commands.reference_campaign import campaign_of, closed, estimate_lines, sites_of
 from eyelevel.defaults import DECLARATION
-from eyelevel.reference_campaign import campaign_of, closed, estimate_lines, sites_of
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import opened
 from measure.completeness import Completeness

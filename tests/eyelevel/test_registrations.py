@@ -34,7 +34,8 @@ from measure.gates import GATES, Gate
 from measure.host.canary import Canary
 from measure.metrics import METRICS, Metric
 from measure.run.evidence import Evidence, RequestCounts
-from measure.table import ATTEMPT, read_document, valid_rows
+from measure.run.files import ATTEMPT
+from measure.table import read_document, valid_rows
 from studies import STUDIES
 from studies.campaign import study_campaign
 from studies.study import Measurement, Study

@@ -34,7 +34,6 @@ FAULTS: dict[tuple[str, ...], str] = {
     ("fairness", "--proto", UNKNOWN): "unknown protocol",
     ("answer", "--net", UNKNOWN): "unknown network",
     ("validate", "--proto", UNKNOWN): "unknown protocol",
-    ("replay", "--site", "x", "--net", UNKNOWN, "--proto", "tcp", "true"): "unknown network",
     ("networks", "--net", UNKNOWN): "unknown network",
     **{
         (command, UNKNOWN): "there is no campaign"

@@ -55,7 +55,7 @@ def test_the_first_run_is_of_the_campaign_and_the_second_of_the_other(
 ) -> None:
     done = called(before, "--against", after, *chosen)
     assert done.exit_code == 0, done.output
-    page = Path(done.output.strip())
+    page = Path(done.stdout.strip())
     assert page.parent == before / "waterfalls" / f"before-s-lte-{first}-1-1-after-quic-1-1"
     assert "old.js" in (page.parent / f"a-{first}-1-1.har").read_text()
     assert "new.js" in (page.parent / "b-quic-1-1.har").read_text()
@@ -73,6 +73,6 @@ def test_a_run_that_the_other_campaign_lacks_is_refused(before: Path, after: Pat
 def test_two_runs_of_one_campaign_do_not_name_it(before: Path) -> None:
     done = called(before, "--proto", "tcp,quic")
     assert done.exit_code == 0, done.output
-    page = Path(done.output.strip())
+    page = Path(done.stdout.strip())
     assert page.parent.name == "s-lte-tcp-1-1-quic-1-1"
     assert "before" not in page.read_text().partition("<main>")[2].partition("</main>")[0]

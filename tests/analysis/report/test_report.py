@@ -48,7 +48,7 @@ def report(folder: Path, *options: str) -> str:
     """Make the report of the campaign in `folder`; returns what is printed."""
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code == 0, done.output
-    return done.output
+    return done.output.removeprefix(f"reading {folder}\n")
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def campaign(tmp_path: Path) -> Path:
 def report(folder: Path, *options: str) -> str:
     """What is printed when the report of the campaign in `folder` is made, or why it is not."""
     done = CliRunner().invoke(main, [str(folder), *options])
-    return str(done.exception or done.output).strip()
+    return str(done.exception or done.output).removeprefix(f"reading {folder}\n").strip()
 
 
 def links(page: Path) -> dict[str, Path]:
@@ -178,6 +178,7 @@ def test_the_report_of_a_folder_that_cannot_be_written_goes_elsewhere(campaign: 
     refused = make()
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
+        f"reading {campaign}\n"
         f"eyelevel: {campaign} cannot be written (Read-only file system); --into of 'eyelevel report' (INTO of make) "
         "names another folder for the report\n"
     )

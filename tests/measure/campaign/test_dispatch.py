@@ -24,7 +24,8 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, introduce
 from measure.campaign.results import opened
 from measure.completeness import digest
-from measure.table import ATTEMPT, CampaignDocument
+from measure.run.files import ATTEMPT
+from measure.table import CampaignDocument
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

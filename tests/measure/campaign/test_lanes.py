@@ -39,11 +39,12 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
+from measure.run.files import ATTEMPT
 from measure.run.film_policy import FilmPolicy
 from measure.run.processor import PROCESSOR
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
-from measure.table import ATTEMPT, Row, read_rows, require_document
+from measure.table import Row, read_rows, require_document
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

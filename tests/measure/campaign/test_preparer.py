@@ -33,10 +33,11 @@ from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.host.idle_priority import IdlePriority, Policy
 from measure.reasons import Reason
+from measure.run.files import ATTEMPT
 from measure.run.film_policy import ALL_FILMS
 from measure.run.load import NO_CALLS, Instruments, Load, Moments
 from measure.run.setting import Circumstances, Setting
-from measure.table import ATTEMPT, Row, Run, read_rows
+from measure.table import Row, Run, read_rows
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -86,9 +86,9 @@ def test_a_validation_warns_only_where_our_shells_take_part(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], warns: bool
 ) -> None:
     monkeypatch.setattr(validate_command, "require_browsing", lambda _: None)
-    monkeypatch.setattr(validate_command, "require_emulated", lambda *_, **__: None)
-    monkeypatch.setattr(validate_command, "validate", lambda *_, **__: ([], {}))
-    monkeypatch.setattr(validate_command, "priority_warning", lambda: "no priority here")
+    monkeypatch.setattr("replay.shells.registry.require_emulated", lambda *_, **__: None)
+    monkeypatch.setattr("measure.validate.validation.validate", lambda *_, **__: ([], {}))
+    monkeypatch.setattr("measure.host.timekeeping.priority_warning", lambda: "no priority here")
     done = CliRunner().invoke(validate_command.main, arguments)
     assert done.exit_code == 0, done.output
     assert ("no priority here" in done.output) is warns
