@@ -236,7 +236,7 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
         patch.setenv("TMPDIR", str(folder))
         # What tests measure, or what sessions they start, side by side or beside a campaign, is not to wait for each
         # other.
-        patch.setenv(exclusive.VARIABLE, str(session / "measuring"))
+        patch.setenv(exclusive.VARIABLE, str(session / f"measuring-{folder.name}"))
         patch.setenv(turns.VARIABLE, str(session))
         patch.setattr(tempfile, "tempdir", None)
         yield
