@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import RUN, tried_runs
+from analysis.attempts import RUN, tried_in
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import block_ratios, independent_difference, mean_over_sites
@@ -102,7 +102,7 @@ def block_means(campaign: CampaignTable) -> pd.DataFrame:
 
 def _residuals(campaign: CampaignTable) -> pd.DataFrame:
     """The valid ones of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting)."""
-    runs = tried_runs(campaign.runs)
+    runs = tried_in(campaign)
     runs = runs[runs["valid"] & runs["started"].notna()]
     metrics = list(metrics_in(runs))
     with np.errstate(divide="ignore", invalid="ignore"):
