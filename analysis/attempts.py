@@ -6,11 +6,12 @@ that say nothing of it, of the film and of the machine, are passed over.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CANARY_PREFIX, LANE, MACHINE, gates, metrics_in, processor_columns_in
+from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
 from analysis.samples import Array, blocks_of, starts_of
 from measure.campaign.results import SUPERSEDED
 from measure.gates import GATES
@@ -66,6 +67,12 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     others = [name for name in table if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)
+
+
+@lru_cache(maxsize=1)
+def tried_in(campaign: CampaignTable) -> pd.DataFrame:
+    """`tried_runs` of `campaign`. All analyses of a campaign share this table, so nobody may change it."""
+    return tried_runs(campaign.runs)
 
 
 def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:

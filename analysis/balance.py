@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import tried_runs
+from analysis.attempts import tried_in
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.samples import SIDE_BY_SIDE, Array
@@ -46,7 +46,7 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     (names of those with valid runs of one alone, by commas); warning (names of FAULTS). A network behind which neither
     was tried has no row.
     """
-    tried = tried_runs(campaign.runs)
+    tried = tried_in(campaign)
     rows = []
     for pair in pairs:
         both = tried[tried["protocol"].isin(pair)]
@@ -169,7 +169,7 @@ def place_test(campaign: CampaignTable) -> PlaceTest:
 
 def _places(campaign: CampaignTable) -> pd.DataFrame:
     """`tried_runs` with a known start, with the column place: 1, … within their block."""
-    tried = tried_runs(campaign.runs)
+    tried = tried_in(campaign)
     tried = tried[tried["started"].notna()]
     return tried.assign(place=tried.groupby(BLOCK).cumcount() + 1)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import KINDS, cube, rejections, tried_runs
+from analysis.attempts import KINDS, cube, rejections, tried_in
 from analysis.corrections import holm
 from analysis.gain import mean
 from analysis.hypotheses import Hypotheses
@@ -43,7 +43,7 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     times the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands
     out most is tested first and then left out, so that nobody is compared with it.
     """
-    tried = tried_runs(campaign.runs)
+    tried = tried_in(campaign)
     attempts = rejections(campaign.runs)
     key = ["network", "protocol"]
     grid = pd.MultiIndex.from_product(_names(campaign)[::2], names=key)
@@ -117,7 +117,7 @@ def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
     Columns: network, site, protocol, tried (runs), gate (that rejected most of its attempts; empty if none was made).
     """
     grid = pd.MultiIndex.from_product(_names(campaign, ("network", "site", "protocol")), names=SETTING)
-    tried = tried_runs(campaign.runs).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
+    tried = tried_in(campaign).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
     rejected = rejections(campaign.runs).query("kind != ''").groupby(SETTING)["gate"].agg(lambda names: names.mode()[0])
     table = tried.reindex(grid).fillna(0).astype(int).join(rejected.rename("gate")).fillna({"gate": ""})
     return table[table["valid"] == 0].drop(columns="valid").reset_index()
@@ -154,7 +154,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and rank_p_corrected
     (Holm's); warning (where lost runs could turn the sign of a difference, or make one of what counts as equivalent).
     """
-    tried = tried_runs(campaign.runs)
+    tried = tried_in(campaign)
     networks, protocols = _names(campaign)[0], _names(campaign)[2]
     lost = cube(tried, "lost", protocols, networks)
     limits = load_limits_ms(campaign, tried).unstack("site").reindex(networks).sort_index(axis=1).to_numpy()

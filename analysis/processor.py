@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.attempts import cube, tried_runs
+from analysis.attempts import cube, tried_in
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.ratios import mean_over_sites
@@ -44,7 +44,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
     median over loads of waits / (waits + processor time)); wait_gain (the difference as a share of the reference's
     time), gain (of `confirmatory`); p (of a wait_gain of 0) and p_corrected (Holm's); warning (DIFFERENT, BUSY).
     """
-    tried = tried_runs(campaign.runs)
+    tried = tried_in(campaign)
     if PROCESSOR_WAIT not in tried or not tried[PROCESSOR_WAIT].notna().any():
         return pd.DataFrame(columns=COLUMNS)
     tried = tried.assign(wait_share=wait_shares(tried))

@@ -60,7 +60,8 @@ class Observation:
     seen: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+# Two are the same campaign only if they are one object: tables of a million cells are neither compared nor hashed.
+@dataclass(frozen=True, eq=False)
 class CampaignTable:
     """A campaign's attempts, a row each, and its `campaign.json`. `validation` has a row for each check of a network or
     protocol (`VALIDATION_COLUMNS`), `observations` what was seen of those protocols and networks that passed."""
@@ -157,7 +158,8 @@ def processor_columns_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
     """The gate that each of `reasons` names."""
-    return reasons.map(gate_name)
+    # Of many thousand attempts most have the same few reasons.
+    return reasons.map({reason: gate_name(reason) for reason in reasons.unique()})
 
 
 def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:

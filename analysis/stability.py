@@ -6,13 +6,14 @@ a change that is large, and rarer by chance than ALARM_P, so that all diagnostic
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import RUN, tried_runs
+from analysis.attempts import RUN, tried_in
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import block_ratios, independent_difference, mean_over_sites
@@ -100,9 +101,11 @@ def block_means(campaign: CampaignTable) -> pd.DataFrame:
     return table[[*key, "started", "hours", *others, *off]]
 
 
+@lru_cache(maxsize=1)
 def _residuals(campaign: CampaignTable) -> pd.DataFrame:
-    """The valid ones of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting)."""
-    runs = tried_runs(campaign.runs)
+    """The valid ones of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting). Nobody
+    may change this table, as that of `tried_in`."""
+    runs = tried_in(campaign)
     runs = runs[runs["valid"] & runs["started"].notna()]
     metrics = list(metrics_in(runs))
     with np.errstate(divide="ignore", invalid="ignore"):

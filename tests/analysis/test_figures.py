@@ -165,8 +165,8 @@ def test_no_type_of_a_campaigns_figures_is_smaller_than_seven_points(figures_by_
 
 
 @pytest.mark.slow
-def test_nothing_of_a_campaigns_figures_is_cut_off(figures_by_name: dict[str, Figure], tmp_path: Path) -> None:
-    inches = {name: overhang_inches(figure, tmp_path) for name, figure in figures_by_name.items()}
+def test_nothing_of_a_campaigns_figures_is_cut_off(figures_by_name: dict[str, Figure]) -> None:
+    inches = {name: overhang_inches(figure) for name, figure in figures_by_name.items()}
     assert {name: over for name, over in inches.items() if over > 0} == {}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.figure_layout import only_lay_out
+from support.figure_layout import draw_nothing
 from support.first_screens import document, known_screen, of_kind, without
 from support.known_campaigns import CAMPAIGNS, write
 
@@ -48,7 +48,7 @@ def test_the_document_has_the_first_screens_of_today() -> None:
 @pytest.mark.parametrize("name", REPORTED)
 def test_the_page_begins_with_them(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / name, name)
-    only_lay_out(monkeypatch)
+    draw_nothing(monkeypatch)
     result = CliRunner().invoke(main, [str(tmp_path / name)])
     assert result.exit_code == 0, result.output
     html = (tmp_path / name / "report" / "index.html").read_text()

@@ -18,6 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from support.every_option import document
+from support.figure_layout import draw_nothing
 
 from base.places import PROJECT
 from eyelevel.program import program
@@ -142,7 +143,8 @@ def test_the_first_hour_puts_servers_where_its_campaign_had_them() -> None:
     }
 
 
-def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path) -> None:
+def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_nothing(monkeypatch)
     folder = tmp_path / "far"
     shutil.copytree(PROJECT / "docs" / "first-hour" / "far", folder, ignore=shutil.ignore_patterns("report"))
     outcome = CliRunner().invoke(program, ["report", str(folder)])

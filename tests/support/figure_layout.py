@@ -4,15 +4,27 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from analysis.figures import style
+from analysis.report.section import ReportFigure
 
 
 def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn and laid out as ever; what would be their PNG is empty."""
+    """Figures are drawn and laid out as ever; their PNG is white, as large as ever, and there is no PDF."""
 
     def save(figure: Figure, folder: Path, name: str) -> None:
         figure.draw_without_rendering()
-        (folder / f"{name}.png").touch()
+        width, height = (round(inches * style.PNG_DPI) for inches in figure.get_size_inches())
+        Image.new("1", (width, height), 1).save(folder / f"{name}.png")
 
     monkeypatch.setattr(style, "save", save)
+
+
+def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of words alone: no figure is drawn; what would be its PNG is empty."""
+
+    def write(figure: ReportFigure, folder: Path) -> None:  # a process of a pool finds it by this name
+        (folder / f"{figure.name}.png").touch()
+
+    monkeypatch.setattr(ReportFigure, "write", write)

@@ -1,7 +1,6 @@
 """What a test looks at in a figure."""
 
-from pathlib import Path
-
+import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -25,10 +24,11 @@ def smallest_type(figure: Figure) -> float:
     return min(sizes)
 
 
-def overhang_inches(figure: Figure, folder: Path) -> float:
-    """How much of what `figure` shows lies beyond an edge when it is saved as a PNG into `folder`."""
-    style.save(figure, folder, "figure")
+def overhang_inches(figure: Figure) -> float:
+    """How much of what `figure` shows lies beyond an edge of its PNG."""
     figure.set_dpi(style.PNG_DPI)
+    with mpl.rc_context(style.RC):
+        figure.draw_without_rendering()
     content = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     return float(max(-content.x0, -content.y0, content.x1 - width, content.y1 - height))

@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,10 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
 }
 
 
+# Files of settings are read once, not for each of the campaigns.
+all_networks, all_protocols = cache(networks.load), cache(protocols.load)
+
+
 def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame:
     """The rows of `runs.csv` of `campaign`, in the order in which the attempts ended."""
     table = pd.concat(_segments(campaign, draw), ignore_index=True)
@@ -391,7 +396,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         machine="bench",
         canary_cpu_ms=canary,
         canary_page_ms=np.round(12 * canary, 1),
-        quiet_ms=table["network"].map({name: of.quiet_ms or QUIET_MS for name, of in networks.load().items()}),
+        quiet_ms=table["network"].map({name: of.quiet_ms or QUIET_MS for name, of in all_networks().items()}),
         lane="",
         next_prepared_ms="",
         company_mbps="",
@@ -488,13 +493,12 @@ def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random
 def protocol_settings(name: str) -> dict[str, Any]:
     """What `campaign.json` says of a protocol setting."""
     like, server = OTHER_SERVERS.get(name, (name, ""))
-    known = protocols.load()[like]
+    known = all_protocols()[like]
     return asdict(replace(known, name=name, server=server or known.server))
 
 
 def document(campaign: KnownCampaign) -> dict[str, object]:
     """The `campaign.json` of `campaign`."""
-    all_networks = networks.load()
     first, *further = campaign.browsers
     return {
         "settings": {
@@ -511,7 +515,7 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
                 name: {"url": f"https://{name}/", "sha256": sha256(name.encode()).hexdigest()}
                 for name in campaign.site_names
             },
-            "networks": {name: asdict(all_networks[name]) for name in campaign.networks},
+            "networks": {name: asdict(all_networks()[name]) for name in campaign.networks},
             "protocols": {name: protocol_settings(name) for name in campaign.protocols},
         },
         "versions": {"chromium": "0"},

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from support.axe import accessible
 from support.browser import Browser
-from support.figure_layout import only_lay_out
+from support.figure_layout import draw_nothing, only_lay_out
 from support.films import ORANGE, WHITE, film, frame, page
 from support.pdf import page_texts
 from support.validations import write_validation
@@ -82,6 +82,12 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def without_files_of_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test that uses it reads the files of figures."""
     only_lay_out(monkeypatch)
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test that uses it looks at words alone."""
+    draw_nothing(monkeypatch)
 
 
 @pytest.fixture
@@ -320,7 +326,9 @@ def test_figure_3_names_networks_in_several_browsers_as_tables_do(
 
 
 @pytest.mark.usefixtures("without_files_of_figures")
-def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: Path) -> None:
+def test_other_programs_have_a_section_only_where_they_were_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write(tmp_path / "c", Truth(sites=2, networks=("lte",), protocols=("tcp+", "quic", "quinn-h3"), runs=6))
     report(folder)
     text = (folder / "report" / "index.html").read_text()
@@ -336,6 +344,7 @@ def test_other_programs_have_a_section_only_where_they_were_measured(tmp_path: P
     # The gain of the contrast's own programs is known then, and nothing that it could be compared with.
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     runs[runs["protocol"] != "quinn-h3"].to_csv(folder / "runs.csv", index=False)
+    draw_nothing(monkeypatch)
     report(folder)
     text = (folder / "report" / "index.html").read_text()
     assert 'id="programs"' not in text and "programs_quic_against" not in text
@@ -389,17 +398,18 @@ def test_there_is_a_report_of_every_campaign_with_a_valid_run(
     assert text in (folder / "report" / "index.html").read_text()
 
 
+@pytest.mark.usefixtures("without_files_of_figures")
 def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: Path) -> None:
     folder = write(tmp_path / "again", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     (folder / "report" / "figures").mkdir(parents=True)
     (folder / "report" / "figures" / "old.png").write_text("old")
     report(folder, "--figures-only")
     assert not (folder / "report" / "figures" / "old.png").exists()
-    assert (folder / "report" / "figures" / "figure3.pdf").exists()
+    assert (folder / "report" / "figures" / "figure3.png").exists()
     assert not (folder / "report" / "index.html").exists()
 
 
-@pytest.mark.usefixtures("without_files_of_figures")
+@pytest.mark.usefixtures("without_figures")
 def test_the_first_screen_and_the_methods_say_whether_the_hypotheses_were_declared(tmp_path: Path) -> None:
     folder = write(tmp_path / "asked", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     declared = folder / "hypotheses.toml"
