@@ -261,6 +261,7 @@ clean: ## remove what setup installed, except for system packages; sites/ and re
 ##   BROWSERS         of make setup: further browsers to install
 ##   HOPS             of make setup: programs of hops to install (haproxy)
 ##   LICENCE          of make package: of the numbers, as a URL (CC BY 4.0)
+##   TIMES, BUSY      of make soak: how many runs (1), beside how many busy processes (0)
 ##   AS               of make export: har, mahimahi (a folder) or wacz
 ##   URL              of make answer: the page; of make import: the page to begin with, or which of a HAR, where the recording does not say so
 ##   FROM             a recording in one of these formats:

@@ -62,6 +62,8 @@ SESSION = pytest.StashKey[Session]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # The order alone is random (pytest-randomly). The option of this name is refused where that is switched off.
+    config.option.randomly_reset_seed = False
     for need in NEEDS:
         config.addinivalue_line("markers", f"{need.mark}: needs {need.noun} ({need.remedy})")
     if worker := getattr(config, "workerinput", None):
@@ -234,8 +236,8 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fi
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MARK, str(folder))
         patch.setenv("TMPDIR", str(folder))
-        # What tests measure, or what sessions they start, side by side or beside a campaign, is not to wait for each
-        # other.
+        # Measurements of tests side by side must not wait for each other or for a campaign, nor the sessions that they
+        # start for them.
         patch.setenv(exclusive.VARIABLE, str(session / f"measuring-{folder.name}"))
         patch.setenv(turns.VARIABLE, str(session))
         patch.setattr(tempfile, "tempdir", None)
