@@ -1,5 +1,6 @@
 """A page is recorded and loaded live behind a network: what is kept of it is what the network and its servers gave."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,8 @@ def test_a_live_load_is_kept_with_its_network_protocols_and_round_trips(tmp_path
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(tmp_path), "demo-light", "1"]
     behind = [*shell(LTE, seed=1), "--", sys.executable, "-m", "eyelevel", *record]
     command = [*namespaced("net", "mount"), sys.executable, *origin, *behind]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     live = read_live(site := Site.load(tmp_path / "sites" / "demo-light.example"))
     assert live and len(live.loads) == 1

@@ -4,6 +4,7 @@
 replays are those of every campaign: NGINX with an application behind it, and all that is set for `tcp`.
 """
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -80,7 +81,8 @@ def recorded(page: Page, folder: Path) -> Site:
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), page.name, str(page.seed)]
     behind = [*shell(networks.load()[page.network], seed=page.seed), "--"]
     command = [*namespaced("net", "mount"), sys.executable, *origin, *behind, sys.executable, "-m", "eyelevel", *record]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return Site.load(site)
 
