@@ -1,5 +1,6 @@
 """Where `make setup` installs programs, and where sites and results are; a missing program is one clear error."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -22,6 +23,22 @@ def cache_dir() -> Path:
         return Path(override)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "eyelevel"
+
+
+def use_cache() -> None:
+    """Keep set-ups from replacing what is installed until this process ends (`setup/common.sh`).
+
+    Raises EyelevelError when one is replacing it now. It does nothing where nothing was set up, or where the file
+    system has no locks.
+    """
+    try:
+        # Never closed, and no child inherits it.
+        descriptor = os.open(cache_dir() / "CACHEDIR.TAG", os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise EyelevelError(f"a set-up is renewing {cache_dir()}; wait until it has ended") from None
+    except OSError:
+        return
 
 
 def ca_certificate() -> Path:

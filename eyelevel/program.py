@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from base.errors import EyelevelError, reports_errors
-from base.places import IS_CHECKOUT, MEASURING, PROJECT
+from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
 # By this variable a shell asks the program for completions (click.shell_completion).
@@ -154,4 +154,6 @@ def program() -> None:
 @reports_errors
 def main() -> None:
     """Run the command that the command line names."""
+    if IS_CHECKOUT:
+        use_cache()
     program(prog_name="eyelevel")

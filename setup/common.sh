@@ -18,6 +18,17 @@ as_root() {
   "$PROJECT/setup/as-root" "$@"
 }
 
+# Fail while a program uses the cache (base.places.use_cache), and else keep programs from it until this process
+# ends. A campaign takes days: it is not waited for. The file is open for writing as $USE, as NFS wants it.
+TAG=$EYELEVEL_CACHE/CACHEDIR.TAG
+require_unused() { # WHAT_WOULD_HAPPEN
+  local pid user="a process that cannot be seen from here"
+  ! flock --nonblock "$USE" || return 0
+  pid=$(awk -v file="$(stat -c %i "$TAG")" '$2 == "FLOCK" && $6 ~ ":" file "$" { print $5; exit }' /proc/locks)
+  [[ ! -r /proc/$pid/cmdline ]] || user="process $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline" | head -c 100))"
+  fail "$1, which $user uses; wait until it has ended, or set EYELEVEL_CACHE to another folder"
+}
+
 # Link a program into the place where base.places.tool looks first.
 install_program() { # NAME TARGET
   mkdir -p "$EYELEVEL_CACHE/bin"

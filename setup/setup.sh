@@ -95,13 +95,12 @@ check_machine() {
 
 # Back-up programs leave out a folder with this file, and `make clean` removes only a folder with it.
 mark_cache() {
-  printf '%s\n' "Signature: 8a477f597d28d172789f06886806bc55" "# The cache of the Eyelevel testbed." \
-    >"$EYELEVEL_CACHE/CACHEDIR.TAG"
+  printf '%s\n' "Signature: 8a477f597d28d172789f06886806bc55" "# The cache of the Eyelevel testbed." >"$TAG"
 }
 
 # Held until this process ends.
 lock() {
-  exec {LOCK}>"$EYELEVEL_CACHE/setup.lock"
+  exec {LOCK}>"$EYELEVEL_CACHE/setup.lock" {USE}>>"$TAG"
   if ! flock --nonblock "$LOCK"; then
     echo "another set-up is running in $EYELEVEL_CACHE; waiting for it"
     flock "$LOCK"
@@ -114,9 +113,11 @@ run() { # STEP POSITION
   { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
   title="$2 $title"
   log=$LOGS/$(basename --suffix=.sh "$1").log
+  # What is missing can be added at any time; what is there may be what a checkout of another commit runs.
+  ! in_step "$1" present || require_unused "$title would be renewed in $EYELEVEL_CACHE"
   stamp=$(stamp_of "$1") # now, so that an input that changes during the step counts as changed
-  # The step does not inherit the lock: a daemon that a package starts would keep it.
-  if in_step "$1" act {LOCK}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
+  # The step does not inherit the locks: a daemon that a package starts would keep them.
+  if in_step "$1" act {LOCK}>&- {USE}>&- </dev/null 2>&1 | show "$title" "$log" && in_step "$1" present; then
     printf '%s\n' "$stamp" >"$STAMPS/$(basename "$1")"
     printf '%s: done in %s\n' "$title" "$(duration "$started")"
   else

@@ -20,6 +20,8 @@ from support.leaks import MARK, end_marked, guard, mount_points, processes_marke
 from support.needs import NEEDS
 from support.turns import TIMING, ModulesScheduling, Turns, write_groups
 
+from base.errors import EyelevelError
+from base.places import use_cache
 from measure.host import exclusive
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
@@ -71,6 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Groups(folder))
         config.pluginmanager.register(InTurn(folder))
     else:
+        try:
+            use_cache()
+        except EyelevelError as error:
+            raise pytest.UsageError(str(error)) from None
         config.stash[SESSION] = session = Session()
         folder = session.folder
         if config.option.numprocesses:

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -261,6 +262,47 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
         assert first.communicate() and first.returncode == 0
         assert second.communicate()[0] == "" and second.returncode == 0
     assert checkout.acted == ["packages", "second"]
+
+
+def test_what_a_program_uses_is_neither_renewed_nor_removed_but_more_can_be_added(checkout: Checkout) -> None:
+    checkout.setup()
+    using = "from base.places import use_cache; use_cache(); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", using],
+        cwd=PROJECT,
+        env={**os.environ, "EYELEVEL_CACHE": str(checkout.cache)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as user:
+        assert user.stdout and user.stdout.readline()
+        assert checkout.setup() == (0, "")
+        (checkout.cache / "second").unlink()
+        assert checkout.setup()[0] == 0
+        assert checkout.acted == ["packages", "second", "second"]
+        (checkout.folder / "inputs").write_text("changed")
+        for refusal in (checkout.setup(), run(checkout.folder / "setup/clean", EYELEVEL_CACHE=str(checkout.cache))):
+            assert refusal[0] == 1 and refusal[1].count("\n") == 1
+            assert f"{checkout.cache}, which process {user.pid} ({sys.executable} -c " in refusal[1]
+        assert checkout.acted == ["packages", "second", "second"]
+        user.communicate(b"\n")
+    assert checkout.setup()[0] == 0
+    assert checkout.acted == ["packages", "second", "second", "packages", "second"]
+
+
+def test_no_program_and_no_session_of_tests_starts_while_a_setup_renews_what_it_uses(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    checkout.setup()
+    (checkout.folder / "inputs").write_text("changed")
+    reached = tmp_path / "reached"
+    os.mkfifo(reached)
+    checkout.add_step("2-second", f"echo reached >{reached}; read -r _ <{reached}")
+    with checkout.setting_up():
+        reached.read_text()
+        for module, argument in (("eyelevel", "--version"), ("pytest", "tests/setup/test_checks.py")):
+            status, said = run(sys.executable, "-m", module, argument, EYELEVEL_CACHE=str(checkout.cache))
+            assert status != 0
+            assert f"a set-up is renewing {checkout.cache}; wait until it has ended" in said
 
 
 @pytest.mark.needs_user_namespaces
