@@ -84,11 +84,11 @@ def limited(share: float) -> Iterator[None]:
     This process itself is among it until then. Raises EyelevelError when that is not possible.
     """
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    remove_abandoned(place.parent)
+    remove_abandoned(place.parent, PREFIX)
     with ExitStack() as stack:
         try:
             allow_limits(place, place.parent)
-            group = new_group(place.parent, stack)
+            group = new_group(place.parent, stack, PREFIX)
         except OSError as error:
             raise EyelevelError(f"{CANNOT}: {error}; it needs root and control groups that can be written") from None
         try:
@@ -129,7 +129,7 @@ def allow_limits(place: Hierarchy, group: Path) -> None:
         (group / "cgroup.subtree_control").write_text("+cpu")
 
 
-def new_group(parent: Path, stack: ExitStack, prefix: str = PREFIX) -> Path:
+def new_group(parent: Path, stack: ExitStack, prefix: str) -> Path:
     """A group below `parent` whose name begins with `prefix`, locked until `stack` is closed. Raises OSError."""
     while True:
         group = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
@@ -141,7 +141,7 @@ def new_group(parent: Path, stack: ExitStack, prefix: str = PREFIX) -> Path:
                 return group
 
 
-def remove_abandoned(parent: Path, prefix: str = PREFIX) -> None:
+def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove the groups with such names of callers that were killed, wherever in the hierarchy of the group `parent`;
     those of others are locked."""
     above = [folder for folder in parent.parents if (folder / "cgroup.procs").exists()]

@@ -133,7 +133,11 @@ def test_what_holds_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.needs_root
-def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
+def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Whatever is measured at the same time removes groups of the usual name.
+    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix := f"{PREFIX}{uuid.uuid4()}-")
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
         elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
@@ -141,7 +145,7 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
         pytest.skip(f"needs control groups that can be written: {error}")
     script = "import sys; from contextlib import ExitStack; from pathlib import Path\n"
     script += "from measure.host.quota import new_group\n"
-    script += f"with ExitStack() as stack: print(new_group(Path(sys.argv[1]), stack, {PREFIX!r}), flush=True); input()"
+    script += f"with ExitStack() as stack: print(new_group(Path(sys.argv[1]), stack, {prefix!r}), flush=True); input()"
     command = [sys.executable, "-c", script, str(elsewhere)]
     try:
         with ExitStack() as ends:

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import uuid
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +14,13 @@ from base.errors import EyelevelError
 from measure.host.quota import PREFIX, checked_share, hierarchy, new_group, remove_abandoned
 
 MAKE_FOLDER = tempfile.mkdtemp
-QUOTA = (sys.executable, "-m", "measure.host.quota")
+# Other sessions of tests make and remove groups at the same time: those of this one have a name of their own.
+OWN = f"{PREFIX}{uuid.uuid4()}-"
+QUOTA = (
+    sys.executable,
+    "-c",
+    f"import sys; from measure.host import quota; quota.PREFIX = {OWN!r}; quota.main(sys.argv[1:])",
+)
 # Prints what share of a processor it got, of a second.
 BURN = """
 import time
@@ -26,9 +32,9 @@ print(time.process_time())
 
 
 def groups() -> set[Path]:
-    """The groups of limited commands that there are."""
+    """The groups of this session's limited commands that there are."""
     parent = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
-    return {*parent.glob(f"{PREFIX}*")}
+    return {*parent.glob(f"{OWN}*")}
 
 
 def is_running(process: int) -> bool:
@@ -42,22 +48,18 @@ def is_running(process: int) -> bool:
 @pytest.fixture(scope="module")
 def can_limit() -> None:
     """Skips where control groups cannot be written, as in most containers."""
-    if subprocess.run([*QUOTA, "0.5", "true"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [sys.executable, "-m", "measure.host.quota", "0.5", "true"], capture_output=True, check=False
+    ).returncode:
         pytest.skip("need control groups that can be written")
 
 
-@pytest.fixture
-def new_groups(can_limit: None) -> Callable[[], set[Path]]:
-    """The groups that were made since the test began. A campaign on this machine may have others."""
-    before = groups()
-    return lambda: groups() - before
-
-
-def test_a_command_gets_its_share_and_leaves_no_group(new_groups: Callable[[], set[Path]]) -> None:
+@pytest.mark.usefixtures("can_limit")
+def test_a_command_gets_its_share_and_leaves_no_group() -> None:
     done = subprocess.run([*QUOTA, "0.3", sys.executable, "-c", BURN], capture_output=True, text=True, check=True)
     # Beside other programs it gets less; starting takes some of its first periods.
     assert 0.02 < float(done.stdout) < 0.45
-    assert not new_groups()
+    assert not groups()
 
 
 def test_a_group_that_another_command_took_for_abandoned_is_made_again(
@@ -68,33 +70,31 @@ def test_a_group_that_another_command_took_for_abandoned_is_made_again(
     def make(prefix: str, dir: Path) -> str:
         group = MAKE_FOLDER(prefix=prefix, dir=dir)
         if not parents:  # before the group is locked, another command begins
-            remove_abandoned(dir)
+            remove_abandoned(dir, PREFIX)
         parents.append(dir)
         return group
 
     monkeypatch.setattr(tempfile, "mkdtemp", make)
     # In an ordinary folder, where nobody else makes any.
     with ExitStack() as stack:
-        group = new_group(tmp_path, stack)
+        group = new_group(tmp_path, stack, PREFIX)
         assert len(parents) == 2 and [*tmp_path.iterdir()] == [group]
-        remove_abandoned(tmp_path)
+        remove_abandoned(tmp_path, PREFIX)
         assert group.exists()
 
 
-def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed(
-    new_groups: Callable[[], set[Path]],
-) -> None:
+@pytest.mark.usefixtures("can_limit")
+def test_the_status_is_the_commands_and_what_it_leaves_running_is_killed() -> None:
     script = "sleep 100 & echo $!; exit 3"
     done = subprocess.run([*QUOTA, "0.5", "sh", "-c", script], stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
     assert not is_running(int(done.stdout))
-    assert not new_groups()
+    assert not groups()
 
 
+@pytest.mark.usefixtures("can_limit")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_limit_ends_with_its_command_or_with_the_next_one(
-    number: signal.Signals, new_groups: Callable[[], set[Path]]
-) -> None:
+def test_a_limit_ends_with_its_command_or_with_the_next_one(number: signal.Signals) -> None:
     command = [*QUOTA, "0.5", "sh", "-c", "echo $$; exec sleep 100"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -104,9 +104,9 @@ def test_a_limit_ends_with_its_command_or_with_the_next_one(
         assert process.stdout.read() == ""
     assert process.returncode == (128 + number if number == signal.SIGTERM else -number)
     assert not is_running(sleeper)
-    assert bool(new_groups()) is (number == signal.SIGKILL)
+    assert bool(groups()) is (number == signal.SIGKILL)
     subprocess.run([*QUOTA, "0.5", "true"], check=True)
-    assert not new_groups()
+    assert not groups()
 
 
 @pytest.mark.needs_root
