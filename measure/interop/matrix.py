@@ -167,6 +167,8 @@ def _load(case: Case, setting: Setting, folder: Path, number: int) -> Row:
         row = method.judge(setting, run, attempt, place, folder)
         if not is_pardoned(row.reason):
             break
+        if attempt < ATTEMPTS:
+            shutil.rmtree(place)
     return row
 
 

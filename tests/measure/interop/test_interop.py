@@ -1,17 +1,32 @@
 """The matrix of servers and browsers: it passes what is so, and fails what is broken on purpose."""
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from factories import ROW, rejected
 
 from browsers.registry import all_browsers
+from measure.gates import MACHINE_BUSY
 from measure.interop.document import cell, page, reasons, rows
-from measure.interop.matrix import FAILED, NOT_SET_UP, PASSED, UNSUPPORTED, Case, Result, cases, missing_program, result
+from measure.interop.matrix import (
+    FAILED,
+    NOT_SET_UP,
+    PASSED,
+    UNSUPPORTED,
+    Case,
+    InteropMethod,
+    Result,
+    cases,
+    missing_program,
+    result,
+)
 from measure.interop.site import REPORT_PATH, Page
 from measure.interop.tests import PAGE, TESTS, most_at_once
 from measure.run.evidence import LoggedRequest
+from measure.table import Row, Run
 from servers.contract import Server, Serving
 from servers.registry import all_servers
 
@@ -142,6 +157,23 @@ def test_what_everybody_has_passes_and_leaves_nothing(server: str, name: str, tm
     outcome = result(case, BY_NAME[name].page.write(tmp_path / "site"), tmp_path / "results", 1)
     assert (outcome.outcome, outcome.why, outcome.loads) == (PASSED, "", 1)
     assert list((tmp_path / "results" / case.name).iterdir()) == []
+
+
+@pytest.mark.needs_browser
+@pytest.mark.parametrize(("busy", "outcome", "remaining"), [(1, PASSED, []), (2, FAILED, ["1-2"])])
+def test_a_load_that_is_repeated_for_the_machines_fault_leaves_nothing(
+    busy: int, outcome: str, remaining: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge(_: object, __: object, run: Run, attempt: int, folder: Path, results: Path) -> Row:
+        row = replace(ROW, attempt=attempt, folder=str(folder.relative_to(results)))
+        return rejected(f"{MACHINE_BUSY.name}: 9 s", row) if attempt <= busy else row
+
+    monkeypatch.setattr(InteropMethod, "make", lambda *_: None)
+    monkeypatch.setattr(InteropMethod, "judge", judge)
+    case = case_of("nginx", "h2")
+    total = result(case, BY_NAME["h2"].page.write(tmp_path / "site"), tmp_path / "results", 1)
+    assert (total.outcome, total.repeated) == (outcome, 1)
+    assert [place.name for place in (tmp_path / "results" / case.name).iterdir()] == remaining
 
 
 @pytest.mark.needs_namespaces
