@@ -1,5 +1,6 @@
 """A long campaign of which not all was named begins only when its user says so."""
 
+import io
 import os
 import pty
 import signal
@@ -9,7 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -100,10 +101,7 @@ def rest_of(terminal: int) -> str:
     return text.decode()
 
 
-@pytest.mark.parametrize(
-    ("what", "key"),
-    [(LONG, "n"), (LONG, "\r"), (LONG, "\x1b[A"), (LONG, "\x04"), (LONG, "\x03"), (LONG_STUDY, "j")],
-)
+@pytest.mark.parametrize(("what", "key"), [(LONG, "\x04"), (LONG, "\x03"), (LONG_STUDY, "j")])
 def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
     with asked(tmp_path, what) as (process, terminal):
         os.write(terminal, key.encode())
@@ -113,7 +111,7 @@ def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[st
 
 
 @pytest.mark.needs_namespaces
-@pytest.mark.parametrize(("what", "key"), [(LONG, "y"), (LONG, "Y"), (LONG_STUDY, "y")])
+@pytest.mark.parametrize(("what", "key"), [(LONG, "Y"), (LONG_STUDY, "y")])
 def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as scheduler:
         scheduler.settimeout(PATIENCE_S)
@@ -127,6 +125,18 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
                 assert "stopped; what was measured is in" in rest_of(terminal)
             assert process.wait() == STOPPED
     assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
+
+
+@pytest.mark.parametrize(("key", "begins"), [("n", False), ("\r", False), ("\x1b[A", False), ("y", True), ("Y", True)])
+def test_the_key_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, *, begins: bool) -> None:
+    monkeypatch.setattr("click.getchar", lambda: key)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    monkeypatch.setattr("sys.stdout", terminal)
+    refusal = nullcontext() if begins else pytest.raises(EyelevelError, match="c was not begun; nothing was written")
+    with refusal:
+        require_consent(campaign(tmp_path / "c", 99999), ["NET"], Console(), agreed=False, lanes=1)
 
 
 def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:

@@ -166,7 +166,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     with process:
         _await_file(folder / "runs" / "demo-light" / "lte" / "tcp" / "1-1" / "browsertime.log", process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "eyelevel campaign --campaign stopped" in errors
     assert "Traceback" not in errors

@@ -51,7 +51,8 @@ def observations(tmp_path_factory: pytest.TempPathFactory) -> Observations:
 def test_a_protocol_that_is_not_as_configured_fails_its_check(
     claimed: str, applied: dict[str, object], wrong: set[str], observations: Observations
 ) -> None:
-    assert observations.failures(PROTOCOLS[claimed], applied) == wrong
+    protocol = PROTOCOLS[claimed]
+    assert observations.failures(protocol, replace(protocol, **applied)) == wrong  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("claimed_bytes", "passed"), [(4096, True), (4097, False), (16384, False)])

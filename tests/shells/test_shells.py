@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from clients import shells_peer
 from support.shells import (
+    PATIENCE_S,
     SERVER,
     SERVER_V6,
     Marked,
@@ -167,7 +168,7 @@ def test_one_route_leads_to_a_shell_and_all_nested_in_it(ipv6: bool) -> None:
         routes = run("", ["ip", "-4", "route", "show"]).stdout
         assert routes == "100.64.0.0/18 dev delay-0 proto 109 scope link \n"
     finally:
-        shell.communicate("\n", timeout=10)
+        shell.communicate("\n", timeout=PATIENCE_S)
 
 
 def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
@@ -184,7 +185,7 @@ def test_shells_side_by_side_reach_the_server_and_each_other() -> None:
         result = run("mm-delay 2 mm-delay 2", ["ping", "-n", "-c", "1", address[1]])
         assert "1 received" in result.stdout, result.stdout + result.stderr
     finally:
-        first.communicate("\n", timeout=10)
+        first.communicate("\n", timeout=PATIENCE_S)
 
 
 def as_nobody(command: str, tun_mode: str) -> subprocess.CompletedProcess[str]:
@@ -255,7 +256,7 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
     finally:
         # Before the namespace of its peer ends, which deletes it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
-        world.communicate("\n", timeout=10)
+        world.communicate("\n", timeout=PATIENCE_S)
 
 
 def test_an_oversize_packet_is_an_error_that_names_the_mtu() -> None:
@@ -310,7 +311,7 @@ def test_wrong_arguments_fail_before_the_command_runs(shells: str) -> None:
 def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], tuple[float, float]]:
     """Begin to send as much as goes through the shells; what is returned waits for the rates down and up, in bit/s."""
     server = socket.create_server(address, family=shells_peer.family_of(address))
-    server.settimeout(10)
+    server.settimeout(PATIENCE_S)
     client = subprocess.Popen(
         [*stack(shells), sys.executable, shells_peer.__file__, "tcp", *map(str, address)],
         stdout=subprocess.PIPE,
@@ -325,7 +326,7 @@ def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], 
             upload, _ = server.accept()
             with upload:
                 upload_bps = shells_peer.transfer_rate(upload)
-            output, _ = client.communicate(timeout=20)
+            output, _ = client.communicate(timeout=PATIENCE_S)
         return float(output), upload_bps
 
     return rates
@@ -357,21 +358,26 @@ def datagrams_through(shells: str, address: tuple[str, int] = SERVER) -> tuple[l
     with socket.socket(shells_peer.family_of(address), socket.SOCK_DGRAM) as server:
         shells_peer.hold_everything(server)
         server.bind(address)
-        server.settimeout(10)
+        server.settimeout(PATIENCE_S)
         arrived: list[int] = []
 
         def echo() -> None:
             while True:
                 data, sender = server.recvfrom(100)
-                if data == b"end":
+                if data == b"stop":
                     return
-                arrived.append(int(data))
+                if data != shells_peer.END:
+                    arrived.append(int(data))
                 server.sendto(data, sender)
 
         echoing = threading.Thread(target=echo)
         echoing.start()
-        result = run(shells, [sys.executable, shells_peer.__file__, "udp", *map(str, address)])
-        echoing.join(timeout=10)
+        try:
+            result = run(shells, [sys.executable, shells_peer.__file__, "udp", *map(str, address)])
+        finally:
+            with socket.socket(server.family, socket.SOCK_DGRAM) as stopping:
+                stopping.sendto(b"stop", address)
+            echoing.join()
     return arrived, [int(number) for number in result.stdout.split()]
 
 
@@ -526,7 +532,7 @@ def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str
             )
             codepoints = []
             client: Any = None
-            server.settimeout(10)
+            server.settimeout(PATIENCE_S)
             try:
                 while True:
                     _, [(_, _, tos)], _, client = server.recvmsg(2000, 100)
@@ -534,7 +540,7 @@ def test_a_managed_queue_marks_packets_that_allow_it_and_drops_others(queue: str
                     server.settimeout(0.5)
             except TimeoutError:
                 server.sendto(b"x", client)
-            assert shell.wait(timeout=10) == 0
+            assert shell.wait(timeout=PATIENCE_S) == 0
         with log.open(newline="") as file:
             dropped = sum(row["event"] != "leave" for row in csv.DictReader(file))
         marked[name] = (codepoints.count(3), dropped)
@@ -594,7 +600,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
         server.recv(2000)
         _, client = server.recvfrom(2000)
         server.sendto(b"x", client)
-        assert shell.wait(timeout=10) == 0
+        assert shell.wait(timeout=PATIENCE_S) == 0
     (head, section), *rest = pcapng_blocks(capture)
     assert head == 0x0A0D0D0A
     assert struct.unpack_from("<IHHq", section) == (0x1A2B3C4D, 1, 0, -1)
@@ -674,7 +680,7 @@ def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -
     code = STOP_THE_SHELL + meanwhile + LET_IT_GO_ON + afterwards
     command = [*stack(shells), sys.executable, "-c", code]
     shell = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _, complaints = shell.communicate(f"{shell.pid}\n", timeout=20)
+    _, complaints = shell.communicate(f"{shell.pid}\n", timeout=PATIENCE_S)
     assert shell.returncode == 0
     return complaints
 
@@ -695,7 +701,7 @@ def send_through_a_stopped(shells: str) -> tuple[float, str]:
         complaints = complaints_of_a_stopped(
             shells, "s.send(str(time.monotonic()).encode()); time.sleep(0.1);", "s.recv(1)"
         )
-        answering.join(timeout=10)
+        answering.join(timeout=PATIENCE_S)
     return took_s[0], complaints
 
 

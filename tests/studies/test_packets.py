@@ -321,7 +321,7 @@ with capturing(outward_device(), Path(sys.argv[1])), socket.socket(socket.AF_INE
 @pytest.mark.loads
 def test_a_capture_has_what_was_sent_just_before_its_end(tmp_path: Path) -> None:
     shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", CAPTURING]
-    subprocess.run([*shell, tmp_path / CLIENT, "50", "192.0.2.9"], cwd=PROJECT, check=True, timeout=60)
+    subprocess.run([*shell, tmp_path / CLIENT, "50", "192.0.2.9"], cwd=PROJECT, check=True)
     assert list(packet_bytes(tmp_path / CLIENT)).count(IP_AND_UDP_BYTES + len("to the end")) == 50
 
 
@@ -345,7 +345,7 @@ with capturing("unfetched", Path(sys.argv[1])), socket.socket(socket.AF_INET, so
 @pytest.mark.needs_namespaces
 def test_a_capture_has_what_the_emulated_network_has_not_fetched(tmp_path: Path) -> None:
     shell: list[str | Path] = [tool("mm-delay"), "1", "--", sys.executable, "-c", UNFETCHED]
-    subprocess.run([*shell, tmp_path / CLIENT], cwd=PROJECT, check=True, timeout=60)
+    subprocess.run([*shell, tmp_path / CLIENT], cwd=PROJECT, check=True)
     assert list(packet_bytes(tmp_path / CLIENT)).count(IP_AND_UDP_BYTES + len("to the end")) == 50
 
 

@@ -28,11 +28,11 @@ class Observations:
                     break
         return self._known[settings]
 
-    def failures(self, claimed: Protocol, applied: Mapping[str, object]) -> set[str]:
-        """The names of the checks that fail when `claimed` is what a protocol is said to be that has `applied`."""
-        failing = _failing(claimed, self.of(replace(claimed, **applied)))  # type: ignore[arg-type]
+    def failures(self, claimed: Protocol, applied: Protocol) -> set[str]:
+        """The names of the checks that fail when `claimed` is what a protocol is said to be that is `applied`."""
+        failing = _failing(claimed, self.of(applied))
         # BBR's first window is somewhat more than what it is set to.
-        return failing - ({"initial window"} if "bbr" in str(applied) else set[str]())
+        return failing - ({"initial window"} if applied.congestion_control == "bbr" else set[str]())
 
 
 def _failing(claimed: Protocol, seen: ProtocolObservation) -> set[str]:

@@ -42,7 +42,7 @@ def awaited_descendants(pid: int, is_there: Callable[[list[str]], bool]) -> list
         time.sleep(LOOK_S)
 
 
-def still_there(pids: Iterable[int], timeout_s: float = 5.0) -> list[int]:
+def still_there(pids: Iterable[int], timeout_s: float = PATIENCE_S) -> list[int]:
     """Which of the processes do not end within `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     present = []

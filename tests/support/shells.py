@@ -20,6 +20,8 @@ from support.leaks import pids_marked
 
 SERVER = shells_peer.SERVER
 SERVER_V6 = shells_peer.SERVER_V6
+# After so long a test that waits in vain fails.
+PATIENCE_S = 120.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
@@ -64,7 +66,7 @@ def assert_passes_in_user_namespace(tests: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def run(shells: str, command: list[str], timeout_s: float = 20) -> subprocess.CompletedProcess[str]:
+def run(shells: str, command: list[str], timeout_s: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*stack(shells), *command], capture_output=True, text=True, timeout=timeout_s)
 
 
@@ -89,7 +91,7 @@ class Marked:
         """Processes that are alive, oldest first."""
         return sorted(pids_marked(self._mark))
 
-    def assert_all_end(self, within_s: float = 5) -> None:
+    def assert_all_end(self, within_s: float = PATIENCE_S) -> None:
         deadline = time.monotonic() + within_s
         self.shell.wait(timeout=within_s)
         for process in self.processes():

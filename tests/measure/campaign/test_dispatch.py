@@ -32,7 +32,7 @@ from tuning import networks, protocols
 
 HERE = {"chromium": "156"}
 LOST, UNREACHABLE, BROKEN = "never ends", "does not come", "comes in pieces"
-PATIENCE_S = 30
+PATIENCE_S = 120
 
 
 class MadeUpFuture:
