@@ -45,7 +45,7 @@ def main(sittings: int | None) -> None:
                     index = median(trial(share) for _ in range(MANY))
                 off = index / device.index - 1
                 console.print(f"sitting {sitting}: {device.name}: share {share:.3f}, index {index:.0f} ({off:+.1%})")
-                missed += [] if is_near(device, index) else [device.name]
+                missed += [] if is_near(device, index, TOLERANCE) else [device.name]
     if missed:
         raise EyelevelError(
             f"paces that were not kept within {TOLERANCE:.0%}: {', '.join(missed)}; is the machine idle?"

@@ -116,7 +116,7 @@ def _line(process: "subprocess.Popen[bytes]") -> bytes:
     return process.stdout.readline()
 
 
-def is_near(device: Device, index: float, tolerance: float = TOLERANCE) -> bool:
+def is_near(device: Device, index: float, tolerance: float) -> bool:
     """Whether `index` is that of `device`, within `tolerance`."""
     return abs(index / device.index - 1) <= tolerance
 
@@ -138,7 +138,7 @@ def reach(device: Device, share: float, trial: Trial) -> Pace:
     indices = []
     for _ in range(1 + CHANGES):
         pace = look(device, share, trial)
-        if is_near(device, pace.index):
+        if is_near(device, pace.index, TOLERANCE):
             return pace
         indices.append(pace.index)
         share = next_share(device, pace)
@@ -156,7 +156,7 @@ def next_share(device: Device, pace: Pace) -> float:
 def look(device: Device, share: float, trial: Trial) -> Pace:
     """The pace that `share` comes to now."""
     indices = [trial(share) for _ in range(FEW)]
-    if not is_near(device, median(indices)):
+    if not is_near(device, median(indices), TOLERANCE):
         indices += [trial(share) for _ in range(MANY - FEW)]
     return Pace(device.name, round(share, 5), round(median(indices), 1))
 
@@ -193,7 +193,7 @@ class Paces:
             for device in devices:
                 paces[device.name] = pace = look(device, self._shares[device.name], trial)
                 self._looks.pop(device.name, None)
-                if is_near(device, pace.index):
+                if is_near(device, pace.index, TOLERANCE):
                     self._looks[device.name] = time.monotonic(), pace
                 else:
                     self._shares[device.name] = next_share(device, pace)

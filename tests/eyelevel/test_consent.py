@@ -136,7 +136,7 @@ def test_the_key_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("sys.stdout", terminal)
     refusal = nullcontext() if begins else pytest.raises(EyelevelError, match="c was not begun; nothing was written")
     with refusal:
-        require_consent(campaign(tmp_path / "c", 99999), ["NET"], Console(), agreed=False, lanes=1)
+        require_consent(campaign(tmp_path / "c", 9999), ["NET"], Console(), agreed=False, lanes=1)
 
 
 def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:
