@@ -1,6 +1,6 @@
-"""What analyses take and call their results unless the command line says otherwise, and what it can choose."""
+"""Defaults and choices of the commands that analyse: what the command line shows without importing the analyses."""
 
-# What a campaign of an answer is called unless its name is given: this, and its site's name.
+# The default name of an answer's campaign: this, then its site's name.
 PREFIX = "answer-"
 # The quiet times, in ms, that are tried.
 CANDIDATES_MS = (1000, 1500, 2000)

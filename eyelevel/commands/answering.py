@@ -61,9 +61,9 @@ from tuning.settings import choose, choose_one
 QUESTION = hypotheses.DECLARED.with_name("answer.toml")
 OVER = "tcp+,quic"
 STEPS = ("record", "close", "validate", "measure", "report")
-# What recording a page, a run before the page is known, and the report take on two cores (s).
+# Durations on two cores (s): a page's recording, a run before the page is known, the report.
 RECORD_S, RUN_S, REPORT_S = 45.0, 12.0, 40.0
-# Of what a page asks for, so much must be in its recording.
+# The share of a page's requests that its recording must answer.
 SERVED_SHARE = 0.95
 # The variables of make that stand for options; the URL is an argument.
 VARIABLES = ("URL", "SITE", "NET", "RUNS", "BUDGET", "SERVER_RTTS", "THINK_TIME", "CAMPAIGN")
@@ -237,8 +237,8 @@ def site_of_folder(folder: Path) -> str | None:
 
 
 def text_of_question(folder: Path, document: CampaignDocument) -> str:
-    """What is asked: what the campaign in `folder` declared, or what a new one will. Raises EyelevelError when that is
-    no question that a sentence answers."""
+    """The question's hypotheses: those that the campaign in `folder` declared, or the default. Raises EyelevelError when
+    they are no question that a sentence answers."""
     if not document.settings:
         return hypotheses.read_text(QUESTION)
     text = kept_hypotheses(folder, document)
@@ -346,7 +346,7 @@ def in_folder(folder: Path) -> dict[str, str]:
 def same_page(url: str) -> str:
     """`url` as a site has it, without what makes no other page of it: the scheme, which is https there, and the last
     slash."""
-    # What a site cannot have is refused when it is recorded.
+    # A URL that no site can have is refused when it is recorded.
     with suppress(MalformedMessage):
         url = normal_url(url)
     return url.partition("://")[2].partition("#")[0].rstrip("/")
