@@ -21,7 +21,7 @@ from support.needs import NEEDS
 from support.turns import TIMING, ModulesScheduling, Turns, write_groups
 
 from base.errors import EyelevelError
-from base.places import use_cache
+from base.places import cache_dir, use_cache
 from measure.host import exclusive
 
 # A script's background commands start with SIGINT ignored, and hand that on to what they start. Then pytest could not
@@ -84,8 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         else:
             config.pluginmanager.register(InTurn(folder))
-    # Hypothesis's notes would else be in the checkout, and root's.
-    set_hypothesis_home_dir(folder)
+    # Else it would be in the checkout, and root's. Hypothesis keeps the constants of each source file there, whose
+    # reading takes seconds of each worker.
+    set_hypothesis_home_dir(cache_dir() / "hypothesis")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,7 +1,6 @@
 """Devices that pages are loaded on, from `devices.toml`."""
 
 from dataclasses import dataclass
-from functools import cache
 
 from tuning.settings import Catalogue, Reader
 
@@ -48,7 +47,5 @@ def checked(device: Device) -> Device:
     return device
 
 
-@cache
-def load() -> Catalogue[Device]:
-    """The devices by name. Raises EyelevelError."""
-    return Reader("devices.toml", Device, checked, units={}).load()
+# Every device by name.
+load = Reader("devices.toml", Device, checked, units={}).load

@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -57,6 +58,10 @@ class Catalogue(dict[str, T], Generic[T]):
         self.places = dict(places or {})
         self.sources = dict(sources or {})
 
+    def copy(self) -> "Catalogue[T]":
+        """Another catalogue of the same settings."""
+        return Catalogue(self, self.groups, self.tables, self.places, self.sources)
+
     def choices(self) -> str:
         """What may be chosen, in words; of a large group the name alone."""
         grouped = {name for group, names in self.groups.items() if group != ALL for name in names}
@@ -85,11 +90,20 @@ class Reader(Generic[T]):
 
         Or those of `file` alone, which may build on the testbed's.
         """
+        catalogue = self._own.copy()
+        if file:
+            return self.read(file, catalogue.tables)
+        if (folder := user_folder()) and (folder / self.filename).exists():
+            self._add(catalogue, folder / self.filename)
+        return catalogue
+
+    @cached_property
+    def _own(self) -> Catalogue[T]:
+        """The settings of the testbed's own files, which are read once: they do not change while a program runs."""
         catalogue = self.read(FOLDER / self.filename, {})
-        for folder in (FURTHER_FOLDER, None if file else user_folder()):
-            if folder and (folder / self.filename).exists():
-                self._add(catalogue, folder / self.filename)
-        return self.read(file, catalogue.tables) if file else catalogue
+        if (further := FURTHER_FOLDER / self.filename).exists():
+            self._add(catalogue, further)
+        return catalogue
 
     def read(self, file: Path, others: Mapping[str, Table]) -> Catalogue[T]:
         """Every table of `file` as a value, by its name; `others` are tables that they may build on.
