@@ -8,7 +8,6 @@ from rich.console import Console
 from base.errors import EyelevelError
 from browsers.names import DEFAULT
 from eyelevel.options import AUTO
-from measure.calibration.trial import calibrated_lanes
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
@@ -22,6 +21,8 @@ def lanes_by_number(count: int) -> Lanes:
 
 def measured_lanes(console: Console, browser: str = DEFAULT) -> Lanes:
     """As many lanes as this machine takes, which is measured now. Raises EyelevelError."""
+    from measure.calibration.trial import calibrated_lanes
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does, and leaves nothing
     return calibrated_lanes(browser, lambda text: console.print(text, markup=False, soft_wrap=True))
 

@@ -125,8 +125,6 @@ def main(**options: Any) -> None:
     planned_runs = number_of_runs(runs, options["max_runs"], settings)
     begin(f"preparing the campaign {folder.name}")
 
-    from analysis.auto_runs import announcement, saved_line, saving
-    from analysis.first_answer import report
     from eyelevel.measuring import carry_out, no_announcement
     from measure.campaign.campaign import Campaign
     from measure.run.aliases import choose_protocols
@@ -163,18 +161,25 @@ def main(**options: Any) -> None:
         hypotheses=declaration,
     )
     measuring = MeasuringOptions.take(options)
+    announcement = no_announcement
+    if campaign.auto and not settings:
+        from analysis.auto_runs import announcement
     carry_out(
         campaign,
         measuring,
         console,
         "campaign",
         enough_runs if campaign.auto else never_enough,
-        announcement if campaign.auto and not document.settings else no_announcement,
+        announcement,
         unnamed_variables(document, options, DECISIVE),
         budget_s,
     )
+    from analysis.first_answer import report
+
     report(folder, console)
     if campaign.auto:
+        from analysis.auto_runs import saved_line, saving
+
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
 
 

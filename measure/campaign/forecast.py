@@ -45,9 +45,13 @@ class Forecast:
     def __add__(self, other: "Forecast") -> "Forecast":
         return Forecast(self.seconds + other.seconds, self.bytes + other.bytes)
 
+    def slower(self, factor: float) -> "Forecast":
+        """The same, taking `factor` times as long."""
+        return replace(self, seconds=self.seconds * factor)
+
     def in_lanes(self, count: int) -> "Forecast":
         """The same when `count` runs are measured at once."""
-        return replace(self, seconds=self.seconds / count)
+        return self.slower(1 / count)
 
 
 @dataclass(frozen=True)
@@ -75,13 +79,18 @@ class RunModel:
         # A page's servers each have a connection, and share the link.
         return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.path_rtt_ms / 1000
 
-    def forecast(self, cell: Cell, run: int = 1) -> Forecast:
-        """What run number `run` of `cell` takes."""
+    def keeps_film(self, run: int) -> bool:
+        """Whether the film of a setting's run number `run` is kept, should it be valid."""
+        return self.filmed and self.films.keeps(run, valid=True)
+
+    def forecast(self, cell: Cell, keeps_film: bool | None = None) -> Forecast:
+        """What a run of `cell` takes: its first, unless `keeps_film` says whether the film is kept."""
         load_s, network = self.load_s(cell), self.networks[cell[1]]
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
         film_s = load_s + (network.quiet_ms or QUIET_MS) / 1000
-        film_bytes = FILM_BYTES_PER_S[self.films.quality] * film_s if self.films.keeps(run, valid=True) else 0
+        is_kept = self.keeps_film(1) if keeps_film is None else keeps_film
+        film_bytes = FILM_BYTES_PER_S[self.films.quality] * film_s if is_kept else 0
         return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
 
 
@@ -100,18 +109,19 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
         if sizes is None:
             sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
         means[cell] = Forecast(mean(row.seconds for row in of_cell), sizes)
-    factors: dict[str, list[float]] = defaultdict(list)
+    ratios: dict[str, list[float]] = defaultdict(list)
     for cell in filter(model.knows, means):
-        factors[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
+        ratios[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
+    factors = {network: mean(of_network) for network, of_network in ratios.items()}
     runs = list(runs)
+    # Of hundreds of thousands of runs, most take the same.
+    one: dict[tuple[Cell, bool], Forecast] = {}
     total = Forecast(_looks_s(runs), 0.0)
     for run in runs:
-        cell = run.site, run.network
-        if cell in means:
-            total += means[cell]
-        else:
-            guess = model.forecast(cell, run.number)
-            total += Forecast(guess.seconds * mean(factors.get(run.network, [1.0])), guess.bytes)
+        kind = run.cell, model.keeps_film(run.number)
+        if kind not in one:
+            one[kind] = means.get(run.cell) or model.forecast(*kind).slower(factors.get(run.network, 1.0))
+        total += one[kind]
     return total
 
 

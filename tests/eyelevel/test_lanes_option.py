@@ -25,7 +25,7 @@ MEASURED = Lanes(2, TWO, {"reason": "measured"})
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of two cores on which a calibration finds two lanes."""
     monkeypatch.setattr(places, "whole_cores", lambda: [(0,), (1,)])
-    monkeypatch.setattr(options, "calibrated_lanes", lambda browser, announce: MEASURED)
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", lambda browser, announce: MEASURED)
 
 
 def chosen(folder: Path, wanted: str | None = None, dask: str | None = None) -> Lanes:
@@ -68,7 +68,7 @@ def test_a_campaign_goes_on_in_the_lanes_that_it_was_begun_with(tmp_path: Path) 
 
 def test_a_calibration_that_took_one_lane_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = begun(tmp_path / "c", Lanes(calibration={"reason": "they disturb"}).record())
-    monkeypatch.setattr(options, "calibrated_lanes", lambda *_: pytest.fail("it is measured again"))
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", lambda *_: pytest.fail("it is measured again"))
     assert chosen(folder, "auto") == ONE_LANE
 
 
