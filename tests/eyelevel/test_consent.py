@@ -29,7 +29,7 @@ from tuning import networks, protocols
 
 # Days of a demo site over all networks and protocols, of which only the site and the runs are named; and of a study.
 LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none", "--campaign", "lte-qiuc")
-LONG_STUDY = ("figure2", "--runs", "60000", "--campaign", "lte-qiuc")
+LONG_STUDY = ("figure2", "--runs", "35000", "--campaign", "lte-qiuc")
 # Where no cluster is: a campaign that is begun has no run there.
 NOWHERE = "tcp://127.0.0.1:1"
 # How long a campaign may take to begin on a busy machine, and the status of one that was stopped.

@@ -46,7 +46,8 @@ from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
+# Both files of this group look at the same campaign.
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="light")]
 
 LTE = networks.load()["lte"]
 

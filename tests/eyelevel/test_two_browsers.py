@@ -34,7 +34,8 @@ from tuning import networks, protocols
 from tuning.hops import MASQUE, Hop
 from tuning.networks import Network
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
+# Both files of this group look at the same campaign.
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="light")]
 
 NETWORK = networks.load()["lte"]
 PROTOCOLS = {protocol.name: protocol for protocol in require_served(protocols.load().values())}
