@@ -120,6 +120,23 @@ def test_a_site_that_the_disk_did_not_take_is_told(tmp_path: Path, monkeypatch: 
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
+def test_a_file_is_replaced_in_one_step_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reader = tmp_path / "file", tmp_path / "reader"
+    path.write_text("old")
+    # Another name of what a reader has opened.
+    reader.hardlink_to(path)
+    write_atomically(path, "new")
+    assert (path.read_text(), reader.read_text()) == ("new", "old")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "newer")
+    assert path.read_text() == "new" and set(tmp_path.iterdir()) == {path, reader}
+
+
 def test_the_umask_holds_while_other_threads_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0o077)
     try:
