@@ -57,7 +57,7 @@ def main(rounds: int) -> None:
         helps = [[name, "--help"] for name in COMMANDS]
         ends = [["--help"], ["--version"], *ERRORS, ["status", folder], *helps]
         beginnings = [["campaign", "--results", f"{folder}/results"], *([name, folder] for name in READING)]
-        calls = {"python": lambda: to_the_end(["-c", "pass"])}
+        calls = {"python": partial(to_the_end, ["-c", "pass"])}
         calls |= {" ".join(line): partial(to_the_end, ["-m", "eyelevel", *line]) for line in ends}
         calls |= {
             f"first line: {' '.join(line)}": partial(to_the_first_line, ["-m", "eyelevel", *line])

@@ -97,9 +97,7 @@ def test_a_phone_has_its_window_its_hints_and_its_pace(
 
 
 def test_a_device_that_cannot_be_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    devices.load.cache_clear()
     (tmp_path / "devices.toml").write_text('[toaster]\nlike = "phone-mid"\nindex = 3\n')
     monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
     with pytest.raises(EyelevelError, match=r"\[toaster\]: index must be from 200 to 5000"):
         devices.load()
-    devices.load.cache_clear()
