@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuning.settings import Catalogue, Reader
+from tuning.settings import Reader
 
 # This machine as it is, and the window that a site was recorded in.
 DESKTOP = "desktop"
