@@ -10,7 +10,6 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from browsers.names import DEFAULT
-from eyelevel import lanes as options
 from eyelevel.lanes import lanes_of_campaign, number_of_lanes
 from measure.campaign.slot import machine_name
 from measure.host import lanes as places
