@@ -237,8 +237,8 @@ def site_of_folder(folder: Path) -> str | None:
 
 
 def text_of_question(folder: Path, document: CampaignDocument) -> str:
-    """The question's hypotheses: those that the campaign in `folder` declared, or the default. Raises EyelevelError when
-    they are no question that a sentence answers."""
+    """The question's hypotheses: those that the campaign in `folder` declared, or the default ones. Raises
+    EyelevelError when they are no question that a sentence answers."""
     if not document.settings:
         return hypotheses.read_text(QUESTION)
     text = kept_hypotheses(folder, document)
