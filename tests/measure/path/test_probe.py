@@ -102,6 +102,13 @@ def test_only_flows_of_a_probe_are_sent(flow: Flow, first: int, most_bytes: int)
     end.check(Flow(10, 1000, 1), Numbers(0, 10), most_bytes, LARGE_BYTES)
 
 
+def test_nothing_reads_an_end_that_is_closed() -> None:
+    threads = threading.active_count()
+    for _ in range(100):
+        End(socket.AF_INET, ("127.0.0.1", 0), echo=False).close()
+    assert threading.active_count() == threads
+
+
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
     make_secret(tmp_path / "secret")
