@@ -1,12 +1,15 @@
-"""Networks as validation measures them: each passes as it is set, and fails as another is. (Those that take long are in
-tests/proof.)"""
+"""Networks as validation measures them: each passes as it is set, and fails as another is; and as a probe of a path
+does. (Those that take long are in tests/proof.)"""
 
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from support.networks import failures
+from support.paths import probed
+from support.shells import network_namespace
 
 from measure.validate.company import FlowMeasurement, judge_company, measure_company
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
@@ -37,6 +40,7 @@ SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
 ELLIOTT = Network("e", min_rtt_ms=40, loss=SHARE, gilbert_elliott=GILBERT_ELLIOTT, jitter_ms=10)
 BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, company=("cubic", "reno"))
 NAMES = ((1, "cubic"), (2, "reno"))
+LTE = networks.load()["lte"]
 # Generated.
 DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
 CHANGING = """
@@ -55,27 +59,34 @@ class Measurements:
     """What is measured of networks, of several at once; of one that is asked for again, as its test failed, alone."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._site = write_validation_sites(folder / "sites")[WINDOW_PAGE]
         (folder / "delays.csv").write_text(DELAYS)
         (folder / networks.FILENAME).write_text(CHANGING)
         self.changing = networks.load(folder / networks.FILENAME)["mine"]
-        # What takes longest is first.
+        # What takes longest is first; last, with less beside it, that whose sender must keep up a high rate.
         self._lost_packets = {
             self.changing: LOST_PACKETS_QUICK,
             BURSTY: 1000,
+            ELLIOTT: 1000,
+            SHAKEN: LOST_PACKETS_QUICK,
+            REPAIRED: 70,
             NETWORK: LOST_PACKETS_QUICK,
             OTHER: LOST_PACKETS_QUICK,
-            ELLIOTT: 1000,
-            REPAIRED: 70,
-            SHAKEN: LOST_PACKETS_QUICK,
         }
         with ThreadPoolExecutor(AT_ONCE) as pool:
+            profile = pool.submit(self._probed)
             flows = pool.submit(measure_company, BUSY, self._site)
             measured = {network: pool.submit(self._measured, network) for network in self._lost_packets}
-        self._flows, self._networks = [flows], {network: [future] for network, future in measured.items()}
+        self._profiles, self._flows = [profile], [flows]
+        self._networks = {network: [future] for network, future in measured.items()}
 
     def _measured(self, network: Network) -> NetworkMeasurement:
         return measure_network(network, self._site, self._lost_packets[network])
+
+    def _probed(self) -> Network:
+        with network_namespace():  # which this thread alone is in
+            return probed(LTE, Path(tempfile.mkdtemp(dir=self._folder)), "--quick")
 
     def of(self, network: Network) -> NetworkMeasurement:
         """`network` as it is measured, all of whose checks pass."""
@@ -90,6 +101,10 @@ class Measurements:
         flows = self._flows.pop().result() if self._flows else measure_company(BUSY, self._site)
         assert failures(judge_company(BUSY, flows)) == set(), flows
         return flows
+
+    def profile(self) -> Network:
+        """The network of LTE as a quick probe of its path finds it."""
+        return self._profiles.pop().result() if self._profiles else self._probed()
 
 
 @pytest.fixture(scope="module")
@@ -189,3 +204,13 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     ):
         judged = judge_company(replace(BUSY, **change), flows)
         assert {check.name for check in judged if not check.passed} == wrong, change
+
+
+def test_the_profile_of_an_emulated_lte_is_lte(measurements: Measurements) -> None:
+    profile = measurements.profile()
+    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((LTE.up_mbps, LTE.down_mbps), rel=0.05)
+    assert profile.min_rtt_ms == pytest.approx(LTE.min_rtt_ms, rel=0.05)
+    assert (profile.up_loss, profile.down_loss) == (0, 0)
+    for queue in (profile.up_queue, profile.down_queue):
+        assert queue and queue.kind == "droptail"
+        assert queue.limit_ms == pytest.approx(LTE.queue_ms, rel=0.05)
