@@ -25,7 +25,6 @@ from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, Workers, measure
-from measure.campaign.cluster import Cluster
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
 from measure.campaign.plan import Enough, never_enough
@@ -126,6 +125,8 @@ def carry_out(
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
     """Who measures `campaign`: a cluster's workers, the lanes of this machine, or None, the machine as a whole."""
     if options.dask:
+        from measure.campaign.cluster import Cluster  # Dask takes long to load
+
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
         return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
     return partial(measure_in_lanes, campaign) if campaign.lanes.count > 1 else None
