@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 # By what share a run in a lane may take longer, or less long. What this project takes for the same way to measure.
 BOUND = 0.02
@@ -68,6 +67,8 @@ def comparisons(rounds: Sequence[Round]) -> list[Comparison]:
 
 
 def _comparison(quantity: str, rounds: Sequence[Round]) -> Comparison:
+    from scipy import stats  # it takes a second to load, also where nothing is compared
+
     whole, alone, beside = (np.log([one[condition][quantity] for one in rounds]) for condition in CONDITIONS)
     differences = beside - whole
     mean, error = differences.mean(), stats.sem(differences)

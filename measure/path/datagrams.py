@@ -69,7 +69,7 @@ class End:
 
     def close(self) -> None:
         """Give the port back."""
-        self._socket.close()
+        self._arrivals.close()
 
     def _admits(self, data: bytes, sender: Any) -> bool:
         token = self._token

@@ -82,8 +82,8 @@ UNLIMITED_WAIT_MS = 2000.0
 # On and off: so many periods are looked at, but for no longer than this. As many packets that are lost one behind the
 # other as are by chance but once in a billion packets say that it was off.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
-# Delays and losses over time are looked at for one period, but not for longer.
-CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S = 500.0, 20.0
+# Delays and losses over time are looked at for one period, but not for longer, and by so many packets at least.
+CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 # A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
 LATE_S = 0.02
@@ -209,7 +209,18 @@ class Arrivals:
         except PermissionError:  # only root of the machine may have more than net.core.rmem_max
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._to_monotonic_ns = _to_monotonic_ns()
-        threading.Thread(target=self._receive, daemon=True).start()
+        self._is_over = False
+        self._receiver = threading.Thread(target=self._receive, daemon=True)
+        self._receiver.start()
+
+    def close(self) -> None:
+        """Close the socket, once nothing reads it: its descriptor's number may be another's at once."""
+        self._is_over = True
+        # It is connected to nothing, which the kernel says after it has woken up who reads.
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_RD)
+        self._receiver.join()
+        self._end.close()
 
     def __len__(self) -> int:
         return len(self._arrived)
@@ -232,6 +243,8 @@ class Arrivals:
     def _receive(self) -> None:
         while True:
             data, ancillary, _, address = self._end.recvmsg(2048, 128)
+            if self._is_over:
+                return
             if not self._admits(data, address):
                 continue
             kind, number, sent_ns = HEADER.unpack_from(data)
@@ -385,7 +398,8 @@ class Client:
         load = LOAD * SMALL_BYTES / (SMALL_BYTES + HEADER_BYTES) if self._in_opportunities else LOAD
         mbps = min(load * (link_mbps or most_mbps), most_mbps)
         if cost_ms is None:
-            packets = round(self._lost_packets / loss) if loss else PACKETS_WITHOUT_LOSS
+            without_loss = CONDITIONS_PACKETS if any(self._conditions.values()) else PACKETS_WITHOUT_LOSS
+            packets = round(self._lost_packets / loss) if loss else without_loss
         else:
             # Nothing can be told of a packet that waits for another. It waits for none with the probability 1/e, if one
             # is lost on average in the time that a repeat costs. What has waited goes together, and must fit into a

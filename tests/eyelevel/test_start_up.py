@@ -110,6 +110,13 @@ def test_completions_load_nothing_heavy(tmp_path: Path) -> None:
         assert f"plain,{word}" in text.splitlines()
 
 
+def test_a_campaign_without_a_cluster_begins_without_what_clusters_and_calibrations_need() -> None:
+    code = "import sys, eyelevel.measuring; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "measure" in loaded and not loaded & {"scipy", "distributed", "dask", "tornado", "pandas"}
+
+
 def test_the_version_names_the_checkout_that_runs(tmp_path: Path) -> None:
     [text] = outputs([({}, ["--version"])], tmp_path)
     assert re.fullmatch(rf"eyelevel \d+\.\d+\.\d+ \({re.escape(str(PROJECT))}, commit \S+\)\n", text)

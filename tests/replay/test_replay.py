@@ -71,7 +71,7 @@ def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> 
 @pytest.mark.timing
 @pytest.mark.parametrize("network", choose("network", "all", NETWORKS), ids=lambda network: network.name)
 def test_ping_shows_the_minimum_rtt(site: Site, network: Network) -> None:
-    _, printed = replay(site, "ping -c 8 -i 0.02 www.bulk.example", network)
+    _, printed = replay(site, "ping -c 8 -i 0.02 -W 1 www.bulk.example", network)
     times_ms = [float(time) for time in re.findall(r"time=([\d.]+)", printed)]
     assert network.up_mbps
     assert network.down_mbps

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.paths import probed
-from support.shells import network_namespace
 
 from base.errors import EyelevelError
 from eyelevel.commands.probe_network import main
@@ -21,7 +19,6 @@ from measure.path.datagrams import TOKEN_BYTES, End, Numbers, Times
 from measure.path.probe import LEAST_GROUP, Effort, conversation_with, flood, measure_path
 from measure.path.serving import Arrived, Command, Sent, Server
 from measure.validate.network_probe import LARGE_BYTES, Flow
-from tuning import networks
 
 # Of the link of the made-up arrivals below.
 MBPS, QUEUE_PACKETS = 8.0, 20
@@ -100,6 +97,13 @@ def test_only_flows_of_a_probe_are_sent(flow: Flow, first: int, most_bytes: int)
     with pytest.raises(EyelevelError, match=r"no flow of a probe|more than was agreed on"):
         end.check(flow, Numbers(first, flow.packets), most_bytes, LARGE_BYTES)
     end.check(Flow(10, 1000, 1), Numbers(0, 10), most_bytes, LARGE_BYTES)
+
+
+def test_nothing_reads_an_end_that_is_closed() -> None:
+    threads = threading.active_count()
+    for _ in range(100):
+        End(socket.AF_INET, ("127.0.0.1", 0), echo=False).close()
+    assert threading.active_count() == threads
 
 
 @pytest.fixture
@@ -262,20 +266,6 @@ def test_what_cannot_be_done_is_said_in_a_line(
     assert isinstance(done.exception, EyelevelError) and fault in str(done.exception)
     assert "\n" not in str(done.exception)
     assert not (tmp_path / "profiles").exists()
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.timing
-def test_the_profile_of_an_emulated_lte_is_lte(tmp_path: Path) -> None:
-    with network_namespace():
-        profile = probed(networks.load()["lte"], tmp_path, "--quick")
-    lte = networks.load()["lte"]
-    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((lte.up_mbps, lte.down_mbps), rel=0.05)
-    assert profile.min_rtt_ms == pytest.approx(lte.min_rtt_ms, rel=0.05)
-    assert (profile.up_loss, profile.down_loss) == (0, 0)
-    for queue in (profile.up_queue, profile.down_queue):
-        assert queue and queue.kind == "droptail"
-        assert queue.limit_ms == pytest.approx(lte.queue_ms, rel=0.05)
 
 
 def test_an_example_is_in_the_help() -> None:

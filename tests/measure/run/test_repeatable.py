@@ -162,7 +162,7 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False)), folder) is None
+    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=2000)), folder) is None
     evidence = read_evidence(folder, filmed=False)
     requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
     page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]

@@ -175,34 +175,35 @@ def test_of_a_load_that_is_not_made_nothing_is_there_when_it_is_closed(tmp_path:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.timing  # what has idle priority starts no browser beside other tests
-@pytest.mark.parametrize("early_data", [False, True], ids=["a visit", "a return visit"])
-def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(
-    tmp_path: Path, early_data: bool
-) -> None:
-    setting = replace(setting_in(tmp_path), loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 2000))
-    setting = replace(setting, protocol=protocols.load()["quic+0rtt" if early_data else "quic"])
-    folders = [tmp_path / name for name in ("one", "next")]
+def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_load_is_over(tmp_path: Path) -> None:
+    """A return visit is prepared beside a visit, and a visit beside the second load of the return visit."""
+    setting = setting_in(tmp_path)
+    visit = replace(setting, loading=Loading(filmed=False, quiet_ms=QUIET_SIGN_MS + 2000))
+    settings = [visit, replace(visit, protocol=protocols.load()["quic+0rtt"]), visit]
+    folders = [tmp_path / name for name in ("visit", "return", "next")]
     for folder in folders:
         folder.mkdir()
     with idle_priority() as idle, ExitStack() as ends:
         if not idle:
             pytest.skip("needs idle priority")
-        loads: list[Load] = []
+        loads = [ends.enter_context(Load(settings[0], folders[0]))]
 
         def prepare() -> None:
-            loads.append(ends.enter_context(Load(setting, folders[1], idle=idle)))
-            loads[0].await_ready()
+            number = len(loads)
+            loads.append(ends.enter_context(Load(settings[number], folders[number], idle=idle)))
+            loads[-1].await_ready()
             with pytest.raises(EyelevelError, match=r"of this run (still has idle|is still in)"):
                 require_ordinary(os.getpid())
 
         def lift() -> None:
-            loads[0].lift()
+            loads[-1].lift()
             require_ordinary(os.getpid())
 
-        with Load(setting, folders[0]) as load:
-            assert load.make(Moments(prepare, lift)) is None
-        assert loads[0].make() is None
-    for folder in folders:
+        for number in range(2):
+            assert loads[number].make(Moments(prepare, lift)) is None
+            loads[number].close()
+        assert len(loads) == len(settings)
+    for folder in folders[:2]:
         times, evidence = json.loads((folder / TIMES).read_text()), read_evidence(folder, filmed=False)
         assert evidence.failures == () and evidence.request_counts.missed == 0
         # Of a return visit, the second load's page.

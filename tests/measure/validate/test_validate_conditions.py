@@ -1,19 +1,11 @@
 """Delay and loss over time: what follows the file passes, and what follows another does not."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-from support.networks import failures, measured
 
 from measure.validate.conditions import LetThrough, let_through, seen_conditions
-from measure.validate.network import judge_network
-from measure.validate.site import write_validation_sites
-from record.site import Site
-from tuning import networks
 from tuning.conditions import DELAY, LOSS, Conditions, parse_conditions
 
 # Generated.
@@ -72,34 +64,3 @@ def test_rates_are_compared_from_when_the_network_began(began_ms: float, behind:
     assert expected.sd_mbps < 0.005 * expected.mbps
     faster = let([*BURSTS[:-1], *BURSTS[-45:]])
     assert abs(faster.mbps - seen_mbps) > 0.01 * seen_mbps + 4 * faster.sd_mbps
-
-
-@pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
-    return write_validation_sites(tmp_path_factory.mktemp("sites"))
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.timing
-def test_a_network_that_follows_a_file_passes_and_fails_as_another(tmp_path: Path, sites: Mapping[str, Site]) -> None:
-    (tmp_path / "delays.csv").write_text(DELAYS)
-    (tmp_path / networks.FILENAME).write_text("""
-[mine]
-min_rtt_ms = 20
-queue_ms = 100
-up_mbps = 10
-down_mbps = 10
-up_conditions = "delays.csv"
-""")
-    network = networks.load(tmp_path / networks.FILENAME)["mine"]
-    measurement = measured(network, sites)
-    seen = measurement.up.conditions
-    assert seen and seen.off_ms < 1 and measurement.down.conditions is None
-    longer = replace(seen, off_ms=2, expected_delay_ms=seen.delay_ms + 2)
-    assert failures(judge_network(network, replace(measurement, up=replace(measurement.up, conditions=longer)))) == {
-        "uplink delay over time, median deviation",
-        "uplink delay over time, mean",
-    }
-    lossier = replace(seen, expected_loss=seen.expected_loss + 0.1)
-    judged = judge_network(network, replace(measurement, up=replace(measurement.up, conditions=lossier)))
-    assert failures(judged) == {"uplink loss"}

@@ -1,13 +1,12 @@
 """Validation of what networks have beside the paper's: each kind passes as it is set, and fails as another is. (Those
 that take long are in tests/proof/test_validate_queues.py.)"""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
-from support.networks import failures, measured
+from support.networks import failures
 
 from measure.validate.checks import Check
 from measure.validate.network import judge_network
@@ -23,9 +22,7 @@ from measure.validate.network_probe import (
     repairs,
 )
 from measure.validate.queues import expected
-from measure.validate.site import write_validation_sites
-from record.site import Site
-from tuning.networks import GilbertElliott, Network, OnOff
+from tuning.networks import Network, OnOff
 from tuning.queues import Queue
 
 # Of one network each direction has another queue; without loss, nothing else takes long.
@@ -33,46 +30,6 @@ LINK = Network("q", min_rtt_ms=20, up_mbps=8, down_mbps=8)
 CODEL, PIE, FQ = Queue("codel"), Queue("pie"), Queue("fq_codel")
 MARKING, HEAD = Queue("codel", ecn=True), Queue("drophead", limit_ms=100)
 INFINITE, PACKETS = Queue("infinite"), Queue("droptail", limit_packets=40)
-
-
-@pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Site]:
-    return write_validation_sites(tmp_path_factory.mktemp("sites"))
-
-
-BURSTY = Network("b", 20, up_loss=0.05, down_loss=0.05, burst_packets=5, up_delay_ms=15)
-SHAKEN = Network("s", 20, jitter_ms=3, reorder=True)
-ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.timing
-def test_losses_that_come_otherwise_and_delays_that_are_shared_otherwise_fail(sites: Mapping[str, Site]) -> None:
-    measurement = measured(BURSTY, sites, lost_packets=1000)
-    behind = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}
-    # Losses in shorter bursts scatter less, so those of longer ones may also be too many or too few for them.
-    shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
-    assert shorter - {"uplink loss", "downlink loss"} == behind
-    for change, wrong in (
-        ({"up_loss": 0.1}, {"uplink loss"}),
-        ({"up_delay_ms": 10}, {"uplink delay", "downlink delay"}),
-    ):
-        assert failures(judge_network(replace(BURSTY, **change), measurement)) == wrong, change
-    alone = replace(BURSTY, burst_packets=None)
-    assert failures(judge_network(alone, measurement)) >= behind
-
-    share = 1 - (1 - ELLIOTT.loss) ** 2
-    elliott = Network("e", min_rtt_ms=20, loss=share, gilbert_elliott=ELLIOTT, jitter_ms=5)
-    measurement = measured(elliott, sites, lost_packets=1000)
-    assert (
-        failures(judge_network(replace(elliott, gilbert_elliott=replace(ELLIOTT, bad_to_good=0.9)), measurement))
-        >= behind
-    )
-    assert failures(judge_network(replace(elliott, jitter_ms=8), measurement)) == {"standard deviation"}
-    orders = {"uplink order", "downlink order"}
-    shaken = measured(SHAKEN, sites)
-    assert failures(judge_network(replace(SHAKEN, reorder=False), shaken)) == orders
-    assert failures(judge_network(replace(elliott, reorder=True), measurement)) == orders
 
 
 def judged(network: Network, **seen: Any) -> list[Check]:

@@ -1,0 +1,216 @@
+"""Networks as validation measures them: each passes as it is set, and fails as another is; and as a probe of a path
+does. (Those that take long are in tests/proof.)"""
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from support.networks import failures
+from support.paths import probed
+from support.shells import network_namespace
+
+from measure.validate.company import FlowMeasurement, judge_company, measure_company
+from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
+from measure.validate.network_probe import NetworkMeasurement
+from measure.validate.site import WINDOW_PAGE, write_validation_sites
+from tuning import networks
+from tuning.networks import GilbertElliott, Network
+
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
+
+NETWORK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=16, queue_ms=60, loss=0.1)
+# Differs in each setting that has a check.
+OTHER = Network("o", min_rtt_ms=24, up_mbps=3.88, down_mbps=16, queue_ms=40)
+# Setting → the checks that fail when it is not as configured.
+CHECKS = {
+    "min_rtt_ms": {"minimum RTT", "median RTT"},
+    "up_mbps": {"uplink rate"},
+    "queue_ms": {"uplink queue", "downlink queue"},
+    "loss": {"uplink loss", "downlink loss"},
+}
+# Without a link, all is over soon.
+REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_packets=(150, 200))
+BURSTY = Network("b", 20, up_loss=0.05, down_loss=0.05, burst_packets=5, up_delay_ms=15)
+# So much jitter that a machine which is busy with the other measurements adds little to the scatter.
+SHAKEN = Network("s", min_rtt_ms=20, jitter_ms=8, reorder=True)
+GILBERT_ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
+SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
+ELLIOTT = Network("e", min_rtt_ms=40, loss=SHARE, gilbert_elliott=GILBERT_ELLIOTT, jitter_ms=10)
+BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, company=("cubic", "reno"))
+NAMES = ((1, "cubic"), (2, "reno"))
+LTE = networks.load()["lte"]
+# Generated.
+DELAYS = "time_s,delay_ms,loss\n0,0,0\n0.4,20,0.2\n0.9,5,0\n1.6,40,0.05\n2,0,0\n"
+CHANGING = """
+[mine]
+min_rtt_ms = 20
+queue_ms = 100
+up_mbps = 10
+down_mbps = 10
+up_conditions = "delays.csv"
+"""
+# A measurement waits most of the time; each is in namespaces of its own.
+AT_ONCE = 4
+
+
+class Measurements:
+    """What is measured of networks, of several at once; of one that is asked for again, as its test failed, alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._site = write_validation_sites(folder / "sites")[WINDOW_PAGE]
+        (folder / "delays.csv").write_text(DELAYS)
+        (folder / networks.FILENAME).write_text(CHANGING)
+        self.changing = networks.load(folder / networks.FILENAME)["mine"]
+        # What takes longest is first; last, with less beside it, that whose sender must keep up a high rate.
+        self._lost_packets = {
+            self.changing: LOST_PACKETS_QUICK,
+            BURSTY: 1000,
+            ELLIOTT: 1000,
+            SHAKEN: LOST_PACKETS_QUICK,
+            REPAIRED: 70,
+            NETWORK: LOST_PACKETS_QUICK,
+            OTHER: LOST_PACKETS_QUICK,
+        }
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            profile = pool.submit(self._probed)
+            flows = pool.submit(measure_company, BUSY, self._site)
+            measured = {network: pool.submit(self._measured, network) for network in self._lost_packets}
+        self._profiles, self._flows = [profile], [flows]
+        self._networks = {network: [future] for network, future in measured.items()}
+
+    def _measured(self, network: Network) -> NetworkMeasurement:
+        return measure_network(network, self._site, self._lost_packets[network])
+
+    def _probed(self) -> Network:
+        with network_namespace():  # which this thread alone is in
+            return probed(LTE, Path(tempfile.mkdtemp(dir=self._folder)), "--quick")
+
+    def of(self, network: Network) -> NetworkMeasurement:
+        """`network` as it is measured, all of whose checks pass."""
+        at_once = self._networks[network]
+        measurement = at_once.pop().result() if at_once else self._measured(network)
+        checks = judge_network(network, measurement)
+        assert failures(checks) == set(), [asdict(check) for check in checks if not check.passed]
+        return measurement
+
+    def of_flows(self) -> list[FlowMeasurement]:
+        """The background flows of the busy network as they are measured, all of whose checks pass."""
+        flows = self._flows.pop().result() if self._flows else measure_company(BUSY, self._site)
+        assert failures(judge_company(BUSY, flows)) == set(), flows
+        return flows
+
+    def profile(self) -> Network:
+        """The network of LTE as a quick probe of its path finds it."""
+        return self._profiles.pop().result() if self._profiles else self._probed()
+
+
+@pytest.fixture(scope="module")
+def measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
+    return Measurements(tmp_path_factory.mktemp("measured"))
+
+
+@pytest.mark.parametrize(
+    ("applied", "another", "changes"),
+    [
+        (NETWORK, OTHER, {"min_rtt_ms": 16, "up_mbps": 3.88, "queue_ms": 40, "loss": 0}),
+        (OTHER, NETWORK, {"min_rtt_ms": 20, "up_mbps": 3.76, "queue_ms": 60, "loss": 0.1}),
+    ],
+    ids=["with loss", "without loss"],
+)
+def test_a_network_that_is_not_as_configured_fails_its_check(
+    applied: Network, another: Network, changes: dict[str, float], measurements: Measurements
+) -> None:
+    measurement = measurements.of(applied)
+    for setting, value in changes.items():
+        wrong = failures(judge_network(replace(applied, **{setting: value}), measurement))  # type: ignore[arg-type]
+        assert wrong == CHECKS[setting]
+    assert failures(judge_network(another, measurement)) == set().union(*CHECKS.values())
+
+
+def test_a_network_that_repairs_its_losses_and_drops_chosen_packets_is_seen_to(measurements: Measurements) -> None:
+    measurement = measurements.of(REPAIRED)
+    checks = judge_network(REPAIRED, measurement)
+    assert {check.name for check in checks if not check.checked} == {"median RTT"}
+    for change, wrong in (
+        ({"loss": 0.05}, {"uplink packets repeated", "downlink packets repeated"}),
+        ({"retransmit_ms": 24}, {"uplink delay", "downlink delay"}),
+        ({"drop_down_packets": (150, 201)}, {"downlink packets dropped"}),
+        ({"drop_down_packets": None}, {"downlink loss"}),
+    ):
+        assert failures(judge_network(replace(REPAIRED, **change), measurement)) == wrong, change
+    # The same losses, unrepaired.
+    unrepaired = failures(judge_network(replace(REPAIRED, retransmit_ms=None), measurement))
+    assert {"uplink loss", "downlink loss"} <= unrepaired
+
+
+BEHIND = {"uplink loss behind a lost packet", "downlink loss behind a lost packet"}
+
+
+def test_losses_that_come_otherwise_fail(measurements: Measurements) -> None:
+    measurement = measurements.of(BURSTY)
+    # Losses in shorter bursts scatter less, so those of longer ones may also be too many or too few for them.
+    shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
+    assert shorter - {"uplink loss", "downlink loss"} == BEHIND
+    for change, wrong in (
+        ({"up_loss": 0.1}, {"uplink loss"}),
+        ({"up_delay_ms": 10}, {"uplink delay", "downlink delay"}),
+    ):
+        assert failures(judge_network(replace(BURSTY, **change), measurement)) == wrong, change
+    alone = replace(BURSTY, burst_packets=None)
+    assert failures(judge_network(alone, measurement)) >= BEHIND
+
+
+def test_delays_that_are_shared_otherwise_fail(measurements: Measurements) -> None:
+    measurement = measurements.of(ELLIOTT)
+    sooner_good = replace(ELLIOTT, gilbert_elliott=replace(GILBERT_ELLIOTT, bad_to_good=0.9))
+    assert failures(judge_network(sooner_good, measurement)) >= BEHIND
+    assert failures(judge_network(replace(ELLIOTT, jitter_ms=16), measurement)) == {"standard deviation"}
+    assert failures(judge_network(replace(ELLIOTT, reorder=True), measurement)) == {"uplink order", "downlink order"}
+
+
+def test_packets_that_overtake_each_other_where_none_should_fail(measurements: Measurements) -> None:
+    measurement = measurements.of(SHAKEN)
+    assert failures(judge_network(replace(SHAKEN, reorder=False), measurement)) == {"uplink order", "downlink order"}
+
+
+def test_a_network_that_follows_a_file_passes_and_fails_as_another(measurements: Measurements) -> None:
+    network = measurements.changing
+    measurement = measurements.of(network)
+    seen = measurement.up.conditions
+    assert seen and seen.off_ms < 1 and measurement.down.conditions is None
+    longer = replace(seen, off_ms=2, expected_delay_ms=seen.delay_ms + 2)
+    assert failures(judge_network(network, replace(measurement, up=replace(measurement.up, conditions=longer)))) == {
+        "uplink delay over time, median deviation",
+        "uplink delay over time, mean",
+    }
+    lossier = replace(seen, expected_loss=seen.expected_loss + 0.1)
+    judged = judge_network(network, replace(measurement, up=replace(measurement.up, conditions=lossier)))
+    assert failures(judged) == {"uplink loss"}
+
+
+def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements) -> None:
+    flows = measurements.of_flows()
+    assert [flow.congestion_control for flow in flows] == ["cubic", "reno"]
+    assert all(flow.mbps > 1 for flow in flows)
+    # They are not those of another network.
+    for change, wrong in (
+        ({"company": ("reno", "reno")}, {"company 1 (reno down), congestion control"}),
+        ({"down_mbps": 16}, {"company, all down"}),
+        ({"down_mbps": 30}, {"company, all down"}),
+        ({"min_rtt_ms": 40}, {f"company {number} ({name} down), least round trip" for number, name in NAMES}),
+    ):
+        judged = judge_company(replace(BUSY, **change), flows)
+        assert {check.name for check in judged if not check.passed} == wrong, change
+
+
+def test_the_profile_of_an_emulated_lte_is_lte(measurements: Measurements) -> None:
+    profile = measurements.profile()
+    assert (profile.up_mbps, profile.down_mbps) == pytest.approx((LTE.up_mbps, LTE.down_mbps), rel=0.05)
+    assert profile.min_rtt_ms == pytest.approx(LTE.min_rtt_ms, rel=0.05)
+    assert (profile.up_loss, profile.down_loss) == (0, 0)
+    for queue in (profile.up_queue, profile.down_queue):
+        assert queue and queue.kind == "droptail"
+        assert queue.limit_ms == pytest.approx(LTE.queue_ms, rel=0.05)
