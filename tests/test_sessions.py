@@ -15,6 +15,8 @@ from support.turns import VARIABLE, Turns
 
 from base.places import PROJECT
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 
 
@@ -60,7 +62,6 @@ def test_that_fails_and_whose_fixture_waits(thing):
 """
 
 
-@pytest.mark.slow
 def test_a_test_that_hangs_fails_and_what_it_left_is_reported_and_ended(tmp_path: Path) -> None:
     done = session(tmp_path, HANGING, "-p", "no:randomly", "--timeout=1", EYELEVEL_TEST_AGAIN_S="1")
     assert done.returncode == 1
@@ -126,7 +127,6 @@ def test_that_notes_when_it_ran(number):
 """
 
 
-@pytest.mark.slow
 def test_timing_tests_run_after_all_others_and_beside_none(tmp_path: Path) -> None:
     timing, one, other = "@pytest.mark.timing", *(f"@pytest.mark.loads(group='g',lane={lane})" for lane in range(2))
     for name, mark in ("test_a.py", timing), ("test_b.py", one), ("test_c.py", other), ("test_d.py", timing):

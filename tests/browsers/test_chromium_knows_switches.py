@@ -38,6 +38,7 @@ def names(switch: str) -> Iterator[str]:
         yield from (word.partition("/")[0] for word in value.split(","))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BINARY.exists(), reason="Chromium is not set up")
 def test_chromium_has_the_name_of_everything_that_it_is_given(tmp_path: Path) -> None:
     needed = {name for switch in given(tmp_path) for name in names(switch)} - {*FORMER_FEATURES}

@@ -266,6 +266,7 @@ def bomb(folder: Path) -> Path:
     return folder / "recording"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [too_large_save_file, too_large_raw_response, too_large_warc, bomb])
 def test_a_body_too_large_for_any_page_is_left_out_and_takes_no_memory(
     make: Callable[[Path], Path], tmp_path: Path
@@ -352,6 +353,7 @@ def test_an_import_that_is_killed_leaves_the_old_site_and_the_next_one_clears_up
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "site"]
 
 
+@pytest.mark.slow
 def test_a_site_is_there_at_every_moment_while_it_is_imported_again(tmp_path: Path) -> None:
     write_site(whole(), tmp_path / "site")
     ended = threading.Event()

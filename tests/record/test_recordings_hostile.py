@@ -162,6 +162,7 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
 REFUSED = ("a HAR of lists", "a collection of many members")
 
 
+@pytest.mark.slow
 def test_an_import_takes_little_memory_and_never_waits(tmp_path: Path) -> None:
     sources = []
     for number, (make, _) in enumerate(SMALL_BUT_LARGE.values()):

@@ -75,6 +75,7 @@ def test_a_ca_that_runs_out_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> Non
     assert second.certificate != first.certificate
 
 
+@pytest.mark.slow
 def test_of_many_that_start_at_once_all_have_the_same(cache: Path) -> None:
     command = [sys.executable, "-c", STARTER]
     starters = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]

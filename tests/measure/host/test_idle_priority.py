@@ -116,6 +116,7 @@ def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
     assert done.stdout.count("SCHED_IDLE") == 1 and f"{os.SCHED_IDLE}" in done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [Nothing(), Forever()], ids=["never idle", "never lifted"])
 def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority, monkeypatch: pytest.MonkeyPatch) -> None:
     # Beside other tests, chance can decide a trial that is as short as the usual one.

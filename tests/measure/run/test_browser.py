@@ -51,6 +51,7 @@ def test_tcp_is_enforced(tmp_path: Path) -> None:
     assert not any("force-quic" in switch or "enable-quic" in switch for switch in given)
 
 
+@pytest.mark.slow
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
     # Early data needs a visit before, and an alternative lets the browser choose, which makes them other experiments.

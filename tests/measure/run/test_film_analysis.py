@@ -22,6 +22,8 @@ from measure.run.pictures import Pixels, decode
 from measure.run.visit import FILM
 from measure.run.visual_metrics import visual_metrics
 
+pytestmark = pytest.mark.slow
+
 KEPT = {VISUAL, LAST, STRIP}
 BEGINNING = [(frame(ORANGE), 9), (frame(WHITE), 11)]
 
