@@ -50,20 +50,21 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     unknown); machine, lane and the canaries, if the campaign has them; the metrics and the processor's share of the
     attempt that counts.
     """
-    attempts = rejections(runs.assign(block=blocks_of(runs)))
-    telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates(RUN).set_index(RUN)
+    number = runs.groupby(RUN).ngroup()
+    attempts = rejections(runs.assign(block=blocks_of(runs), number=number))
+    telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates("number").set_index("number")
     # Of each run the attempt that counts, else the last one.
-    table = attempts.sort_values("valid", kind="stable").drop_duplicates(RUN, keep="last").set_index(RUN)
+    table = attempts.sort_values("valid", kind="stable").drop_duplicates("number", keep="last").set_index("number")
     first = telling.reindex(table.index)
     metrics = [*metrics_in(runs), *processor_columns_in(runs)]
     table = table.assign(
-        attempts=attempts.groupby(RUN).size(),
+        attempts=attempts.groupby("number").size(),
         judged=first["gate"].notna(),
         lost=first["kind"].isin([LOAD, PAGE]),
         gate=first["gate"].fillna(""),
         started=starts_of(table),
         **table[metrics].where(table["valid"]),
-    ).reset_index()
+    )
     others = [name for name in table if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]
     columns = [*RUN, "block", "attempts", "valid", "judged", "lost", "gate", "started", *others, *metrics]
     return table[columns].sort_values(["started", "block"], kind="stable", ignore_index=True)

@@ -47,20 +47,25 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
     was tried has no row.
     """
     tried = tried_in(campaign)
+    minutes = (tried["started"] - EPOCH).dt.total_seconds() / 60
+    tried = tried.assign(at=minutes, place=tried.groupby(BLOCK).ngroup())
     rows = []
     for pair in pairs:
         both = tried[tried["protocol"].isin(pair)]
         for network in [name for name in campaign.networks if (both["network"] == name).any()]:
             runs = both[both["network"] == network]
-            cells = runs.pivot_table("valid", BLOCK, "protocol", aggfunc="max").reindex(columns=list(pair))
+            of_pair = [runs[runs["protocol"] == name] for name in pair]
+            blocks = [set(of_one["place"]) for of_one in of_pair]
+            complete = [set(of_one.loc[of_one["valid"], "place"]) for of_one in of_pair]
+            number = len(blocks[0] | blocks[1])
             gaps = _gaps_minutes(runs, pair)
-            sites = [set(runs.loc[runs["valid"] & (runs["protocol"] == name), "site"]) for name in pair]
+            sites = [set(of_one.loc[of_one["valid"], "site"]) for of_one in of_pair]
             row = {
                 **pair._asdict(),
                 "network": network,
-                "blocks": len(cells),
-                "together": float(cells.notna().all(axis=1).mean()),
-                "complete": float((cells.fillna(False) == 1).all(axis=1).mean()),
+                "blocks": number,
+                "together": len(blocks[0] & blocks[1]) / number,
+                "complete": len(complete[0] & complete[1]) / number,
                 "gap_minutes": float(gaps.median()),
                 "within_hour": float((gaps <= PARTNER_MINUTES).mean()) if gaps.notna().any() else float("nan"),
                 "sites": len(sites[0] & sites[1]),
@@ -71,11 +76,13 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
 
 
 def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
-    """How far each run's partner is; NaN for a run whose start is unknown, inf where there is no partner."""
-    known = runs[runs["started"].notna()].assign(at=lambda table: (table["started"] - EPOCH).dt.total_seconds() / 60)
-    starts = known.pivot_table("at", BLOCK, "protocol").reindex(columns=list(pair))
-    partner_gaps = (starts[pair.compared] - starts[pair.reference]).abs()
-    gaps = known.set_index(BLOCK).index.map(partner_gaps).to_series(known.index).astype(float)
+    """How far each run's partner is; NaN for a run whose start is unknown, inf where there is no partner.
+
+    Columns of `runs`: site, protocol; at (when it began, in minutes) and place (a number for its block).
+    """
+    known = runs[runs["at"].notna()]
+    reference, compared = (known[known["protocol"] == name].groupby("place")["at"].mean() for name in pair)
+    gaps = known["place"].map((compared - reference).abs()).astype(float)
     for _, group in known[known["site"].isin(known.loc[gaps.isna(), "site"])].groupby("site"):
         times = {name: np.sort(group.loc[group["protocol"] == name, "at"].to_numpy()) for name in pair}
         for name, partner in (pair, pair[::-1]):

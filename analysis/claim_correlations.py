@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.claim_tests import (
     CORRELATION,
@@ -22,6 +21,7 @@ from analysis.claim_tests import (
     runs_of_pair,
     within_p,
 )
+from analysis.corrections import holm
 from analysis.heterogeneity import site_ratios
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.ratios import block_ratios, mean_over_sites
@@ -156,7 +156,7 @@ def metric_agreement(
     p = np.array(p_values).reshape(len(rows), len(samples.sites))
     corrected = np.full(p.shape, np.nan)
     if np.isfinite(p).any():
-        corrected[np.isfinite(p)] = multipletests(p[np.isfinite(p)], method="holm")[1]
+        corrected[np.isfinite(p)] = holm(p[np.isfinite(p)])
     is_opposite = corrected < significant_p
     names = np.array(samples.sites, dtype=object)
     return table.assign(

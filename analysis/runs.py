@@ -34,6 +34,10 @@ from record.layout import INDEX
 from record.site import Site
 from tuning.networks import IN_BROWSER
 
+# Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer with
+# the arrays of Arrow.
+pd.set_option("mode.string_storage", "python")
+
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
 WHOLE_NUMBERS = ("run", "attempt", "block", "lane")

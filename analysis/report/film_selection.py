@@ -62,8 +62,12 @@ def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:
     campaign = findings.campaign
     for pair in findings.hypotheses.family:
         for name in [site] if site else films.disagreement(findings["gains"], network, pair):
-            both = [films.typical(campaign.runs, campaign.folder, name, network, protocol) for protocol in pair]
-            shots = [shot for shot in both if shot]
-            if len(shots) == len(both):
+            shots = []
+            for protocol in pair:
+                shot = films.typical(campaign.runs, campaign.folder, name, network, protocol)
+                if not shot:
+                    break
+                shots.append(shot)
+            else:
                 return shots
     return []

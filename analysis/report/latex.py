@@ -124,26 +124,31 @@ def _among(texts: pd.DataFrame, declared: Hypotheses) -> "pd.Series[bool]":
 
 def _width(texts: pd.DataFrame, wrapped: int) -> int:
     """The width of a table in characters, with 2 for the space between columns."""
-    cells = [_cell_width(texts[name], wrapped) for name in texts]
-    headings = [max(map(len, _lines_of_heading(texts, str(name)))) for name in texts]
+    cells = [_cell_width(column, wrapped) for _, column in texts.items()]
+    headings = [max(map(len, _lines_of_heading(column, str(name)))) for name, column in texts.items()]
     return sum(max(pair) + 2 for pair in zip(cells, headings, strict=True))
 
 
 def _cell_width(column: "pd.Series[str]", wrapped: int) -> int:
     """How many characters stand in a line of a column: no word is broken."""
-    longest_word = max(len(word) for text in column for word in [*re.split(r"[ _]", text), ""])
-    return min(int(column.str.len().max()), max(wrapped, longest_word + 1))
+    cells = set(column)
+    longest_word = max(len(word) for text in cells for word in [*re.split(r"[ _]", text), ""])
+    return min(_longest(cells), max(wrapped, longest_word + 1))
 
 
-def _lines_of_heading(texts: pd.DataFrame, name: str) -> list[str]:
+def _longest(cells: Iterable[str]) -> int:
+    return max(map(len, cells))
+
+
+def _lines_of_heading(column: "pd.Series[str]", name: str) -> list[str]:
     """The heading of a column in as many lines as it takes to be no wider than what stands below it."""
-    return wrap(name, max(int(texts[name].str.len().max()), *map(len, name.split()))) or [name]
+    return wrap(name, max(_longest(column), *map(len, name.split()))) or [name]
 
 
 def _headings(texts: pd.DataFrame) -> list[str]:
     headings = []
-    for name in texts:
-        lines = r"\\".join(map(escaped, _lines_of_heading(texts, str(name))))
+    for name, column in texts.items():
+        lines = r"\\".join(map(escaped, _lines_of_heading(column, str(name))))
         headings.append(rf"\shortstack[l]{{{lines}}}" if r"\\" in lines else lines)
     return headings
 
@@ -152,7 +157,7 @@ def _alignment(texts: pd.DataFrame, wrapped: int = WRAPPED[0]) -> str:
     letters = []
     for _, column in texts.items():
         width = _cell_width(column, wrapped)
-        if column.str.len().max() > width:
+        if _longest(column) > width:
             letters.append(rf">{{\raggedright\arraybackslash}}p{{{CHARACTER_EM * width:.3g}em}}")
         else:
             letters.append("r" if column.str.match(NUMBER).all() else "l")

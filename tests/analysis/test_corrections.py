@@ -1,11 +1,24 @@
 """Corrections of p values agree with those of statsmodels."""
 
+import gc
+from collections.abc import Iterator
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from analysis.corrections import holm
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_collections() -> Iterator[None]:
+    """Statsmodels collects garbage at every call. What is there already need not be looked at each time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(0, 5))

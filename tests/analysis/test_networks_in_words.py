@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
+from analysis.figures import style
 from analysis.figures.networks import draw, off_times, rate_series
 from analysis.networks import further
+from analysis.text import label
 from eyelevel.commands.networks import listed, main
 from tuning import networks
 from tuning.hops import Hop
@@ -93,7 +96,12 @@ def test_each_network_has_a_panel_for_its_rates_and_one_for_its_delays() -> None
     assert len(panels) == 6
 
 
-def test_the_command_lists_all_networks_with_their_sources_and_draws_them(tmp_path: Path) -> None:
+def test_the_command_lists_all_networks_with_their_sources_and_draws_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    # Laying out so many panels takes seconds; a drawing of few is written below.
+    monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
     done = CliRunner().invoke(main, ["--into", str(tmp_path), "--seconds", "20"], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
@@ -102,7 +110,15 @@ def test_the_command_lists_all_networks_with_their_sources_and_draws_them(tmp_pa
     for name, source in NETWORKS.sources.items():
         assert f"{name}: {source}" in lines
     assert "longlook-5mbps-12ms-0.001loss" not in done.output
+    titles = {axes.get_title() for axes in drawn[0].axes if axes.get_visible()}
+    assert {f"{label(network.name)}: Mbit/s" for network in listed(NETWORKS)} <= titles
+
+
+def test_the_command_writes_the_drawing_of_the_networks_that_are_named(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["--net", "lte,starlink", "--into", str(tmp_path), "--seconds", "20"])
+    assert done.exit_code == 0, done.output
     assert (tmp_path / "networks.png").stat().st_size > 20_000
+    assert f"{tmp_path / 'networks'}.png" in done.output
 
 
 @pytest.mark.parametrize("seconds", ["inf", "1e9"])

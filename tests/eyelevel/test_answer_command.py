@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from factories import ROW, with_metrics
 from rich.console import Console
+from support.figure_layout import draw_nothing
 
 from analysis.confirmatory import LOOKS
 from analysis.defaults import PREFIX
@@ -313,6 +314,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
                     results.keep_attempt(replace(row, **place, run=run.number, block=block.number, folder=folder))
             console.print(f"{work.runs_beyond_budget()} runs are beyond the budget")
 
+    draw_nothing(monkeypatch)  # what is looked at is words
     monkeypatch.setattr(answer, "require_browsing", lambda _: None)
     monkeypatch.setattr(answer, "carry_out", measure_rows)
     monkeypatch.setattr(sys, "argv", ["eyelevel", "answer", "--site", "demo-light"])
