@@ -8,7 +8,6 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
-from fontTools import subset
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
@@ -39,11 +38,6 @@ RC: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
 }
-
-
-# A PDF says where each glyph stands. What a font says of ligatures and kerning, which Matplotlib has followed by then,
-# is not embedded: reading it takes longer than all else of a font.
-subset.Options._drop_tables_default += ["GSUB", "GPOS", "GDEF", "kern"]
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_ne
         assert equivalence_margin(DECLARED, campaign) == text
 
 
+@pytest.mark.slow
 def test_an_analysis_and_its_table_are_an_entry_each(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = simulated_table(Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     entries = {"longest": lambda findings: findings["spread"].groupby("protocol", as_index=False)["most"].max()}

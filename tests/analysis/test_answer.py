@@ -263,6 +263,7 @@ def test_hosts_of_others_are_told_since_the_answer_changes_them_too(simulated: S
     assert of_others.startswith("5 of its 14 hosts are under another domain than the page.")
 
 
+@pytest.mark.slow
 def test_the_films_of_typical_loads_stand_below_each_other_at_the_same_times(tmp_path: Path) -> None:
     campaign = load(filmed_campaign(tmp_path / "filmed"))
     (card,) = cards(campaign, "site-01", [replace(LTE, network="dsl")])

@@ -70,6 +70,7 @@ def test_without_a_look_before_its_end_a_campaign_is_expected_to_make_all_runs(d
     assert expected.runs.mean == expected.total_runs == 3 * 2 * 2 * 4
 
 
+@pytest.mark.slow
 def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypotheses) -> None:
     """One campaign after the other, by the function that tells in reports when the rule would have stopped."""
     measured, known = plan_of(), Expected(0.1, 0.03)
@@ -197,6 +198,7 @@ def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     assert "lte 7.1 %" in assumed
 
 
+@pytest.mark.slow
 def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     known = {name: protocols.load()[name] for name in ("tcp", "quic")}

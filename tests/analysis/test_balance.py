@@ -113,3 +113,9 @@ def test_the_nearest_partner_counts_where_a_block_has_none() -> None:
     rows += [attempt(protocol="tcp", run=2, block=3, at=86400)]
     row = balance.pair_balance(table_of(pd.DataFrame(rows), 2), [Pair("tcp", "quic")]).iloc[0]
     assert (row["gap_minutes"], row["within_hour"], row["together"]) == (30, pytest.approx(2 / 3), 0)
+
+
+def test_a_partner_counts_as_far_whichever_of_both_is_first() -> None:
+    rows = [attempt(protocol=name, run=1, block=1, at=at) for name, at in (("tcp", 7200), ("quic", 0))]
+    row = balance.pair_balance(table_of(pd.DataFrame(rows), 1), [Pair("tcp", "quic")]).iloc[0]
+    assert (row["gap_minutes"], row["within_hour"], row["together"]) == (120, 0, 1)

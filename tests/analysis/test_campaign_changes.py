@@ -22,7 +22,7 @@ from eyelevel.commands.compare import main
 from studies import STUDIES
 
 WORLD = World(sites=5, runs=10, blocks=0.0)
-SAME_CAMPAIGNS = 30
+SAME_CAMPAIGNS = 60
 
 
 def changed(a: CampaignTable, b: CampaignTable, worse_than: float = 0.02) -> CampaignChange:
@@ -94,6 +94,7 @@ def of_study(folder: Path, name: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reason(tmp_path: Path) -> None:
     truth = simulate.Truth(sites=2, networks=("lte",), protocols=("tcp", "quic"), runs=5)
     pages, other_pages, *folders = (simulate.write(tmp_path / name, truth) for name in "pqab")
@@ -115,6 +116,7 @@ def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reas
     assert "which this version does not know" in str(compared(*unknown).exception)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["lognormal", "heavy"])
 def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
     """Even with no slowness allowed; `tests/proof/test_compare_rates.py` does it a thousand times."""
@@ -124,6 +126,7 @@ def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
     assert consistent(alarms, SAME_CAMPAIGNS, 0, slack=changes[0].false_alarm_share), alarms
 
 
+@pytest.mark.slow
 def test_command_says_it_by_its_status_and_as_json(tmp_path: Path) -> None:
     truth = simulate.Truth(sites=2, networks=("lte",), protocols=("tcp", "quic"), runs=8)
     a, b = (simulate.write(tmp_path / name, truth) for name in "ab")

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import pytest
 from support.analysis_truth import simulated_table
 
 from analysis import hypotheses
@@ -11,6 +12,7 @@ from analysis.report.tables import campaign_tables
 from analysis.simulate import Truth
 
 
+@pytest.mark.slow
 def test_the_tables_of_claims() -> None:
     campaign = simulated_table(Truth(sites=9, networks=("dsl",), protocols=("tcp+", "quic"), runs=3))
     with ThreadPoolExecutor() as pool:

@@ -108,6 +108,7 @@ def test_the_slopes_are_the_round_trips_that_are_there() -> None:
     assert "on sites of one server" in " ".join(slopes["subject"])
 
 
+@pytest.mark.slow
 def test_how_much_counts_as_one_round_trip_is_what_is_declared() -> None:
     given = inputs(campaign({"quic": (1, 1.4), "quic+bbr": (1, 1.4)}, blocks=12))
     verdict = {}
@@ -119,6 +120,7 @@ def test_how_much_counts_as_one_round_trip_is_what_is_declared() -> None:
     assert verdict == {0.1: DOES_NOT_HOLD, 0.8: HOLDS}
 
 
+@pytest.mark.slow
 def test_leads_that_losses_make_longer() -> None:
     lossy = {"quic": (1.0, [1.0, 1.0, 3.0, 3.0])}
     assert verdicts(inputs(campaign(lossy)))["loss"] == HOLDS
@@ -193,6 +195,7 @@ def test_a_claim_on_a_contrast_of_the_family_rests_on_its_corrected_p_value() ->
     assert row["p_for"] == table["p_corrected"]["quic", "dsl", "si"] > table["p"]["quic", "dsl", "si"]
 
 
+@pytest.mark.slow
 def test_controls_that_matter_behind_dsl_are_found() -> None:
     result = verdicts(inputs(campaign({"tcp+bbr": ([0.9, 1.0, 1.0, 1.0], 0.0)})))
     assert result["controls_dsl_lte"] == DOES_NOT_HOLD
@@ -286,6 +289,7 @@ def test_gains_of_one_block_hide_what_they_go_with() -> None:
     assert verdict == NOT_DECIDED and "two blocks of a site" in sentence
 
 
+@pytest.mark.slow
 def test_a_site_whose_metrics_point_in_opposite_directions() -> None:
     given = campaign({"quic": (0.9, 0.0)})
     assert verdicts(inputs(given))["metrics_disagree"] == NOT_DECIDED
@@ -312,6 +316,7 @@ def test_a_pair_that_was_not_measured_side_by_side_gives_way_to_the_next() -> No
     assert "QUIC against TCP+" in result["sentence"] and "(s04)" in result["sentence"]
 
 
+@pytest.mark.slow
 def test_the_agreement_of_metrics_is_a_table_of_every_comparison() -> None:
     given = campaign({"quic": (0.9, 0.0)})
     values = given.values.copy()

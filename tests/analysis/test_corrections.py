@@ -21,6 +21,7 @@ def quick_collections() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(0, 5))
 @settings(max_examples=20)
 def test_holms_is_that_of_statsmodels_and_passes_over_what_is_unknown(p_values: list[float], unknown: int) -> None:

@@ -180,6 +180,7 @@ def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
     assert numbers == sorted(f"{100 * value:+.0f}" for value in family["gain"])
 
 
+@pytest.mark.slow
 def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
     """Of 400 samples of 20, the band of 95 % must leave the true uniform distribution about 20 times."""
     draw = np.random.default_rng(1)
@@ -237,6 +238,7 @@ def files(figure: Figure, folder: Path) -> tuple[bytes, bytes]:
     return (folder / "one.pdf").read_bytes(), (folder / "one.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_fonts_are_embedded_and_files_reproducible(gain_table: pd.DataFrame, tmp_path: Path) -> None:
     first, second = (
         files(figure3.draw(gain_table, TRUTH.networks, TRUTH.protocols, "tcp"), tmp_path) for _ in range(2)

@@ -61,6 +61,7 @@ def test_the_declared_family_finds_the_truth(name: str, folder_of: Callable[[str
         assert row.verdict in known.screen.words(str(row.network)), row
 
 
+@pytest.mark.slow
 @NAMES
 def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callable[[str], CampaignFolder]) -> None:
     campaign = folder_of(name)
@@ -161,6 +162,7 @@ def test_times_drift_by_what_the_campaign_says(tmp_path: Path) -> None:
     assert last / first == pytest.approx(1.28, abs=0.06)
 
 
+@pytest.mark.slow
 def test_the_full_size_is_written_in_seconds(folder_of: Callable[[str], CampaignFolder]) -> None:
     full = folder_of("full")
     assert full.seconds < SECONDS

@@ -96,6 +96,7 @@ def test_each_network_has_a_panel_for_its_rates_and_one_for_its_delays() -> None
     assert len(panels) == 6
 
 
+@pytest.mark.slow
 def test_the_command_lists_all_networks_with_their_sources_and_draws_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

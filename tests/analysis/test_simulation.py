@@ -22,6 +22,7 @@ def test_intervals_of_the_shift_cover_whatever_the_tail() -> None:
     assert truth.consistent(covered, 2000, 0.95, slack=0.003)
 
 
+@pytest.mark.slow
 def test_intervals_over_sites_cover() -> None:
     for covered in truth.sites_covered(60, 12, 7, 0.05, seed=4):
         assert truth.consistent(covered, 60, 0.95, slack=0.02)

@@ -217,6 +217,7 @@ def test_votes_go_with_metrics() -> None:
     assert math.isnan(plt["pearson"])
 
 
+@pytest.mark.slow
 def test_the_report_says_who_took_part_and_what_they_noticed(tmp_path: Path) -> None:
     assert section(tmp_path) is None
     kit = tmp_path / "user-study"

@@ -56,6 +56,7 @@ def of_metric(runs: pd.DataFrame, metric: str = "si") -> pd.DataFrame:
     return pairs[pairs["metric"] == metric]
 
 
+@pytest.mark.slow
 def test_versions_that_are_the_same_are_equivalent_in_every_metric() -> None:
     table = results(pairs_of(made_up(), BEFORE, AFTER))
     assert list(table["network"].unique()) == ["dsl", "lte", "all"]
@@ -110,6 +111,7 @@ def test_the_ratio_of_deviations_is_within_its_interval(after: float, truth: flo
     assert interval.high / interval.low < 1.6
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say_also_for_long_tails() -> None:
     """Of deviations, of runs with Student's distribution of five degrees of freedom, where an F test is too bold."""
     random = np.random.default_rng(3)

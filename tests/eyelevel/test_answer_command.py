@@ -190,6 +190,7 @@ def test_the_number_of_runs_can_be_raised_and_not_lowered(begun: Callable[..., P
     assert runs_of("2", folder, CampaignDocument({})) == (2, False)
 
 
+@pytest.mark.slow
 def test_a_site_that_was_recorded_again_is_refused_before_it_is_validated(tmp_path: Path, site: Site) -> None:
     one = campaign(tmp_path / "c", site)
     document = one.document()

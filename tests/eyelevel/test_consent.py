@@ -53,6 +53,7 @@ def command(results: Path, what: Sequence[str], *options: str) -> list[str]:
     return [sys.executable, "-m", "eyelevel", *what, "--results", str(results), *options]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [LONG, LONG_STUDY])
 def test_without_a_terminal_it_is_refused_in_a_line_that_says_what_to_do(tmp_path: Path, what: Sequence[str]) -> None:
     similar(tmp_path)
@@ -101,6 +102,7 @@ def rest_of(terminal: int) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "key"), [(LONG, "\x04"), (LONG, "\x03"), (LONG_STUDY, "j")])
 def test_at_a_terminal_any_key_but_y_leaves_it(tmp_path: Path, what: Sequence[str], key: str) -> None:
     with asked(tmp_path, what) as (process, terminal):
@@ -127,6 +129,7 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
     assert (tmp_path / "lte-qiuc" / DOCUMENT).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "begins"), [("n", False), ("\r", False), ("\x1b[A", False), ("y", True), ("Y", True)])
 def test_the_key_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, *, begins: bool) -> None:
     monkeypatch.setattr("click.getchar", lambda: key)
@@ -154,6 +157,7 @@ def test_what_is_short_or_named_or_agreed_to_is_not_asked_about(
     require_consent(campaign(tmp_path / "c", runs), unnamed, Console(), agreed=agreed, lanes=1)
 
 
+@pytest.mark.slow
 def test_lanes_make_it_shorter(tmp_path: Path) -> None:
     long = campaign(tmp_path / "c", 9999)
     require_consent(long, ["NET"], Console(), agreed=False, lanes=9)

@@ -143,6 +143,7 @@ def test_the_first_hour_puts_servers_where_its_campaign_had_them() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_nothing(monkeypatch)
     folder = tmp_path / "far"

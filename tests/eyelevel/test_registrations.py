@@ -112,6 +112,7 @@ def toys(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_all(tmp_path: Path) -> None:
     assert "weigh weigh toys" in " ".join(toys(tmp_path, "--help").stdout.split())
     help_text = toys(tmp_path, "weigh", "--help").stdout

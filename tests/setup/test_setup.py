@@ -183,6 +183,7 @@ def test_an_older_rust_than_firefoxs_driver_needs_is_told_in_one_line_before_any
     assert run(checkout.folder / "setup" / "cargo", "--check", PATH=path, EYELEVEL_CACHE=str(checkout.cache)) == (0, "")
 
 
+@pytest.mark.slow
 def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     checkouts = [tmp_path / name for name in ("older", "newer")]
@@ -264,6 +265,7 @@ def test_of_two_setups_at_once_one_waits_for_the_other(checkout: Checkout, tmp_p
     assert checkout.acted == ["packages", "second"]
 
 
+@pytest.mark.slow
 def test_what_a_program_uses_is_neither_renewed_nor_removed_but_more_can_be_added(checkout: Checkout) -> None:
     checkout.setup()
     using = "from base.places import use_cache; use_cache(); print(flush=True); input()"
@@ -289,6 +291,7 @@ def test_what_a_program_uses_is_neither_renewed_nor_removed_but_more_can_be_adde
     assert checkout.acted == ["packages", "second", "second", "packages", "second"]
 
 
+@pytest.mark.slow
 def test_no_program_and_no_session_of_tests_starts_while_a_setup_renews_what_it_uses(
     checkout: Checkout, tmp_path: Path
 ) -> None:

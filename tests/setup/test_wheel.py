@@ -101,6 +101,7 @@ def test_what_the_tests_run_with_is_what_pip_may_install() -> None:
         assert one.specifier.contains(version(one.name)), one
 
 
+@pytest.mark.slow
 def test_all_files_of_the_packages_are_installed(installed: Path) -> None:
     needed = [name for name in files() if not FOR_MEASURING.search(name)]
     assert len(needed) > 300
@@ -127,6 +128,7 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
         assert "Traceback" not in completed.stderr and completed.stdout, (arguments, completed.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["campaign", "video"])
 def test_what_measures_says_what_it_needs_in_a_line(installed: Path, tmp_path: Path, command: str) -> None:
     completed = eyelevel(installed, command, "--runs", "1", cwd=tmp_path)

@@ -45,6 +45,7 @@ def test_each_server_has_a_line_less_the_round_trips_of_its_handshake() -> None:
         assert levels.data[size].tolist() == pytest.approx([0, 0, 0.1, 0.1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", [["quic"], ["tcp+~2"], ["quic", "other-h3"], ["tcp+", "quic", "other-h2", "other-h3"]])
 def test_any_settings_have_a_section(only: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that no file here has any more: what they were is in campaign.json."""

@@ -96,6 +96,7 @@ def test_a_share_of_one_flow_beside_two_is_counted_by_its_equal_part(tmp_path: P
     assert (row["mix"], round(row["share"], 3), round(row["relative"], 3)) == ("1x2", 0.5, 1.5)
 
 
+@pytest.mark.slow
 def test_the_section_says_and_draws_it(tmp_path: Path) -> None:
     write_campaign(tmp_path, {"quic": [(6, 3), (7, 3)], "quic+1con": [(5, 5), (4, 6)]})
     of_report = section(tmp_path)

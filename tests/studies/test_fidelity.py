@@ -123,6 +123,7 @@ def test_an_error_is_the_ratio_of_geometric_means_with_welch_s_interval() -> Non
     assert single["error"] == pytest.approx(0.0505, abs=1e-4) and math.isnan(single["error_low"])
 
 
+@pytest.mark.slow
 def test_an_interval_has_the_true_error_as_often_as_it_says() -> None:
     draw, truth, hits, times = np.random.default_rng(3), math.log(1.05), 0, 2000
     for _ in range(times):

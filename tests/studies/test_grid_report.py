@@ -275,6 +275,7 @@ def test_what_a_hop_changes_has_a_map_for_each_protocol_and_a_table_and_is_said(
     assert any("With the hop, against the same two halves without it" in text for text in section.paragraphs)
 
 
+@pytest.mark.slow
 def test_the_names_of_a_maps_rows_do_not_overlap_however_long_they_are(tmp_path: Path) -> None:
     times = {
         ("grid-1x5KB", f"longlook-edge-{delay}ms-0loss-{kind}", protocol): (1000.0, 1010.0)

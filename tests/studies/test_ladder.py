@@ -260,6 +260,7 @@ def test_a_contribution_is_as_worked_out_by_hand(tmp_path: Path) -> None:
     assert (alone["points"], alone["ms"], alone["blocks"]) == pytest.approx((row["points"], row["ms"], 4))
 
 
+@pytest.mark.slow
 def test_rungs_of_different_blocks_do_not_add_up_and_that_is_said(tmp_path: Path) -> None:
     # From the second half on, all but stock TCP takes a third longer, and the first rung has only that half.
     later = dict.fromkeys(ALL[1:], 0.3)
@@ -291,6 +292,7 @@ def test_a_rung_that_never_counts_is_named(tmp_path: Path) -> None:
     assert "buffers and idle restart + shorter send queue" in said.paragraphs[1]
 
 
+@pytest.mark.slow
 def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     said = section(write_ladder(tmp_path / "ladder", blocks=10, run_sd=0.02))
     assert said
@@ -308,6 +310,7 @@ def test_the_section_says_what_is_shown_and_what_is_not(tmp_path: Path) -> None:
     assert len(drawn.axes) == 4
 
 
+@pytest.mark.slow
 def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", sites=1, blocks=1)
     table = contributions(load(folder), CONFIDENCE)
@@ -319,6 +322,7 @@ def test_one_block_has_contributions_without_intervals(tmp_path: Path) -> None:
 
 
 # Sites and blocks, whether the direct comparison and the rungs have intervals, and how many blocks those without need.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sites", "blocks", "whole_has", "rungs_have", "needed"),
     [(1, 2, False, False, 4), (1, 3, True, False, 4), (1, 4, True, True, None), (4, 4, True, True, None)],
@@ -370,6 +374,7 @@ def test_intervals_of_few_blocks_leave_the_bars_their_room(tmp_path: Path) -> No
         assert any(line.get_marker() == CARETRIGHT for line in axes.lines)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"])
     assert require_document(folder).filmed

@@ -415,6 +415,7 @@ def test_settings_have_their_counting_runs_and_a_typical_one(campaign: Path) -> 
     }
 
 
+@pytest.mark.slow
 def test_the_section_has_its_figures_and_tables_and_is_none_without_runs(campaign: Path, tmp_path: Path) -> None:
     assert section(tmp_path) is None
     report = section(campaign)
@@ -474,6 +475,7 @@ def test_a_run_that_is_not_whole_any_more_is_named(campaign: Path) -> None:
         section(campaign)
 
 
+@pytest.mark.slow
 def test_states_that_nobody_knows_yet_are_drawn_all_the_same(tmp_path: Path) -> None:
     new_states = [Spell("refill", 0, 1), Spell("probe_bw", 1, 2)]
     counts = transitions([new_states])

@@ -231,6 +231,7 @@ def test_names_say_what_is_played() -> None:
         choose_sites("video-tiny-60s")
 
 
+@pytest.mark.slow
 def test_segments_have_the_bytes_of_their_rate_and_the_same_each_time() -> None:
     page = video.Video("medium", 2, "hls")
     recordings = [video.generate(page) for _ in range(2)]
@@ -292,6 +293,7 @@ def write_campaign(folder: Path, plays: dict[str, list[Play]], rejections: Seque
     (folder / "runs.csv").write_text(header() + lines(rows))
 
 
+@pytest.mark.slow
 def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None:
     none = (replace(STOPPED, gaps=(), first_frame_ms=900.0 + number) for number in range(3))
     stops = [replace(STOPPED, first_frame_ms=2000.0 + 100 * number) for number in range(3)]
