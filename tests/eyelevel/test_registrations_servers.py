@@ -210,24 +210,36 @@ def testbed(tmp_path: Path) -> Checkout:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_is_followed_to_the_report(testbed: Checkout) -> None:
+def test_a_server_and_a_browser_are_followed_to_the_report(testbed: Checkout) -> None:
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
-    assert "toy-server 1.*" in testbed.list_package("toy-server")
+    (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
+    for package in ("toy-server", "toy-browser"):
+        assert f"{package} 1.*" in testbed.list_package(package)
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
+    testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
     testbed.tune(PROTOCOLS)
-    campaign = testbed.measure("--proto", "tcp,toy")
+    campaign = testbed.measure("--proto", "tcp,toy", "--browser", "toy")
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]
-    # It answers as NGINX does.
+    page = (campaign / "report" / "index.html").read_text()
+    # The server answers as NGINX does.
     assert (runs.loc["toy", ["served", "missed"]] == runs.loc["tcp", ["served", "missed"]]).all()
     assert (campaign / runs.loc["toy", "folder"] / "requests.tsv").read_text().startswith("exact\tGET\thttps://")
     protocols = pd.read_csv(campaign / "report" / "tables" / "table1_protocols.csv").set_index("protocol")
     assert protocols["server"].to_dict() == {"TCP": "nginx", "toy": "toy"}
     comparisons = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
     assert ("toy", "tcp") in set(zip(comparisons["compared"], comparisons["reference"], strict=True))
-    page = (campaign / "report" / "index.html").read_text()
     assert "toy against TCP" in page and "toy-server 1.0" in page
+    # The browser has made both loads.
+    for protocol in ("tcp", "toy"):
+        with gzip.open(campaign / runs.loc[protocol, "folder"] / "toy.json.gz", "rt") as log:
+            assert "--toys=1" in log.read()
+    # The canary's page is loaded in it, too: it alone need be installed.
+    assert (testbed.folder / "browsers" / "toy.asked").exists()
+    for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):
+        assert fact in page
+    assert "<dt>chromium</dt>" not in page
 
 
 def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
@@ -236,23 +248,3 @@ def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
     refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", "toy-bbr")
     fault = "[toy-bbr]: congestion_control must be one of cubic for toy, not 'bbr'\n"
     assert refused.stderr.startswith("eyelevel: ") and refused.stderr.endswith(f"protocols.toml: {fault}")
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.needs_browser
-@pytest.mark.loads
-def test_a_browser_is_followed_to_the_report(testbed: Checkout) -> None:
-    (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
-    assert "toy-browser 1.*" in testbed.list_package("toy-browser")
-    testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
-    campaign = testbed.measure("--proto", "quic", "--browser", "toy")
-    runs = pd.read_csv(campaign / "runs.csv")
-    assert runs["valid"].any(), runs["reason"].tolist()
-    with gzip.open(campaign / runs["folder"].iloc[-1] / "toy.json.gz", "rt") as log:
-        assert "--toys=1" in log.read()
-    # The canary's page is loaded in it, too: it alone need be installed.
-    assert (testbed.folder / "browsers" / "toy.asked").exists()
-    page = (campaign / "report" / "index.html").read_text()
-    for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):
-        assert fact in page
-    assert "<dt>chromium</dt>" not in page

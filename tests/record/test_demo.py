@@ -45,6 +45,8 @@ for name in DEMO_SITES:
     print(hashlib.sha256(repr(generate(name)).encode()).hexdigest())
 """
 
+pytestmark = pytest.mark.slow
+
 
 def digest(recording: Recording) -> str:
     """A fingerprint of everything in a recording."""
@@ -72,7 +74,6 @@ def recording(request: pytest.FixtureRequest, recordings: dict[str, Recording]) 
     return recordings[request.param]
 
 
-@pytest.mark.slow
 def test_a_site_is_as_large_as_it_promises(recording: Recording) -> None:
     servers, requests, size = PROMISED[recording.recorder["site"]]
     assert len({exchange.recorded_ip for exchange in recording.exchanges}) == servers
@@ -148,12 +149,10 @@ def test_a_site_can_be_stored(recording: Recording, tmp_path: Path) -> None:
     assert [(e.method, e.url) for e in site.exchanges] == [(e.method, e.url) for e in recording.exchanges]
 
 
-@pytest.mark.slow
 def test_another_seed_gives_another_site() -> None:
     assert digest(generate("demo-light", seed=1)) != digest(generate("demo-light", seed=2))
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_every_process(
     recordings: dict[str, Recording], elsewhere: subprocess.Popen[str]
 ) -> None:

@@ -58,6 +58,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return write_site(Recording(url, tuple(exchanges), {"tool": "test"}), tmp_path_factory.mktemp("sites") / "bulk")
 
 
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """One server with next to nothing: it is there at once."""
+    url = "https://www.bulk.example/"
+    return write_site(Recording(url, (_exchange(url),), {"tool": "test"}), tmp_path_factory.mktemp("sites") / "page")
+
+
 def replay(site: Site, script: str, network: Network, protocol: str = "tcp") -> tuple[ReplayOutcome, str]:
     """Run a shell script as the client; returns the outcome and what it printed."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cat:
@@ -115,7 +122,7 @@ def test_no_connection_waits_for_another(site: Site) -> None:
     "protocol",
     [pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ())) for name, protocol in PROTOCOLS.items()],
 )
-def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(site: Site, protocol: str) -> None:
+def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Site, protocol: str) -> None:
     """Used: by the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
     wanted = PROTOCOLS[protocol]
     script = f"""
@@ -125,7 +132,7 @@ def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(site: Si
         {sys.executable} -c '{ACCOUNTS}'
         kill $COPROC_PID
     """
-    outcome, printed = replay(site, script if wanted.in_kernel else "true", NETWORKS["dsl"], protocol)
+    outcome, printed = replay(page, script if wanted.in_kernel else "true", NETWORKS["dsl"], protocol)
     assert outcome.evidence["server_sysctls"] == wanted.server_kernel
     if not wanted.in_kernel:
         return
