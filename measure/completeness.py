@@ -108,7 +108,7 @@ class Completeness:
 
     `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
     exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
-    `unused_because` has the reason (a `Reason`) for each of `unused`; closings of older versions lack it.
+    `unused_because` has the reason (a `Reason`) for each of `unused`.
     """
 
     site_sha256: str
@@ -120,8 +120,8 @@ class Completeness:
     jaccard: float
     missed: tuple[Missed, ...]
     unused: tuple[str, ...]
+    unused_because: Mapping[str, str]
     fetched: tuple[str, ...] = ()
-    unused_because: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def served(self) -> float:

@@ -58,7 +58,7 @@ class Run:
         return self.site, self.network
 
     def __str__(self) -> str:
-        # Seeds are drawn from it: runs in the usual browser have those of versions that knew no other.
+        # The usual browser goes without saying.
         browser = "" if self.browser == DEFAULT else f"{self.browser} "
         return f"{self.site} {self.network} {self.protocol} {browser}run {self.number}"
 
@@ -171,10 +171,8 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     if missing := [name for name in _REQUIRED if name not in present]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
     try:
-        # Earlier versions had one browser in a campaign, and no column for it.
-        browser = DEFAULT if "browser" in present else first_browser(folder)
         names, further = metric_names(), further_columns(present)
-        return present, [_row(cells, browser, names, further) for cells in reader]
+        return present, [_row(cells, names, further) for cells in reader]
     except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
@@ -200,14 +198,13 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def _row(cells: Mapping[str, str], browser: str, metrics: Iterable[str], further: Iterable[str]) -> Row:
+def _row(cells: Mapping[str, str], metrics: Iterable[str], further: Iterable[str]) -> Row:
     # The files in it are read, shown and removed, and results may come from others.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     nested = {
         "metrics": {name: cells.get(name, "") for name in metrics},
         "further": {name: cells[name] for name in further},
-        "browser": cells.get("browser") or browser,
     }
     return _CELLS.structure({**cells, **nested}, Row)
 
@@ -366,13 +363,6 @@ def read_document(folder: Path) -> CampaignDocument | None:
     """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
     return parse_document(read_json(path), path) if path.exists() else None
-
-
-def first_browser(folder: Path) -> str:
-    """The browser of the campaign in `folder`, the first if there are several; the usual one when nothing says it.
-    Raises EyelevelError."""
-    document = read_document(folder)
-    return (document.browser if document else "") or DEFAULT
 
 
 def require_document(folder: Path) -> CampaignDocument:

@@ -20,7 +20,7 @@ from random import Random
 from base.errors import EyelevelError
 from base.files import write_atomically
 from browsers.names import DEFAULT
-from measure.table import Cell, Condition, Run, first_browser
+from measure.table import Cell, Condition, Run
 from record.names import original_of
 
 PlannedBlock = tuple[Run, ...]
@@ -82,8 +82,7 @@ def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begu
     """The `first` blocks, of which so many have `begun`, as they are, with what `blocks` have beyond them.
 
     What has been planned stays together, so a protocol, a browser or a variant that is added later has blocks of its
-    own. So do variants in the plans of earlier versions, where their blocks are beside those of their originals. What
-    has begun keeps its place, too. After that the rounds come in their order, so that what was added late catches up
+    own. What has begun keeps its place, too. After that the rounds come in their order, so that what was added late catches up
     before the others go on; in each round what was planned before comes first.
     """
     runs = {run for block in first for run in block}
@@ -97,12 +96,10 @@ def read_plan(folder: Path) -> list[PlannedBlock]:
     path = folder / PLAN
     try:
         rows = csv.DictReader(io.StringIO(path.read_text()))
-        # Earlier versions had one browser in a campaign, and no column for it.
-        browser = first_browser(folder)
         runs = [
             (
                 int(row["block"]),
-                Run(row["site"], row["network"], row["protocol"], int(row["run"]), row.get("browser") or browser),
+                Run(row["site"], row["network"], row["protocol"], int(row["run"]), row["browser"]),
             )
             for row in rows
         ]

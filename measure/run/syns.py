@@ -56,7 +56,7 @@ def counted_syns(folder: Path) -> Iterator[None]:
 
 
 def read_syns(folder: Path) -> int | None:
-    """How many there were in the load in `folder`; None when they were not counted, as in earlier versions."""
+    """How many there were in the load in `folder`; None when the load failed before they were counted."""
     return int(read_json(folder / SYNS)["sent"]) if (folder / SYNS).exists() else None
 
 

@@ -126,7 +126,7 @@ def test_an_older_campaign_is_told_by_the_recordings_that_have_not_changed(tmp_p
 
 def test_how_complete_a_site_was_is_kept(tmp_path: Path, one: Site) -> None:
     loads = summarise([[RequestedUrl("GET", "https://one.example/", Kind.EXACT, "one.example/00000-index", ())]])
-    known = Completeness(digest(one), "now", "dsl", True, {}, {"tcp": loads, "quic": loads}, 0.5, (), ())
+    known = Completeness(digest(one), "now", "dsl", True, {}, {"tcp": loads, "quic": loads}, 0.5, (), (), {})
     known.write(one)
     folder = campaign(tmp_path / "c", one)
     shutil.rmtree(one.folder)

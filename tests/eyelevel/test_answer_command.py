@@ -284,7 +284,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     """Calls the command on a closed site, where a run is a row of a table, which is made at once: returns what it
     prints."""
     one = write_site(site.recording(), tmp_path / "sites" / "demo-light")
-    Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), ()).write(one)
+    Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), (), {}).write(one)
 
     def measure_rows(
         one: Campaign,

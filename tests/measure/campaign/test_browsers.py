@@ -147,17 +147,9 @@ def test_the_norms_compare_within_a_browser(campaign: Campaign, monkeypatch: pyt
     assert all(row.valid for row in read_rows(campaign.folder))
 
 
-def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     one = replace(campaign, further_browsers=())
     go(one, monkeypatch)
-    before = read_rows(campaign.folder)
-    for name in ("runs.csv", "plan.csv"):
-        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False).drop(columns="browser")
-        table.to_csv(campaign.folder / name, index=False, lineterminator="\n")
-    assert "further_browsers" not in json.loads((campaign.folder / "campaign.json").read_text())["settings"]
-    assert read_rows(campaign.folder) == before
     assert go(one, monkeypatch) == []
     loaded = go(campaign, monkeypatch)
     assert {one.loading.browser for one in loaded} == {"toy"} and len(loaded) == 4
@@ -185,14 +177,9 @@ def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_
     assert set(table["protocol"]) == {"tcp", "tcp+"}
 
 
-def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:
+def test_a_campaign_of_one_browser_has_the_names_of_its_networks_whichever_browser_it_is(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"settings": {"browser": {"name": "toy"}}}))
-    text = (header() + lines([ROW])).replace(",browser,", ",").replace(",chromium,", ",")
-    (tmp_path / "runs.csv").write_text(text)
-    assert [row.of.browser for row in read_rows(tmp_path)] == ["toy"]
-    assert Results(tmp_path).rows[0].browser == "toy"
-    assert tables.load(tmp_path).runs["browser"].tolist() == ["toy"]
-    # A campaign of one browser has the names of its networks, whichever browser that is.
+    (tmp_path / "runs.csv").write_text(header() + lines([replace(ROW, browser="toy")]))
     assert samples_of(tables.load(tmp_path)).networks == ("lte",)
 
 
