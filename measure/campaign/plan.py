@@ -82,8 +82,8 @@ def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begu
     """The `first` blocks, of which so many have `begun`, as they are, with what `blocks` have beyond them.
 
     What has been planned stays together, so a protocol, a browser or a variant that is added later has blocks of its
-    own. What has begun keeps its place, too. After that the rounds come in their order, so that what was added late catches up
-    before the others go on; in each round what was planned before comes first.
+    own. What has begun keeps its place, too. After that the rounds come in their order, so that what was added late
+    catches up before the others go on; in each round what was planned before comes first.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)

@@ -70,14 +70,15 @@ class Evidence:
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
     (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
-    `strange_cores` are the processors beyond its lane on which one of its processes could run.
-    `slowness` is how many times as long as usual the canary took before the run's block. `pace` is at which pace the
-    browser's processes ran, where that is a device's; its `index_after` was reached after the block. `replay_failure`
-    says why the replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of
-    TCP, and the requests by which it asked a proxy for one; None when the load failed before they were counted.
-    `next_prepared_ms` is when the next run began to be prepared beside it, in its quiet time; None when it did not.
-    `company` are the background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and `down_mbps` are
-    the rates of the network that the run is said to be behind, where these are constant; no file has them.
+    `strange_cores` are the processors beyond its lane on which one of its processes could run. `slowness` is how many
+    times as long as usual the canary took before the run's block. `pace` is at which pace the browser's processes ran,
+    where that is a device's; its `index_after` was reached after the block. `replay_failure` says why the replay
+    failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
+    requests by which it asked a proxy for one; None when the load failed before they were counted. `next_prepared_ms`
+    is when the next run began to be prepared beside it, in its quiet time; None when it did not. `company` are the
+    background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and
+    `down_mbps` are the rates of the network that the run is said to be behind, where these are constant; no file has
+    them.
     """
 
     failures: tuple[str, ...]

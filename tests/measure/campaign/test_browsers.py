@@ -9,16 +9,13 @@ from io import StringIO
 from pathlib import Path
 from random import Random
 
-import pandas as pd
 import pytest
 from factories import ROW
 from rich.console import Console
 
-from analysis import hypotheses
 from analysis import runs as tables
 from analysis.runs import network_and_browser
 from analysis.samples import samples_of
-from analysis.variants import variants
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
@@ -28,7 +25,6 @@ from measure.campaign import method, slot
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.plan import plan, read_plan, seed_of
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import Results
 from measure.host.canary import Canary
 from measure.review import Review
 from measure.run.evidence import Evidence, RequestCounts
@@ -156,25 +152,6 @@ def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign, monkeypat
     assert len(read_rows(campaign.folder)) == 8
     with pytest.raises(EyelevelError, match="settings/further_browsers had toy"):
         go(one, monkeypatch)
-
-
-def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_their_own(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both = {"site": campaign.sites["site"], "site@small": campaign.sites["site"]}
-    one = replace(campaign, sites=both, runs=1, further_browsers=())
-    assert len(go(one, monkeypatch)) == 4
-    assert len(read_plan(campaign.folder)) == 1
-    # As earlier versions have it: the variant's block follows its original's.
-    for name in ("runs.csv", "plan.csv"):
-        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False)
-        table["block"] = table["site"].map({"site": "1", "site@small": "2"})
-        table.sort_values("block", kind="stable").to_csv(campaign.folder / name, index=False, lineterminator="\n")
-    assert len(go(replace(one, runs=3), monkeypatch)) == 8
-    assert [len(block) for block in read_plan(campaign.folder)] == [2, 2, 4, 4]
-    table = variants(tables.load(campaign.folder), hypotheses.load())
-    assert set(table["pairs"]) == {3} and set(table["within_blocks"]) == {2}
-    assert set(table["protocol"]) == {"tcp", "tcp+"}
 
 
 def test_a_campaign_of_one_browser_has_the_names_of_its_networks_whichever_browser_it_is(tmp_path: Path) -> None:
