@@ -26,7 +26,7 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
     """
     runs = campaign.valid
     names = [name for name in web_names() if name in runs and runs[name].notna().any()]
-    # Every campaign has the column of requests, those of older versions, too, which have none of the others.
+    # Requests are counted of every load, be its network log read or not.
     if runs.empty or not set(names) - {REQUESTS}:
         return pd.DataFrame(columns=COLUMNS)
     samples = samples_of(campaign, names)

@@ -1,6 +1,6 @@
 """In what protocols are compared beside their transports: what was seen of each, and what it is set to.
 
-It reads the documents of what was seen (`ValidationEntry.seen`), also those of older versions, which have less.
+It reads the documents of what was seen (`ValidationEntry.seen`).
 """
 
 from collections.abc import Callable, Mapping
