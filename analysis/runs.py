@@ -13,11 +13,10 @@ import pandas as pd
 
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
-from measure.metrics import metric_names, time_names
-from measure.reasons import gate_name
-from measure.site_facts import SiteFacts, parse_facts
-from measure.table import (
+from dataset.metrics import metric_names, time_names
+from dataset.reasons import gate_name
+from dataset.schema import fields
+from dataset.table import (
     ATTEMPT_FOLDER,
     DOCUMENT,
     PROCESSOR_COLUMNS,
@@ -27,7 +26,8 @@ from measure.table import (
     require_document,
     whole_lines,
 )
-from measure.table_schema import fields
+from measure.site_facts import SiteFacts, parse_facts
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import IN_BROWSER
 
 # Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer with
@@ -134,7 +134,7 @@ class CampaignTable:
 
 
 def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """The metrics that are times and that `runs` has columns for, in the order of `measure.metrics`."""
+    """The metrics that are times and that `runs` has columns for, in the order of `dataset.metrics`."""
     return tuple(metric for metric in time_names() if metric in runs)
 
 
@@ -191,7 +191,7 @@ def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]
 
 def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
     """The attempts and the document of a campaign, with a network for each browser."""
-    first, *further = document.browsers or (DEFAULT,)
+    first, *further = document.browsers or (DEFAULT_BROWSER,)
     runs = runs if BROWSER in runs else runs.assign(**{BROWSER: first})
     pairs = zip(runs["network"], runs[BROWSER], strict=True)
     runs = runs.assign(network=[network_in(*pair, first) for pair in pairs])
@@ -250,7 +250,7 @@ def read_runs(path: Path) -> pd.DataFrame:
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """`runs` with the types of `measure/runs.schema.json` in the columns that it knows: a column without any number is
+    """`runs` with the types of `dataset/runs.schema.json` in the columns that it knows: a column without any number is
     one of numbers, too."""
     pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
     known = {name: column["type"] for name, column in fields().items() if name in runs}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError, reports_errors
+from dataset.checks import Check, between, same, unchecked
 from measure.run.company import COMPANY_SAMPLES, bytes_at, read_series
-from measure.validate.checks import Check, between, same, unchecked
 from record.site import Site
 from replay import ReplaySpec, run
 from replay.company import begin_company

@@ -10,10 +10,10 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json
+from dataset.reasons import Reason
 from measure.campaign.method import Method, claim
 from measure.captures.recording import add_keys
 from measure.gates import REPLAY, reason_against
-from measure.reasons import Reason
 from measure.run.evidence import REPLAY_LOG, Evidence, last_line
 from measure.run.load import Instruments
 from measure.run.setting import Setting

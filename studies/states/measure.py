@@ -14,8 +14,8 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import structured
+from dataset.reasons import Reason
 from measure.campaign.method import Method
-from measure.reasons import Reason
 from measure.run.evidence import Evidence, started_s
 from measure.run.load import Instruments
 from measure.run.setting import Setting

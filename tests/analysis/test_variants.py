@@ -11,7 +11,8 @@ from analysis import hypotheses
 from analysis.outcomes import FASTER, NOT_DECIDED
 from analysis.runs import CampaignTable
 from analysis.variants import variants
-from measure.campaign.plan import PlannedBlock, extended, plan
+from dataset.plan import PlannedBlock
+from measure.campaign.plan import extended, plan
 
 SITES = ("news", "shop", "shop@small")
 PROTOCOLS = ("tcp", "quic")

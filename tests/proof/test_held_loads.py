@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dataset.metrics import read_metrics
 from measure.campaign.method import PAGES
 from measure.gates import LATE_WAKEUP_MS, LATE_WAKEUPS
-from measure.metrics import read_metrics
 from measure.run.evidence import read_evidence
 from measure.run.setting import Circumstances, Setting
 from measure.run.visit import TIMES

@@ -19,11 +19,13 @@ from analysis.samples import samples_of
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
+from dataset.plan import read_plan
+from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from eyelevel.commands.campaign import chosen_browsers
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.campaign import Campaign, measure
-from measure.campaign.plan import plan, read_plan, seed_of
+from measure.campaign.plan import plan, seed_of
 from measure.campaign.progress import ProgressDisplay
 from measure.host.canary import Canary
 from measure.review import Review
@@ -32,7 +34,6 @@ from measure.run.film import FilmStart
 from measure.run.setting import Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import rejections, status
-from measure.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols

@@ -10,6 +10,7 @@ from factories import ROW
 
 from base.errors import EyelevelError
 from base.places import tool
+from dataset.table import Run
 from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import Slot
@@ -21,7 +22,6 @@ from measure.run.evidence import VISUAL, analyse_film
 from measure.run.film_policy import FilmPolicy
 from measure.run.films import LAST, SMALL_FILM, STRIP
 from measure.run.visit import FILM
-from measure.table import Run
 from record.demo import generate
 from record.site import Site, write_site
 from servers.registry import require_served

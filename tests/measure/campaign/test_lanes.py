@@ -24,6 +24,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.places import PROJECT
 from base.processes import first_readable
+from dataset.table import Row, read_rows, require_document
 from measure.campaign import campaign as campaigns
 from measure.campaign import slot
 from measure.campaign.block import Block
@@ -44,7 +45,6 @@ from measure.run.film_policy import FilmPolicy
 from measure.run.processor import PROCESSOR
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
-from measure.table import Row, read_rows, require_document
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

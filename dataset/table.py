@@ -18,10 +18,9 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
 from base.text import printable
-from browsers.names import DEFAULT
-from measure.metrics import metric_names
-from measure.reasons import Reason
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from dataset.metrics import metric_names
+from dataset.reasons import Reason
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -50,7 +49,7 @@ class Run:
     network: str
     protocol: str
     number: int
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
 
     @property
     def cell(self) -> Cell:
@@ -59,7 +58,7 @@ class Run:
 
     def __str__(self) -> str:
         # The usual browser goes without saying.
-        browser = "" if self.browser == DEFAULT else f"{self.browser} "
+        browser = "" if self.browser == DEFAULT_BROWSER else f"{self.browser} "
         return f"{self.site} {self.network} {self.protocol} {browser}run {self.number}"
 
 
@@ -108,7 +107,7 @@ class Row:
     processor_wait_ms: float | None = None
     quiet_ms: float | None = None
     lane: int | None = None
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
     company_mbps: float | None = None
     h3_request_share: float | None = None
@@ -231,7 +230,7 @@ class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`measure.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
+    (`dataset.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
     versions have neither. `lanes` says of each machine that measured in lanes, or found that it must not, which they
     are and why (`measure.host.lanes.Lanes.record`). `further` are keys that this version does not know.
     """
@@ -288,7 +287,7 @@ class CampaignDocument:
     @property
     def shells(self) -> str:
         """The name of the shells that emulate its networks."""
-        return str(self.settings.get("shells", OUR_SHELLS))
+        return str(self.settings.get("shells", DEFAULT_SHELLS))
 
     @property
     def server_rtts(self) -> str:
