@@ -19,8 +19,8 @@ from base.errors import EyelevelError
 from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
-from measure.run.evidence import REQUEST_LOG, page_requests
-from measure.run.visit import HAR
+from dataset.run_files import HAR, REQUEST_LOG
+from measure.run.evidence import page_requests
 from record.bounded import parse_json, read_regular
 from record.layout import COMPLETENESS, LIVE
 from record.site import Site

@@ -22,6 +22,7 @@ from base.files import Locked, locked, sync, write_atomically
 from dataset.declaration import HYPOTHESES, continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
 from dataset.plan import PlannedBlock, read_plan, write_plan
 from dataset.reasons import Reason
+from dataset.run_files import ATTEMPT
 from dataset.table import (
     DOCUMENT,
     GROWING,
@@ -44,7 +45,6 @@ from measure.campaign.plan import extended
 from measure.campaign.store import FolderStore
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
-from measure.run.files import ATTEMPT
 from tuning.defaults import DEFAULT_SHELLS
 
 SUPERSEDED = "superseded"

@@ -15,23 +15,27 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
+from dataset.run_files import (
+    ATTEMPT,
+    DEVICE_PACE,
+    FILM,
+    HAR,
+    LOG,
+    REPLAY_EVIDENCE,
+    REPLAY_LOG,
+    REQUEST_LOG,
+    TIMES,
+    TIMINGS,
+    VISUAL,
+)
 from measure.run.company import CompanyFlow, read_company
-from measure.run.files import ATTEMPT
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
-from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
 from servers.matching import Kind
-
-REQUEST_LOG = "requests.tsv"
-REPLAY_LOG = "replay.log"
-# At which pace the browser's processes ran, where that is a device's (`measure.host.pace`).
-DEVICE_PACE = "device.json"
-REPLAY_EVIDENCE = "replay.json"
-VISUAL = "visual.json"
 
 # How a shell says that it was late (`shells/src/shell.rs`).
 LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")

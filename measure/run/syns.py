@@ -13,9 +13,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import read_json, write_json
+from dataset.run_files import SYNS
 from replay.world import outward_device
-
-SYNS = "syns.json"
 
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26

@@ -34,6 +34,7 @@ from browsers.browsertime.configuration import QUIET_MS, READINESS, configuratio
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import browser_named, device_of
+from dataset.run_files import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.browser import page_of, refusal
 from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
@@ -42,11 +43,7 @@ from tuning.defaults import DEFAULT_BROWSER
 from tuning.protocols import Protocol
 
 # Browsertime's film, in its results, and ours.
-RECORDED, FILM = "video/1.mp4", "film.mp4"
-TIMINGS = "browsertime.json"
-HAR = "browsertime.har.gz"
-LOG = "browsertime.log"
-TIMES = "times.json"
+RECORDED = "video/1.mp4"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30

@@ -21,6 +21,7 @@ from dataset.last_frames import LAST_FRAMES, read_digests
 from dataset.package import FILES, METADATA, MOST_BYTES, MOST_LINES
 from dataset.plan import write_plan
 from dataset.reasons import Reason
+from dataset.run_files import LAST
 from dataset.table import GivenUp, Row, read_document, read_rows, write_given_up
 from dataset.validation import ValidationEntry, keep_entries, kept_entries
 from dataset.verdicts import Verdict
@@ -29,7 +30,6 @@ from measure.campaign.appearances import Appearances
 from measure.campaign.plan import plan
 from measure.campaign.results import changes, opened, require_same_versions
 from measure.norms import ENOUGH, NORMS, judge
-from measure.run.films import LAST
 from measure.status import status
 from measure.taking_up import take_up
 from record import bounded

@@ -12,6 +12,7 @@ import pytest
 from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
 from browsers.registry import browser_named
+from dataset.run_files import PROCESSOR
 from dataset.table import PROCESSOR_COLUMNS
 from measure.host.process_times import Account, ProcessTimes, kernel_account
 from measure.run import processor
@@ -19,7 +20,6 @@ from measure.run.processor import (
     FILM,
     MOST_SHARE,
     PERIOD_S,
-    PROCESSOR,
     REST,
     ROLES,
     SERVERS,
