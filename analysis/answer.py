@@ -22,7 +22,7 @@ from analysis.samples import counts, samples_of
 from analysis.stopping import looks_of
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
-from measure.metrics import web_names
+from dataset.metrics import web_names
 
 # What a page goes through, in order; of these, what a campaign has is shown.
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")

@@ -19,15 +19,15 @@ from analysis.runs import network_and_browser, network_in
 from analysis.samples import Array, Samples
 from analysis.stopping import looks_until
 from analysis.text import listing, span
+from base.words import in_words
 from browsers.registry import is_browser
+from dataset.declaration import HYPOTHESES
+from dataset.metrics import time_names
+from dataset.plan import read_plan
+from dataset.table import Cell, read_given_up, read_rows, require_document
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
-from measure.campaign.plan import read_plan
-from measure.declaration import HYPOTHESES
-from measure.metrics import time_names
 from measure.run.film_policy import FilmPolicy
-from measure.table import Cell, read_given_up, read_rows, require_document
-from measure.words import in_words
 from tuning.networks import IN_BROWSER
 
 SEED = 17

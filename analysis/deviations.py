@@ -7,8 +7,8 @@ import pandas as pd
 from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable
 from analysis.text import label, listing, plural
-from measure.declaration import declaration_of
-from measure.table import read_given_up
+from dataset.declaration import declaration_of
+from dataset.table import read_given_up
 
 
 def warnings(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFrame) -> list[str]:

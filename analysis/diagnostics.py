@@ -14,8 +14,8 @@ from analysis.hypotheses import Pair
 from analysis.outcomes import WARNING_P
 from analysis.runs import metrics_in
 from analysis.samples import Array, Samples, starts_of
-from measure.metrics import METRICS
-from measure.table import CampaignDocument
+from dataset.metrics import METRICS
+from dataset.table import CampaignDocument
 
 UNIFORM_LEVELS = (0.01, 0.05)
 

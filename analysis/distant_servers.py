@@ -3,7 +3,7 @@
 import statistics
 
 from analysis.text import plural
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 
 def warnings(document: CampaignDocument) -> list[str]:

@@ -17,8 +17,8 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import Samples, counts, samples_of
 from base.errors import EyelevelError
 from base.text import printable
+from dataset.table import RUNS
 from measure.host.machine import machine
-from measure.table import RUNS
 from tuning.networks import Network
 
 # So many of the newest campaigns are read, half a second each.

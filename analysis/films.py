@@ -16,11 +16,10 @@ from analysis.hypotheses import Pair
 from analysis.runs import metrics_in, rows_of
 from base.errors import EyelevelError
 from base.places import tool
-from measure.run.evidence import VISUAL
+from dataset.run_files import FILM, SMALL_FILM, VISUAL
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
-from measure.run.films import SMALL_FILM, is_film
-from measure.run.visit import FILM
+from measure.run.films import is_film
 from measure.run.visual_metrics import visual_metrics
 
 FILMS = (FILM, SMALL_FILM)

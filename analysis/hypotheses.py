@@ -1,6 +1,6 @@
 """The hypotheses of a campaign: `hypotheses.toml`, and the part of it that a campaign has protocols and metrics for.
 
-A campaign keeps a copy that was made before its first run (`measure.declaration`). Any others are post hoc.
+A campaign keeps a copy that was made before its first run (`dataset.declaration`). Any others are post hoc.
 """
 
 import math
@@ -15,9 +15,9 @@ from analysis.runs import network_and_browser, network_in
 from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
-from measure.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
-from measure.metrics import time_names
-from measure.table import CampaignDocument
+from dataset.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
+from dataset.metrics import time_names
+from dataset.table import CampaignDocument
 
 DECLARED = Path(__file__).with_name("hypotheses.toml")
 SHARES = ("significant_p", "confidence", "equivalence_margin")

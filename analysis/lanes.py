@@ -1,7 +1,7 @@
 """What a reader must know of a campaign whose machines measured several runs at once (`measure.host.lanes`)."""
 
 from analysis.text import listing
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 
 def warnings(document: CampaignDocument) -> list[str]:

@@ -1,4 +1,4 @@
-"""Networks in words, from their settings as `campaign.json` keeps them, which may be of an earlier version."""
+"""Networks in words, from their settings as `campaign.json` keeps them."""
 
 from collections.abc import Mapping
 from pathlib import PurePath

@@ -20,11 +20,12 @@ from analysis.text import listing
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
-from measure.campaign.last_frames import all_digests, write_digests
-from measure.package import FILES, METADATA
-from measure.table import RUNS, read_rows
-from measure.table_schema import SCHEMA
-from measure.validate.record import kept_entries
+from dataset.last_frames import write_digests
+from dataset.package import FILES, METADATA
+from dataset.schema import SCHEMA
+from dataset.table import RUNS, read_rows
+from dataset.validation import kept_entries
+from measure.campaign.last_frames import all_digests
 
 SHEET = "README.md"
 # In the report of a campaign of pages (`analysis.report.tables`).

@@ -19,7 +19,7 @@ from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.text import label, listing, pair_label, share
-from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
+from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
 # What may be made of waiting: a difference in waits of half the difference in times, and of LARGE_CHANGE of the time at
 # least. A smaller one, made of threads that waited side by side, cannot be most of it.

@@ -35,8 +35,8 @@ from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
 from analysis.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
-from browsers.names import DEFAULT
 from measure.validate.aspects import decisions, protocol_of
+from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
@@ -190,7 +190,7 @@ def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses)
     # What came later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.document.protocols.items() if name not in added}
-    all_variants = variants(hypotheses.family, protocols, campaign.browsers or (DEFAULT,))
+    all_variants = variants(hypotheses.family, protocols, campaign.browsers or (DEFAULT_BROWSER,))
     for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):
         each = (one, one.before or one)
         is_there = [_place(campaign, variant, network) in samples.networks for variant in each]
@@ -199,7 +199,7 @@ def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses)
 
 
 def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
-    return network_in(network, one.browser, (campaign.browsers or (DEFAULT,))[0])
+    return network_in(network, one.browser, (campaign.browsers or (DEFAULT_BROWSER,))[0])
 
 
 def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:

@@ -13,13 +13,10 @@ import pandas as pd
 
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
-from base.places import SITES
-from browsers.names import DEFAULT
-from measure.completeness import digest
-from measure.metrics import metric_names, time_names
-from measure.reasons import gate_name
-from measure.site_facts import SiteFacts, facts_of, parse_facts
-from measure.table import (
+from dataset.metrics import metric_names, time_names
+from dataset.reasons import gate_name
+from dataset.schema import fields
+from dataset.table import (
     ATTEMPT_FOLDER,
     DOCUMENT,
     PROCESSOR_COLUMNS,
@@ -29,9 +26,8 @@ from measure.table import (
     require_document,
     whole_lines,
 )
-from measure.table_schema import fields
-from record.layout import INDEX
-from record.site import Site
+from measure.site_facts import SiteFacts, parse_facts
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import IN_BROWSER
 
 # Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer with
@@ -104,12 +100,9 @@ class CampaignTable:
 
     @cached_property
     def known_sites(self) -> dict[str, SiteFacts]:
-        """Those of its sites that anything is known of: what the campaign keeps, or else the recording on this machine
-        says if it has not changed since. Raises EyelevelError."""
+        """Those of its sites that anything is known of. Raises EyelevelError."""
         kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
-        known = {name: parse_facts(kept[name], f"{where}.{name}") for name in self.document.sites if name in kept}
-        recorded = {name: _recorded(name, entry) for name, entry in self.document.sites.items() if name not in kept}
-        return known | {name: facts_of(site) for name, site in recorded.items() if site}
+        return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.document.sites if name in kept}
 
     @property
     def site_facts(self) -> dict[str, dict[str, float]]:
@@ -140,18 +133,8 @@ class CampaignTable:
         return LANE in self.runs and self.runs[LANE].nunique() > 1
 
 
-def _recorded(name: str, entry: Mapping[str, str]) -> Site | None:
-    """The recording on this machine of the site `name`, of which a campaign's settings have `entry`; None when there is
-    none, or it has changed since."""
-    if not entry or not (SITES / name / INDEX).exists():
-        return None
-    site = Site.load(SITES / name)
-    is_unchanged = digest(site) == entry["sha256"] if "sha256" in entry else site.url == entry.get("url")
-    return site if is_unchanged else None
-
-
 def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """The metrics that are times and that `runs` has columns for, in the order of `measure.metrics`."""
+    """The metrics that are times and that `runs` has columns for, in the order of `dataset.metrics`."""
     return tuple(metric for metric in time_names() if metric in runs)
 
 
@@ -203,17 +186,15 @@ def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]
     """What a campaign with these `browsers` calls the network that the analysis calls `name`, and in which browser it
     is; nothing in the first."""
     network, _, browser = name.rpartition(IN_BROWSER)
-    # Earlier versions took networks with such names.
     return (network, browser) if browser in browsers and network else (name, "")
 
 
 def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
     """The attempts and the document of a campaign, with a network for each browser."""
-    first, *further = document.browsers or (DEFAULT,)
-    # Earlier versions had one browser in a campaign, and no column for it.
-    browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
-    pairs = zip(runs["network"], browsers, strict=True)
-    runs = runs.assign(**{BROWSER: browsers, "network": [network_in(*pair, first) for pair in pairs]})
+    first, *further = document.browsers or (DEFAULT_BROWSER,)
+    runs = runs if BROWSER in runs else runs.assign(**{BROWSER: first})
+    pairs = zip(runs["network"], runs[BROWSER], strict=True)
+    runs = runs.assign(network=[network_in(*pair, first) for pair in pairs])
     if not further:
         return runs, document
     networks = {
@@ -229,9 +210,7 @@ def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, fold
     if QUIET not in runs:
         return
     for network, times_ms in runs.groupby("network")[QUIET]:
-        # Attempts of older versions do not say it; their campaign does.
-        own_ms = document.quiet_ms(str(network))
-        values_ms = sorted({*times_ms.dropna(), *([] if own_ms is None else [float(own_ms)])})
+        values_ms = sorted(set(times_ms.dropna()))
         if len(values_ms) > 1:
             first, second = (f"{value:g}" for value in values_ms[:2])
             raise EyelevelError(
@@ -271,7 +250,7 @@ def read_runs(path: Path) -> pd.DataFrame:
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """`runs` with the types of `measure/runs.schema.json` in the columns that it knows: a column without any number is
+    """`runs` with the types of `dataset/runs.schema.json` in the columns that it knows: a column without any number is
     one of numbers, too."""
     pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
     known = {name: column["type"] for name, column in fields().items() if name in runs}

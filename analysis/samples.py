@@ -18,8 +18,8 @@ from scipy import special, stats
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable, network_and_browser
 from base.errors import EyelevelError
-from measure.declaration import declaration_of
-from measure.table import read_given_up
+from dataset.declaration import declaration_of
+from dataset.table import read_given_up
 
 Array = NDArray[np.float64]
 # From a pair and the times over its reference and its compared protocol: column → values of its cells.

@@ -15,9 +15,9 @@ from analysis.defaults import NOISES
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
 from base.files import write_atomically
-from measure.declaration import declaration, keep_hypotheses
-from measure.metrics import time_names
-from measure.table import RUNS, CampaignDocument, columns, write_document
+from dataset.declaration import declaration, keep_hypotheses
+from dataset.metrics import time_names
+from dataset.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
 
 # A page's metrics as multiples of its Speed Index; of metrics that are not here, once.

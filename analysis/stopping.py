@@ -15,7 +15,7 @@ from analysis.confirmatory import LOOKS, confirmatory, families
 from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import Samples, samples_of
-from measure.declaration import declaration_of
+from dataset.declaration import declaration_of
 
 
 def looks_of(campaign: CampaignTable) -> tuple[int, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from browsers.registry import described, is_browser
-from measure import metrics
-from measure.table_schema import fields
+from dataset import metrics
+from dataset.schema import fields
 from tuning.networks import IN_BROWSER
 
 # What stands where there is no value.
@@ -15,7 +15,7 @@ NOTHING = "-"
 TENTHS_BELOW = 10
 # The last digit of a mean of counts.
 MEAN_COUNT_DIGIT = 0.1
-# Protocols and networks as the paper writes them; metrics have their labels in `measure.metrics`.
+# Protocols and networks as the paper writes them; metrics have their labels in `dataset.metrics`.
 LABELS = {
     "tcp": "TCP",
     "tcp+": "TCP+",

@@ -1,8 +1,8 @@
 """What a reader must know of a campaign without real-time priority for its network (`measure.host.timekeeping`)."""
 
+from dataset.table import CampaignDocument
 from measure.host.timekeeping import REAL_TIME_PRIORITY
-from measure.table import CampaignDocument
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from tuning.defaults import DEFAULT_SHELLS
 
 
 def warnings(document: CampaignDocument) -> list[str]:
@@ -10,7 +10,7 @@ def warnings(document: CampaignDocument) -> list[str]:
 
     The numbers are those of benchmarks/rootless/README.md.
     """
-    if document.shells != OUR_SHELLS:
+    if document.shells != DEFAULT_SHELLS:
         version = document.versions.get(document.shells, document.shells)
         return [
             f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "

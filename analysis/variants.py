@@ -1,9 +1,8 @@
 """Variants of sites against their originals, as protocols are compared: ratios of runs that were measured side by side.
 
 A site and its variants share their blocks (`measure.campaign.plan`), so the ratio of two runs of one block cancels what
-changes from block to block. In campaigns of earlier versions they have blocks of their own, which follow each other in
-the plan; runs of such neighbours are paired, too, where one machine made both. A variant that was added to a campaign
-is measured long after the blocks that its original has had by then, and none of these are paired.
+changes from block to block. A variant that was added to a campaign is measured long after the blocks that its original
+has had by then, and none of these are paired.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from analysis.contrasts import false_discovery_rate
 from analysis.hypotheses import Hypotheses
 from analysis.outcomes import verdicts
 from analysis.ratios import mean_over_sites
-from analysis.runs import MACHINE, CampaignTable
+from analysis.runs import CampaignTable
 from analysis.samples import blocks_of
 from record.names import original_of
 
@@ -28,7 +27,6 @@ COLUMNS = [
     "protocol",
     "metric",
     "pairs",
-    "within_blocks",
     "change",
     "low",
     "high",
@@ -41,10 +39,10 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     """A row for each variant, network, protocol and metric of which runs of the same number count, the original's and
     the variant's.
 
-    Columns: variant, original, network, protocol, metric, pairs (of runs side by side), within_blocks (how many of
-    these are of one block), change (of the variant's time, as a share) with low and high, p and equivalence_p (of
-    `hypotheses.equivalence_margin`) with their corrections by Benjamini and Hochberg's false discovery rate over the
-    table, verdict. Without pairs all statistics are NaN, and nothing is decided.
+    Columns: variant, original, network, protocol, metric, pairs (of runs of one block), change (of the variant's time,
+    as a share) with low and high, p and equivalence_p (of `hypotheses.equivalence_margin`) with their corrections by
+    Benjamini and Hochberg's false discovery rate over the table, verdict. Without pairs all statistics are NaN, and
+    nothing is decided.
     """
     margin = float(np.log1p(hypotheses.equivalence_margin))
     rows = []
@@ -55,13 +53,12 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
                 ratios = np.log(times[:, 1]) - np.log(times[:, 0])
             if not (has_both := np.isfinite(ratios)).any():
                 continue
-            is_pair = has_both & pairs["is_beside"].to_numpy()
+            is_pair = has_both & pairs["is_one_block"].to_numpy()
             change = mean_over_sites(np.where(is_pair, ratios, np.nan)[None])
             ends = (change.centre, *change.interval(hypotheses.confidence))
             numbers = [*(float(np.expm1(end)) for end in ends), float(change.difference_p())]
             numbers += [float(change.equivalence_p(margin))]
-            within = int((is_pair & pairs["is_one_block"].to_numpy()).sum())
-            rows.append([*names, metric, int(is_pair.sum()), within, *numbers])
+            rows.append([*names, metric, int(is_pair.sum()), *numbers])
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if not name.endswith(("_corrected", "verdict"))])
     for name in ("p", "equivalence_p"):
         table[f"{name}_corrected"] = false_discovery_rate(table[name].to_numpy(dtype=float))
@@ -71,27 +68,18 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
     """Variant, original, network and protocol, with a row for each number of which a run of both counts: the times of
-    both, whether they were measured side by side (is_beside), and whether in one block (is_one_block)."""
-    runs = campaign.runs
-    if not (runs.get("block", pd.Series(0, runs.index)) > 0).any():
-        runs = runs.assign(block=blocks_of(runs))
+    both, and whether they were measured in one block (is_one_block)."""
+    runs = campaign.runs.assign(block=blocks_of(campaign.runs))
     runs = runs[runs["valid"]]
-    runs = runs.assign(**{MACHINE: runs.get(MACHINE, pd.Series("", runs.index)).fillna("")})
     known = [*campaign.networks, *sorted(set(runs["network"]) - set(campaign.networks))]
     sites = sorted(set(runs["site"]))
     for variant in (name for name in sites if original_of(name) != name and original_of(name) in sites):
         original = original_of(variant)
-        # As many blocks follow each other as there are of such sites.
-        group = sum(original_of(name) == original for name in {*sites, *campaign.document.sites})
         one, other = (
-            runs.loc[runs["site"] == name, [*RUN, "block", MACHINE, *campaign.metrics]] for name in (original, variant)
+            runs.loc[runs["site"] == name, [*RUN, "block", *campaign.metrics]] for name in (original, variant)
         )
         both = one.merge(other, on=RUN, suffixes=("_original", "_variant"))
-        gap = (both["block_variant"] - both["block_original"]).abs()
-        is_known = (both["block_variant"] > 0) & (both["block_original"] > 0)
-        # A cluster gives neighbours to different machines, and a campaign may go on elsewhere between them.
-        is_near = (gap < group) & (both[f"{MACHINE}_original"] == both[f"{MACHINE}_variant"])
-        both = both.assign(is_beside=is_known & is_near, is_one_block=is_known & (gap == 0))
+        both = both.assign(is_one_block=both["block_original"] == both["block_variant"])
         for network, protocol in product(known, campaign.protocols):
             rows = both[(both["network"] == network) & (both["protocol"] == protocol)]
             if len(rows):

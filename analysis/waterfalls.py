@@ -17,8 +17,8 @@ from analysis.text import listing, ms, signed_ms
 from base.errors import EyelevelError
 from browsers.contract import Browser
 from browsers.registry import browser_of
+from dataset.run_files import HAR
 from measure.run.evidence import navigated_s, started_s
-from measure.run.visit import HAR
 
 # Of what a request's time consists, in this order.
 PHASES = {

@@ -12,13 +12,13 @@ from analysis.hypotheses import Hypotheses
 from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES, counts, samples_of
-from measure.metrics import REQUESTS, web_names
+from dataset.metrics import REQUESTS, web_names
 
 COLUMNS = [*OVER_SITES, "sites", "blocks", "mean_reference", "mean_compared", "difference", "low", "high"]
 
 
 def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each pair, network and number of `measure.metrics.web_names` that both protocols have in some block.
+    """A row for each pair, network and number of `dataset.metrics.web_names` that both protocols have in some block.
 
     Columns: reference, compared, network, metric; sites, blocks; mean_reference and mean_compared (over sites, of means
     over these blocks); difference (compared - reference within blocks, the mean over sites of `analysis.ratios`), with
@@ -26,7 +26,7 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
     """
     runs = campaign.valid
     names = [name for name in web_names() if name in runs and runs[name].notna().any()]
-    # Every campaign has the column of requests, those of older versions, too, which have none of the others.
+    # Requests are counted of every load, be its network log read or not.
     if runs.empty or not set(names) - {REQUESTS}:
         return pd.DataFrame(columns=COLUMNS)
     samples = samples_of(campaign, names)

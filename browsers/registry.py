@@ -8,8 +8,8 @@ import browsers
 from base.errors import EyelevelError
 from base.registry import registered
 from browsers.contract import Browser
-from browsers.names import DEFAULT
 from tuning import devices
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP, ON, Device
 from tuning.settings import choose, choose_one
 
@@ -61,4 +61,4 @@ def is_browser(name: str) -> bool:
 def browser_of(folder: Path) -> Browser:
     """The browser that made the load in `folder`, by the log that it left; the default when it left none."""
     made_by = [browser for browser in all_browsers().values() if (folder / browser.network_log).exists()]
-    return made_by[0] if made_by else browser_named(DEFAULT)
+    return made_by[0] if made_by else browser_named(DEFAULT_BROWSER)

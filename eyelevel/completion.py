@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from base.errors import EyelevelError
 from base.places import RESULTS
 from browsers.registry import all_browsers
-from measure.table import DOCUMENT
+from dataset.table import DOCUMENT
 from record.collection import available_names
 from tuning import devices, networks, protocols
 from tuning.settings import Catalogue

@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 
 from base.errors import EyelevelError
+from base.words import in_bytes, in_words
 from eyelevel.options import similar_campaign
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
-from measure.words import in_bytes, in_words
 
 DAY_S = 86_400
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from rich.console import Console
 
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
+from dataset.table import CampaignDocument, read_document
 from eyelevel.options import AUTO
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
-from measure.table import CampaignDocument, read_document
+from tuning.defaults import DEFAULT_BROWSER
 
 
 def lanes_by_number(count: int) -> Lanes:
@@ -19,7 +19,7 @@ def lanes_by_number(count: int) -> Lanes:
     return ONE_LANE if count == 1 else Lanes(count, lanes_of(count))
 
 
-def measured_lanes(console: Console, browser: str = DEFAULT) -> Lanes:
+def measured_lanes(console: Console, browser: str = DEFAULT_BROWSER) -> Lanes:
     """As many lanes as this machine takes, which is measured now. Raises EyelevelError."""
     from measure.calibration.trial import calibrated_lanes
 

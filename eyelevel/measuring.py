@@ -20,6 +20,7 @@ from base.files import require_writable
 from base.ownership import give_to_caller
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import browser_named, device_of
+from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions, continuation
@@ -35,13 +36,12 @@ from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import proxy_of, refusal
 from measure.run.server_rtts import OFF
-from measure.table import DOCUMENT
 from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 
 # What is wrong with the disk of the results, by the number of the error, and what to do.
@@ -103,7 +103,7 @@ def carry_out(
     again = again or continuation(command, campaign.folder)
     with place, interruptible(campaign.folder, again):
         budget = None if budget_s is None else Budget.of(budget_s)
-        if not options.dask and campaign.loading.shells == OUR_SHELLS and (warning := priority_warning()):
+        if not options.dask and campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
@@ -194,7 +194,7 @@ def require_recorded(campaign: Campaign) -> None:
 def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
     """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
     shells = campaign.loading.shells
-    if shells != OUR_SHELLS and (options.dask or options.lanes not in (None, "1")):
+    if shells != DEFAULT_SHELLS and (options.dask or options.lanes not in (None, "1")):
         option = "--dask" if options.dask else "--lanes"
         raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
     if not options.dask:

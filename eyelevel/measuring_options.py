@@ -12,12 +12,12 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
-from browsers.names import DEFAULT
 from browsers.registry import all_browsers
+from dataset.table import CampaignDocument, read_document
 from eyelevel.options import INSECURE_HELP, LANES_HELP
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
-from measure.table import CampaignDocument, read_document
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP
 
 # The longest name of a folder (NAME_MAX of limits.h).
@@ -30,10 +30,12 @@ def measuring_options(
     """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
     networks and protocols are measured before unless the command line says otherwise; `several_browsers`: whether it
     can have a list of browsers."""
-    browser = click.Option(["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT}).")
+    browser = click.Option(
+        ["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT_BROWSER})."
+    )
     if several_browsers:
         names = ", ".join(all_browsers())
-        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT}), or all: {names}.")
+        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT_BROWSER}), or all: {names}.")
     choices = f"{DESKTOP}, or of tuning/devices.toml"
     return [
         browser,

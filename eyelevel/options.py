@@ -7,12 +7,12 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from dataset.table import DOCUMENT
 from measure.run.aliases import choose_protocols
 from measure.run.server_rtts import OFF, RECORDED
-from measure.table import DOCUMENT
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import all_shells
 from tuning import networks, protocols
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.settings import choose
 
 PATH = click.Path(path_type=Path)
@@ -38,10 +38,12 @@ allow_private = click.option(
 )
 
 SHELLS_HELP = (
-    f"The shells that emulate networks ({OUR_SHELLS}); mahimahi: those of upstream Mahimahi, which 'make setup "
+    f"The shells that emulate networks ({DEFAULT_SHELLS}); mahimahi: those of upstream Mahimahi, which 'make setup "
     "SHELLS=mahimahi' installs (docs/mahimahi.md)."
 )
-shells_option = click.option("--shells", type=click.Choice(list(all_shells())), default=OUR_SHELLS, help=SHELLS_HELP)
+shells_option = click.option(
+    "--shells", type=click.Choice(list(all_shells())), default=DEFAULT_SHELLS, help=SHELLS_HELP
+)
 
 SERVER_RTTS_HELP = (
     "How far beyond the network each server is: off; recorded, by as much as its round trip was longer than that to "

@@ -18,6 +18,7 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.window import is_mobile
+from dataset.run_files import FILM
 from measure.campaign.method import Method
 from measure.completeness import (
     Completeness,
@@ -39,7 +40,6 @@ from measure.run.evidence import Evidence, read_evidence
 from measure.run.film import last_frame, unlike
 from measure.run.pictures import Pixels
 from measure.run.setting import Loading, Setting
-from measure.run.visit import FILM
 from measure.single_load import single_load
 from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES
 from record.recorder import sandbox

@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
@@ -19,8 +19,8 @@ from base.errors import EyelevelError
 from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
-from measure.run.evidence import REQUEST_LOG, page_requests
-from measure.run.visit import HAR
+from dataset.run_files import HAR, REQUEST_LOG
+from measure.run.evidence import page_requests
 from record.bounded import parse_json, read_regular
 from record.layout import COMPLETENESS, LIVE
 from record.site import Site
@@ -108,7 +108,7 @@ class Completeness:
 
     `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
     exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
-    `unused_because` has the reason (a `Reason`) for each of `unused`; closings of older versions lack it.
+    `unused_because` has the reason (a `Reason`) for each of `unused`.
     """
 
     site_sha256: str
@@ -120,8 +120,8 @@ class Completeness:
     jaccard: float
     missed: tuple[Missed, ...]
     unused: tuple[str, ...]
+    unused_because: Mapping[str, str]
     fetched: tuple[str, ...] = ()
-    unused_because: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def served(self) -> float:

@@ -9,8 +9,8 @@ from tomllib import TOMLDecodeError, loads
 
 from base.errors import EyelevelError
 from base.structure import structured
+from dataset.table import Cell
 from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
-from measure.table import Cell
 from record.names import require_site_name
 
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from browsers.browsertime.configuration import FRAMERATE
 from browsers.contract import NAME_NOT_RESOLVED, Request
+from dataset.reasons import Reason
 from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
-from measure.reasons import Reason
 from record.connections import HTTP1
 from tuning.devices import Device
 

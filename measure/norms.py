@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from measure.reasons import Reason
+from dataset.reasons import Reason
 from measure.run.film import unlike_blocks
 
 # With so many runs a few odd ones do not make the norm.

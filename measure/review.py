@@ -20,14 +20,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from browsers.names import DEFAULT
+from dataset.reasons import Reason
+from dataset.run_files import FILM, SMALL_FILM, STRIP
+from dataset.table import Row, read_rows
+from dataset.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from measure.campaign.results import follow_decisions, followed
-from measure.campaign.verdicts import PERSON, Verdict, add_verdict, read_verdicts
-from measure.reasons import Reason
 from measure.run.film import unlike_blocks
-from measure.run.films import SMALL_FILM, STRIP, STRIP_PICTURES, is_film, read_last_frame, shrunk
-from measure.run.visit import FILM
-from measure.table import Row, read_rows
+from measure.run.films import STRIP_PICTURES, is_film, read_last_frame, shrunk
+from tuning.defaults import DEFAULT_BROWSER
 
 LOCAL = "127.0.0.1"
 MAX_FORM_BYTES = 10_000
@@ -193,7 +193,12 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
                 if url.path == "/":
                     self._answer(review.index())
                 elif url.path == "/setting":
-                    setting = (query["site"], query["network"], query["protocol"], query.get("browser", DEFAULT))
+                    setting = (
+                        query["site"],
+                        query["network"],
+                        query["protocol"],
+                        query.get("browser", DEFAULT_BROWSER),
+                    )
                     self._answer(review.setting(*setting))
                 elif page == "strip":
                     self._send(review.strip(folder), "image/jpeg")

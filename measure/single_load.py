@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from base.errors import EyelevelError
+from dataset.run_files import REPLAY_LOG
+from dataset.table import Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
 from measure.gates import LOAD_FAILED
-from measure.run.evidence import REPLAY_LOG, last_line
+from measure.run.evidence import last_line
 from measure.run.setting import Setting
-from measure.table import Run
 
 # How often a load is tried again that fails by itself.
 REPEATS = 2

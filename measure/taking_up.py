@@ -12,13 +12,10 @@ from shutil import copyfile
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
 from base.ownership import give_to_caller
-from browsers.names import DEFAULT
-from measure.campaign.last_frames import read_digests
-from measure.campaign.plan import PLAN, read_plan
-from measure.campaign.results import require_no_others
-from measure.campaign.verdicts import read_verdicts
-from measure.package import FILES, require_files
-from measure.table import (
+from dataset.last_frames import read_digests
+from dataset.package import FILES, require_files
+from dataset.plan import PLAN, read_plan
+from dataset.table import (
     DOCUMENT,
     EARLIER_MACHINE,
     RUNS,
@@ -31,13 +28,16 @@ from measure.table import (
     require_document,
     write_document,
 )
-from measure.validate.record import kept_entries, write_entries
+from dataset.validation import kept_entries, write_entries
+from dataset.verdicts import read_verdicts
+from measure.campaign.results import require_no_others
+from tuning.defaults import DEFAULT_BROWSER
 
 
 def take_up(package: Path, folder: Path) -> bool:
     """Make the campaign in `folder` of the `package`, unless it is there; returns whether it was made.
 
-    The machines that it was measured on get a number after their names (`measure.table.EARLIER_MACHINE`): images give
+    The machines that it was measured on get a number after their names (`dataset.table.EARLIER_MACHINE`): images give
     many machines one name, so this one may have the name of one of them. Raises EyelevelError when the package is none,
     or has changed since it was written, or when the campaign is there and lacks attempts that the package has.
     """
@@ -76,7 +76,7 @@ def _require_runs_of_settings(package: Path) -> None:
         "site": set(document.sites),
         "network": set(document.networks),
         "protocol": set(document.protocols),
-        "browser": set(document.browsers) or {DEFAULT},
+        "browser": set(document.browsers) or {DEFAULT_BROWSER},
     }
     planned = [run for block in read_plan(package) for run in block]
     for file, runs in ((PLAN, planned), (RUNS, [row.of for row in read_rows(package)])):

@@ -4,7 +4,7 @@ A site may come from anybody, and its values become addresses, paths, command li
 behind `Site.load` can trust them: servers have addresses of 198.18.0.0/15, URLs are in https and as browsers send them,
 files are regular ones inside the site's folder, one for each exchange, and numbers are within `record.limits`.
 
-Sites that earlier versions wrote are admitted as they are. Standard library only.
+Standard library only.
 """
 
 import os
@@ -26,7 +26,6 @@ from record.layout import (
     authority_of,
     host_folder,
     is_file_name,
-    older_host_folder,
     server_addresses,
 )
 from record.limits import BODY_BYTES, FOLDER_BYTES, FURTHER_FILES, HEAD_BYTES, USER_AGENT_BYTES, excess
@@ -150,16 +149,12 @@ def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]
         raise BrokenIndex("exchanges is no list with at least one")
     if beyond := excess(exchanges=len(exchanges)):
         raise BrokenIndex(f"it has {beyond}")
-    authorities: dict[str, str] = {}  # folder → the one authority that it belongs to
+    authorities: set[str] = set()
     for order, exchange in enumerate(exchanges):
         try:
-            folder, authority = _checked_exchange(exchange, order)
+            authorities.add(_checked_exchange(exchange, order))
         except (ValueError, EyelevelError) as error:
             raise BrokenIndex(f"exchange {order}: {error}") from None
-        if authorities.setdefault(folder, authority) != authority:
-            raise BrokenIndex(f"exchange {order}: {authority} and {authorities[folder]} have one folder")
-    if len(set(authorities.values())) != len(authorities):
-        raise BrokenIndex("a host has two folders")
     if beyond := excess(hosts=len(authorities), body_bytes=sum(exchange["bytes"] for exchange in exchanges)):
         raise BrokenIndex(f"it has {beyond}")
     if list(dict.fromkeys(exchange["server"] for exchange in exchanges)) != list(servers):
@@ -167,8 +162,8 @@ def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]
     return exchanges
 
 
-def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
-    """The folder and the authority of one exchange. Raises ValueError, and EyelevelError for a host that is none."""
+def _checked_exchange(exchange: object, order: int) -> str:
+    """The authority of one exchange. Raises ValueError, and EyelevelError for a host that is none."""
     if not isinstance(exchange, dict) or exchange.keys() != EXCHANGE_KEYS:
         raise BrokenIndex("it does not have the values of an exchange, which are " + ", ".join(sorted(EXCHANGE_KEYS)))
     checks: dict[str, Callable[[Any], bool]] = {
@@ -186,10 +181,9 @@ def _checked_exchange(exchange: object, order: int) -> tuple[str, str]:
             raise BrokenIndex(f"{name} is {excerpt(str(exchange[name]))}, which no import writes")
     authority = authority_of(exchange["url"])
     folder = str(exchange["file"]).rpartition("/")[0]
-    is_ours = folder in OURS  # an earlier version named a host's folder so
-    if is_ours or folder not in (host_folder(authority), older_host_folder(authority)):
+    if folder != host_folder(authority):
         raise BrokenIndex(f"file is not in the folder of {authority}")
-    return folder, authority
+    return authority
 
 
 def _is_time(time_ms: object) -> bool:

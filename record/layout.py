@@ -84,11 +84,6 @@ def host_folder(authority: str) -> str:
     return f"{name[: NAME_BYTES - len(digest) - 1]},{digest}"
 
 
-def older_host_folder(authority: str) -> str:
-    """The folder's name in sites that were written before the comma."""
-    return authority.replace(":", "_")
-
-
 def file_name(order: int, url: str) -> str:
     """The name of the file of the exchange in this place of the recorded order, from 0."""
     return f"{order:05d}-{_slug(url)}"

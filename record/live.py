@@ -22,7 +22,7 @@ HTTP_VERSIONS = ("http/1.1", "h2", "h3")
 class LiveLoad:
     """One load: metrics in ms by their names, and how many of the page's requests used each version of HTTP
     (http/1.1, h2, h3); and what the machine's canary took just before (`measure.host.canary`), in ms by its tasks,
-    which loads of archives and of earlier versions do not tell."""
+    which loads of archives do not tell."""
 
     metrics: Mapping[str, float]
     protocols: Mapping[str, int]

@@ -222,7 +222,6 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
         "exchanges": [asdict(exchange) for exchange in indexed],
         "skipped": recording.skipped,
     }
-    # What is not known is not said: such sites are as earlier versions write and read them.
     if connections := [one for one in recording.connections if one.server in addresses]:
         index["connections"] = [asdict(replace(one, server=addresses[one.server])) for one in connections]
     checked_index(index)  # what is written must be read again

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replay.shells.names import DEFAULT
 from tuning.company import Flow
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -55,7 +55,7 @@ class ReplaySpec:
     seed: int | None = None
     monitor: tuple[str, ...] = ()
     qlog: Path | None = None
-    shells: str = DEFAULT
+    shells: str = DEFAULT_SHELLS
     flows: tuple[Flow, ...] = ()
     company_awaits_turn: bool = False
     company_log: Path | None = None

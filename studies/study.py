@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
+from dataset.table import CampaignDocument
 from measure.campaign.plan import Enough, never_enough
-from measure.table import CampaignDocument
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Request:
             return list(self.document.browsers)
         from browsers.registry import on_devices
 
-        return on_devices([self.browser or DEFAULT], self.device or usual_devices)
+        return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
 
     @property
     def plan_seed(self) -> int:

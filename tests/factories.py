@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from measure.reasons import Reason
-from measure.table import CampaignDocument, Row
+from dataset.reasons import Reason
+from dataset.table import CampaignDocument, Row
 
 # A run that counts.
 ROW = Row(

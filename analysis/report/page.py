@@ -29,7 +29,7 @@ from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
 from analysis.samples import CELL
 from analysis.text import label, label_with_unit, level, moment, pair_label, unit
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 HERE = Path(__file__).parent
 # Tables of a campaign that are open on the page; those of studies are, up to so many rows.

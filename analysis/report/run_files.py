@@ -13,7 +13,7 @@ from urllib.parse import quote
 from analysis.runs import CampaignTable
 from analysis.text import label
 from browsers.registry import all_browsers
-from measure.run.visit import HAR
+from dataset.run_files import HAR
 from servers.qlog import SUFFIX as QLOG
 
 # How names of files end of which a run may have several; and all kinds of files, which are the columns of their table.

@@ -24,7 +24,7 @@ from analysis.runs import CampaignTable
 from analysis.samples import OVER_SITES
 from analysis.stopping import looks_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
-from measure.validate.checks import UNCHECKED
+from dataset.checks import UNCHECKED
 
 # What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
 LOOKED = " Intervals hold at all looks at once."

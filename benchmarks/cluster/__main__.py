@@ -27,10 +27,10 @@ from benchmarks.cluster.head import ACCOUNT
 from benchmarks.cluster.made_up import NETWORKS, PROTOCOLS
 from benchmarks.cluster.workers import LOOPBACK, run_group
 from benchmarks.memory import pss_bytes
-from measure.campaign.plan import read_plan
+from dataset.plan import read_plan
+from dataset.table import RUNS, Row, read_rows
 from measure.cluster.keys import keys_folder, make_keys
 from measure.status import status
-from measure.table import RUNS, Row, read_rows
 
 SAMPLE_S = 1.0
 JOIN_S = 300.0

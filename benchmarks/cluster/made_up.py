@@ -15,15 +15,14 @@ from PIL import Image
 
 from base.clock import now_iso
 from base.files import read_json, write_json
+from dataset.metrics import metric_names
+from dataset.reasons import Reason
+from dataset.run_files import ATTEMPT, LAST
+from dataset.table import Row, Run
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.metrics import metric_names
-from measure.reasons import Reason
-from measure.run.files import ATTEMPT
 from measure.run.film_policy import FilmPolicy
-from measure.run.films import LAST
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -19,9 +19,9 @@ import pandas as pd
 from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from benchmarks.films.material import make_film
+from dataset.run_files import FILM
 from measure.run.evidence import analyse_film
 from measure.run.pictures import decode
-from measure.run.visit import FILM
 
 # Of the films that are made.
 NAMES = ("painting", "moving")

@@ -10,11 +10,11 @@ from base.errors import EyelevelError, reports_errors
 from base.namespaces import namespaced
 from base.places import tool
 from benchmarks.shells.measure import ADD_SERVER, round_trip_times_ms
+from dataset.table import Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES
 from measure.host.timekeeping import timekeeping
 from measure.run.setting import Setting
-from measure.table import Run
 from record import collection
 from tuning import networks, protocols
 from tuning.settings import choose_one

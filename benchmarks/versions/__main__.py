@@ -12,6 +12,7 @@ import pandas as pd
 from analysis.runs import QUIET, load, read_runs
 from base.errors import EyelevelError, reports_errors
 from base.files import read_json
+from base.words import in_words
 from benchmarks.versions.campaigns import (
     AFTER,
     BEFORE,
@@ -38,9 +39,8 @@ from benchmarks.versions.comparison import (
     pairs_of,
     results,
 )
+from dataset.table import RUNS, require_document
 from measure.calibration.equivalence import BOUND
-from measure.table import RUNS, require_document
-from measure.words import in_words
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ from base.files import locked, read_json, replacing_folder, write_json
 from base.places import PROJECT, tool
 from base.processes import last_line_of, stopped_at_the_end
 from base.structure import structured
+from dataset.table import RUNS, read_document
 from measure.host.exclusive import measuring_alone
-from measure.table import RUNS, read_document
 from record import collection
 from record.formats import name_of, read_recording
 from record.names import require_site_name

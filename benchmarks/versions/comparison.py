@@ -14,8 +14,8 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from analysis.ratios import mean_over_sites
 from analysis.runs import metrics_in
+from dataset.reasons import gate_name
 from measure.calibration.equivalence import BOUND, ERROR
-from measure.reasons import gate_name
 
 METRICS = ("fvc", "si", "vc85", "lvc", "plt")
 SETTING = ["network", "site", "protocol"]

@@ -23,6 +23,9 @@ from analysis.user_study.section import section as user_study
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from base.privileges import require_browsing
+from base.words import clock_in, in_words
+from dataset.declaration import HYPOTHESES, kept_hypotheses
+from dataset.table import RUNS, CampaignDocument, read_rows
 from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.campaign import AUTO, SEED, enough_runs, number_of_runs
 from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS
@@ -36,12 +39,9 @@ from measure.campaign.plan import never_enough
 from measure.campaign.results import changes
 from measure.closing import summary, warnings
 from measure.completeness import Completeness, read
-from measure.declaration import HYPOTHESES, kept_hypotheses
 from measure.run.aliases import choose_protocols
 from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
-from measure.table import RUNS, CampaignDocument, read_rows
-from measure.words import clock_in, in_words
 from record.collection import choose_site
 from record.http1 import MalformedMessage
 from record.names import require_site_name

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
+from dataset.table import DOCUMENT, CampaignDocument
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -32,8 +32,8 @@ from measure.campaign.budget import read_budget
 from measure.campaign.plan import never_enough
 from measure.defaults import REPEATS
 from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
-from measure.table import DOCUMENT, CampaignDocument
 from replay.shells.registry import all_shells
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP
 
 RUNS = 31  # as in the paper
@@ -191,8 +191,8 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     from tuning.settings import choose
 
     if wanted is None and wanted_devices is None:
-        return list(document.browsers) or [DEFAULT]
-    programs = choose("browser", wanted or DEFAULT, {name: name for name in all_browsers()})
+        return list(document.browsers) or [DEFAULT_BROWSER]
+    programs = choose("browser", wanted or DEFAULT_BROWSER, {name: name for name in all_browsers()})
     names = on_devices(programs, wanted_devices or DESKTOP)
     return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
 
@@ -212,7 +212,7 @@ def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -
     """The text of the hypotheses in `file`; unless given, of those that the campaign in `folder` with this `document`
     was begun with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
     from analysis import hypotheses
-    from measure.declaration import kept_hypotheses
+    from dataset.declaration import kept_hypotheses
 
     if file is None and document.settings:
         return kept_hypotheses(folder, document)

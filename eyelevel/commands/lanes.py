@@ -5,13 +5,18 @@ import json
 import click
 
 from base.privileges import require_browsing
-from browsers.names import DEFAULT
 from browsers.registry import all_browsers
 from eyelevel.options import begin
+from tuning.defaults import DEFAULT_BROWSER
 
 
 @click.command()
-@click.option("--browser", type=click.Choice(list(all_browsers())), default=DEFAULT, help=f"The browser ({DEFAULT}).")
+@click.option(
+    "--browser",
+    type=click.Choice(list(all_browsers())),
+    default=DEFAULT_BROWSER,
+    help=f"The browser ({DEFAULT_BROWSER}).",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with all that was measured.")
 def main(browser: str, as_json: bool) -> None:
     """Measure how many runs this machine can make at once without that they disturb each other.

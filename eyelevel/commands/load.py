@@ -7,8 +7,8 @@ import click
 
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.names import DEFAULT
 from eyelevel.options import PATH
+from tuning.defaults import DEFAULT_BROWSER
 
 
 @click.command()
@@ -18,7 +18,7 @@ from eyelevel.options import PATH
 @click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
 @click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")
 @click.option("--quiet-ms", default=QUIET_MS, show_default=True, help="For how long the page must ask for nothing.")
-@click.option("--browser", default=DEFAULT, show_default=True, help="The browser.")
+@click.option("--browser", default=DEFAULT_BROWSER, show_default=True, help="The browser.")
 @click.option("--into", "folder", required=True, type=PATH, help="Where to put the results.")
 def main(
     site_name: str, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, browser: str, folder: Path

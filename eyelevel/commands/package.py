@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from base.places import RESULTS
+from dataset.table import require_document
 from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
-from measure.table import require_document
 
 # What stands after the campaign's name in that of its package.
 ENDING = "-package"

@@ -14,6 +14,9 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import PROJECT, RESULTS, SITES
 from base.privileges import require_browsing
+from base.words import in_words
+from dataset.package import is_package
+from dataset.table import RUNS, CampaignDocument, Row, Run, read_rows
 from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.package import LICENCE, package_of
 from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
@@ -26,11 +29,8 @@ from measure.campaign.forecast import forecast
 from measure.closing import summary
 from measure.completeness import read
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
-from measure.package import is_package
 from measure.run.aliases import choose_protocols
-from measure.table import RUNS, CampaignDocument, Row, Run, read_rows
 from measure.taking_up import take_up
-from measure.words import in_words
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols

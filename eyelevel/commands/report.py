@@ -6,8 +6,8 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from dataset.table import require_document
 from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
-from measure.table import require_document
 
 
 @click.command()
@@ -40,7 +40,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     from analysis import hypotheses
     from analysis.report.write import write_figures, write_report
     from analysis.user_study.section import section as user_study
-    from measure.package import is_package
+    from dataset.package import is_package
     from studies import STUDIES
 
     if is_package(folder):
@@ -61,7 +61,7 @@ def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
     """The report that `package` was written with, or its figures; None when it is not there as it was written. What it
     finds is printed. Raises EyelevelError."""
     from analysis.report.write import FIGURES, REPORT
-    from measure.package import changed_files
+    from dataset.package import changed_files
 
     if names := changed_files(package):
         text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"

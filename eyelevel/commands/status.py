@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from base.words import clock_in, in_bytes, in_words
+from dataset.table import require_document
 from eyelevel.options import campaign_argument, campaign_folder
 from measure.campaign.plan import never_enough
-from measure.table import require_document
-from measure.words import clock_in, in_bytes, in_words
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,19 +15,19 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from eyelevel.options import begin, require_known_networks, require_known_protocols, server_rtts_option, shells_option
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from tuning.defaults import DEFAULT_SHELLS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from measure.validate.checks import Check
+    from dataset.checks import Check
 
 
 def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[str]:
     """Draw into a folder what the validation has `seen` of its subjects; a line for each figure."""
     from analysis.figures import order_of_service, window_after_loss
     from analysis.figures.style import save
-    from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
+    from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 
     for what, name, draw, words in (
         (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
@@ -133,7 +133,7 @@ def main(
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
         # Protocols are validated behind our shells, whatever networks are emulated by.
-        behind_ours = chosen_protocols or shells == OUR_SHELLS
+        behind_ours = chosen_protocols or shells == DEFAULT_SHELLS
         if behind_ours and (warning := priority_warning()):
             console.print(f"note: {warning}", markup=False, soft_wrap=True)
         checks, seen = validate(

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from base.errors import EyelevelError
+from dataset.table import Row, Run
 from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
 from measure.campaign.block import Block
@@ -25,7 +26,6 @@ from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
 from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Loading, Setting
-from measure.table import Row, Run
 from record import collection
 from tuning import networks, protocols
 

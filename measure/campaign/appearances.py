@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from measure.campaign.last_frames import digest_of, read_digests
+from dataset.last_frames import digest_of, read_digests
+from dataset.run_files import LAST
+from dataset.table import Row
 from measure.norms import RunAppearance
-from measure.run.films import LAST, read_last_frame
-from measure.table import Row
+from measure.run.films import read_last_frame
 
 # Of pictures, each of which takes 49 kB. With more, the rest is read from the disk each time.
 MOST_BYTES = 256_000_000

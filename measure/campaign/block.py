@@ -25,6 +25,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from browsers.registry import device_of
+from dataset.table import Row, Run
 from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
@@ -39,7 +40,6 @@ from measure.run.evidence import keep_index_after
 from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5

@@ -15,18 +15,21 @@ from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named, device_of
+from dataset.plan import PlannedBlock
+from dataset.reasons import Reason
+from dataset.table import CampaignDocument, Cell, Condition, Row, Run
+from dataset.verdicts import Verdict
 from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.budget import Budget
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import Enough, PlannedBlock, never_enough, plan, seed_of
+from measure.campaign.plan import Enough, never_enough, plan, seed_of
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
-from measure.campaign.verdicts import Verdict
 from measure.completeness import digest
 from measure.defaults import REPEATS
 from measure.host import affinity
@@ -34,20 +37,18 @@ from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import Norm, judge
-from measure.reasons import Reason
 from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of
-from measure.table import CampaignDocument, Cell, Condition, Row, Run
 from record.edit import require_think_time
 from record.site import Site
 from replay.company_flows import CLIENT_PROGRAMS
 from replay.hop import programs_of as hop_programs
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -124,7 +125,7 @@ class Campaign:
                 "filmed": self.loading.filmed,
                 "limit_s": self.loading.limit_s,
                 **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
-                **({} if self.loading.shells == OUR_SHELLS else {"shells": self.loading.shells}),
+                **({} if self.loading.shells == DEFAULT_SHELLS else {"shells": self.loading.shells}),
                 **({} if (server_rtts := self.loading.server_rtts).kind == OFF else {"server_rtts": str(server_rtts)}),
                 **({"think_time": RECORDED} if self.loading.think_time else {}),
                 **({"alpn": RECORDED} if self.loading.recorded_alpn else {}),

@@ -19,6 +19,8 @@ from distributed import Client, Future
 
 from base.errors import EyelevelError
 from base.files import sync_file_system
+from dataset.run_files import ATTEMPT
+from dataset.table import require_document
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.progress import ProgressDisplay
@@ -30,8 +32,6 @@ from measure.cluster.keys import Role
 from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.run.aliases import distinct
-from measure.run.files import ATTEMPT
-from measure.table import require_document
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell.

@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import mean
 
 from base.errors import EyelevelError
+from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import device_of
+from dataset.table import Cell, Row, Run
 from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
 from measure.run.film_policy import FilmPolicy
-from measure.table import Cell, Row, Run
-from measure.words import in_bytes
 from record.names import original_of
 from record.site import Site
 from tuning.networks import Network

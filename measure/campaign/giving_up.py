@@ -4,12 +4,12 @@ that were withdrawn, whose earlier runs do not count either: which of them were 
 from collections.abc import Iterable, Mapping
 
 from base.clock import now_iso
-from measure.campaign.plan import PlannedBlock
+from dataset.plan import PlannedBlock
+from dataset.reasons import Reason
+from dataset.table import WITHDRAWN, Cell, GivenUp, Run, write_given_up
+from dataset.verdicts import Verdict
 from measure.campaign.results import Results
-from measure.campaign.verdicts import Verdict
 from measure.gates import is_pardoned
-from measure.reasons import Reason
-from measure.table import WITHDRAWN, Cell, GivenUp, Run, write_given_up
 
 # One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
 # all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every

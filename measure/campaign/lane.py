@@ -17,12 +17,12 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.processes import end_within, pinned, python_process
-from browsers.names import DEFAULT
+from dataset.table import Row, Run
 from measure.campaign.block import Block
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import Lane
-from measure.table import Row, Run
+from tuning.defaults import DEFAULT_BROWSER
 
 PROGRAM = "measure.campaign.lane_process"
 # How long the replay of a lane may take to end (its own limit is `replay.sandbox.TEARDOWN_TIMEOUT_S`), and the rest.
@@ -38,7 +38,7 @@ class LaneSetting:
     folder: Path
     canaries: Sequence[Canary] = ()
     canary_s: float = 0.0
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.portable import portable
+from dataset.table import Row, Run
 from measure.campaign.block import Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Task
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.table import Row, Run
 
 
 class LaneStore(FolderStore):

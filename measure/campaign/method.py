@@ -16,19 +16,19 @@ from typing import Any
 from base.clock import now_iso
 from base.files import read_json, sync, write_json
 from browsers.registry import device_of
+from dataset.metrics import read_metrics
+from dataset.reasons import Reason
+from dataset.run_files import ATTEMPT, COMPANY
+from dataset.table import Row, Run
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
-from measure.metrics import read_metrics
 from measure.norms import NORMS, Norm
-from measure.reasons import Reason
 from measure.run.browser import window
-from measure.run.company import COMPANY, load_mbps
+from measure.run.company import load_mbps
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
-from measure.run.files import ATTEMPT
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run
 from tuning.company import Flow, flows_of
 from tuning.networks import DOWN, UP
 from tuning.protocols import Protocol

@@ -5,30 +5,21 @@ cannot favour a protocol or a browser (randomised complete block design). A site
 too, share their blocks. A study that compares networks has further conditions (each a network and a protocol) in the
 blocks of a network. Every block is drawn from the seed on its own, so that adding sites, networks or runs leaves the
 order of the others as it was.
-
-`plan.csv` has all runs in the order in which they are to be made, a line each, by block. It is written before the
-first run, and grows when sites, networks, protocols, browsers or runs are added.
 """
 
-import csv
-import io
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 from random import Random
 
-from base.errors import EyelevelError
-from base.files import write_atomically
-from browsers.names import DEFAULT
-from measure.table import Cell, Condition, Run, first_browser
+from dataset.plan import PlannedBlock
+from dataset.table import Cell, Condition, Run
 from record.names import original_of
+from tuning.defaults import DEFAULT_BROWSER
 
-PlannedBlock = tuple[Run, ...]
 # From a campaign's folder: which sites behind which networks need no more runs.
 Enough = Callable[[Path], Collection[Cell]]
 
-PLAN = "plan.csv"
-COLUMNS = ("block", "site", "network", "protocol", "run", "browser")
 NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
@@ -52,7 +43,7 @@ def plan(
     runs: int,
     seed: int,
     companions: Mapping[str, Sequence[Condition]] = NO_COMPANIONS,
-    browsers: Sequence[str] = (DEFAULT,),
+    browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> list[PlannedBlock]:
     """All blocks in the order they are to be measured.
 
@@ -82,42 +73,10 @@ def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begu
     """The `first` blocks, of which so many have `begun`, as they are, with what `blocks` have beyond them.
 
     What has been planned stays together, so a protocol, a browser or a variant that is added later has blocks of its
-    own. So do variants in the plans of earlier versions, where their blocks are beside those of their originals. What
-    has begun keeps its place, too. After that the rounds come in their order, so that what was added late catches up
-    before the others go on; in each round what was planned before comes first.
+    own. What has begun keeps its place, too. After that the rounds come in their order, so that what was added late
+    catches up before the others go on; in each round what was planned before comes first.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)
     to_come = [*first[begun:], *filter(None, more)]
     return [*first[:begun], *sorted(to_come, key=lambda block: min(run.number for run in block))]
-
-
-def read_plan(folder: Path) -> list[PlannedBlock]:
-    """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
-    path = folder / PLAN
-    try:
-        rows = csv.DictReader(io.StringIO(path.read_text()))
-        # Earlier versions had one browser in a campaign, and no column for it.
-        browser = first_browser(folder)
-        runs = [
-            (
-                int(row["block"]),
-                Run(row["site"], row["network"], row["protocol"], int(row["run"]), row.get("browser") or browser),
-            )
-            for row in rows
-        ]
-    except FileNotFoundError:
-        return []
-    except (KeyError, ValueError, TypeError, csv.Error) as error:
-        raise EyelevelError(f"{path} is broken: {error!r}") from None
-    return [tuple(run for _, run in block) for _, block in groupby(runs, key=lambda entry: entry[0])]
-
-
-def write_plan(folder: Path, blocks: Sequence[PlannedBlock]) -> None:
-    """Keep `blocks`; they are numbered from 1."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for number, block in enumerate(blocks, start=1):
-        writer.writerows((number, run.site, run.network, run.protocol, run.number, run.browser) for run in block)
-    write_atomically(folder / PLAN, text.getvalue())

@@ -7,13 +7,13 @@ from contextlib import suppress
 from types import TracebackType
 
 from base.errors import EyelevelError
+from dataset.table import Run
 from measure.campaign.method import Method, is_made
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
 from measure.run.load import Load
 from measure.run.setting import Setting
-from measure.table import Run
 
 # Says which run is next, with its setting, as far as is known; None when none is.
 NextRun = Callable[[], tuple[Run, Setting] | None]

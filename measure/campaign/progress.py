@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from rich.text import Text
 
+from base.words import clock_in, in_bytes, in_words
+from dataset.reasons import MANY_REJECTED, Reason
+from dataset.table import GivenUp, Row, Run
 from measure.campaign.block import Observer
 from measure.campaign.forecast import Forecast
-from measure.reasons import MANY_REJECTED, Reason
-from measure.table import GivenUp, Row, Run
-from measure.words import clock_in, in_bytes, in_words
 
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")

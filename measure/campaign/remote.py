@@ -17,7 +17,7 @@ from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_browsing
-from browsers.names import DEFAULT
+from dataset.table import Row, Run
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.lane import Ending, LaneSetting, Notice, running_lane
 from measure.campaign.slot import Slot, machine_name
@@ -26,8 +26,8 @@ from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lanes, working_on
 from measure.host.machine import versions
-from measure.table import Row, Run
 from record.site import Site
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -142,7 +142,7 @@ def measure_remotely(
     earlier: Mapping[Run, tuple[int, int]],
     canaries: Sequence[Canary],
     lane: int | None = None,
-    browser: str = DEFAULT,
+    browser: str = DEFAULT_BROWSER,
 ) -> MeasuredBlock:
     """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`;
     `earlier` as in `FolderStore`.

@@ -1,9 +1,9 @@
 """A campaign's folder: `campaign.json` (what was set), `plan.csv` (what is to be done), `runs.csv` (a row for each
 attempt), `verdicts.jsonl` (later decisions on attempts), `runs/` (the evidence), and `hypotheses.toml` (what was asked
-before the first run, `measure.declaration`).
+before the first run, `dataset.declaration`).
 
 A row counts only once its line is whole and on the disk, and is changed only by a verdict that is on the disk.
-Nothing here knows how a run is made. The form of the files is in `measure.table`.
+Nothing here knows how a run is made. The form of the files is in `dataset.table`.
 """
 
 import errno
@@ -19,21 +19,11 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import Locked, locked, sync, write_atomically
-from measure.campaign.plan import PlannedBlock, extended, read_plan, write_plan
-from measure.campaign.store import FolderStore
-from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts, state_of_verdicts
-from measure.declaration import (
-    HYPOTHESES,
-    continued_declaration,
-    declaration,
-    keep_hypotheses,
-    require_same_hypotheses,
-)
-from measure.host.timekeeping import OF_ROOT
-from measure.host.wakefulness import ASLEEP
-from measure.reasons import Reason
-from measure.run.files import ATTEMPT
-from measure.table import (
+from dataset.declaration import HYPOTHESES, continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
+from dataset.plan import PlannedBlock, read_plan, write_plan
+from dataset.reasons import Reason
+from dataset.run_files import ATTEMPT
+from dataset.table import (
     DOCUMENT,
     GROWING,
     RUNS,
@@ -50,15 +40,20 @@ from measure.table import (
     require_document,
     write_document,
 )
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from dataset.verdicts import Verdict, add_verdict, read_verdicts, state_of_verdicts
+from measure.campaign.plan import extended
+from measure.campaign.store import FolderStore
+from measure.host.timekeeping import OF_ROOT
+from measure.host.wakefulness import ASLEEP
+from tuning.defaults import DEFAULT_SHELLS
 
 SUPERSEDED = "superseded"
 
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of what an interrupted write leaves (`base.files`, `measure.run.films`); `metrics` in earlier versions.
-TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|metrics-[a-z0-9_]{8}|film-small\.mp4)")
+# The names of what an interrupted write leaves (`base.files`, `measure.run.films`).
+TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
 ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
@@ -330,6 +325,6 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, "idle_processors": ASLEEP, **document.versions}
-    settings = {"lanes": 1, "shells": OUR_SHELLS, **document.settings}
+    settings = {"lanes": 1, "shells": DEFAULT_SHELLS, **document.settings}
     terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
     return terms

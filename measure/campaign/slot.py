@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
+from dataset.table import Row
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
 from measure.run.setting import Circumstances
-from measure.table import Row
+from tuning.defaults import DEFAULT_BROWSER
 
 # How long a busy machine is waited for, and how long from one look to the next.
 PATIENCE_S = 900
@@ -33,7 +33,7 @@ class Slot:
         self,
         canaries: Iterable[Canary] = (),
         canary_s: float = CANARY_MAX_AGE_S,
-        browser: str = DEFAULT,
+        browser: str = DEFAULT_BROWSER,
         lane: int | None = None,
     ) -> None:
         self.machine = machine_name()

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from browsers.names import DEFAULT
+from dataset.table import Cell, Row, Run
 from measure.gates import PARDONS, attempts_against, is_pardoned
-from measure.table import Cell, Row, Run
+from tuning.defaults import DEFAULT_BROWSER
 
 
 class FolderStore:
@@ -81,7 +81,7 @@ class FolderStore:
 
     def run_folder(self, run: Run, attempt: int) -> Path:
         """Where an attempt's evidence lies; the same place as in a campaign."""
-        browser = "" if run.browser == DEFAULT else f"-{run.browser}"
+        browser = "" if run.browser == DEFAULT_BROWSER else f"-{run.browser}"
         return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:

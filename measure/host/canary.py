@@ -19,8 +19,8 @@ from base.errors import EyelevelError
 from base.jail import Jail, jailed
 from base.namespaces import namespaced
 from base.processes import last_line_of
-from browsers.names import DEFAULT
 from browsers.registry import browser_named
+from tuning.defaults import DEFAULT_BROWSER
 
 # Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
 HASHED_BYTES = 1 << 20
@@ -56,7 +56,7 @@ class Canary:
     page_ms: float
 
 
-def time_canary(browser: str = DEFAULT) -> Canary:
+def time_canary(browser: str = DEFAULT_BROWSER) -> Canary:
     """Time the tasks now. Raises EyelevelError when the browser cannot be run."""
     for _ in range(TRIES - 1):
         with suppress(EyelevelError):

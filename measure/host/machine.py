@@ -11,13 +11,12 @@ from types import MappingProxyType
 
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
-from browsers.names import DEFAULT
 from browsers.registry import browser_named
 from measure.host.timekeeping import timekeeping
 from measure.host.wakefulness import idle_processors
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from servers.registry import all_servers
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
 # How each program prints its version; those of servers, browsers and shells say it themselves.
 COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
@@ -30,8 +29,8 @@ VERSION = re.compile(r"[\w.+-]{4,100}")
 
 def versions(
     servers: Iterable[str],
-    browsers: Iterable[str] = (DEFAULT,),
-    shells: str = OUR_SHELLS,
+    browsers: Iterable[str] = (DEFAULT_BROWSER,),
+    shells: str = DEFAULT_SHELLS,
     *,
     capturing: bool = False,
     further: Mapping[str, str] = MappingProxyType({}),

@@ -8,14 +8,15 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.places import tool
 from browsers.contract import Browser
+from dataset.reasons import Reason
+from dataset.run_files import REPLAY_LOG, REQUEST_LOG
+from dataset.table import Row, Run
 from measure.campaign.slot import machine_name
 from measure.gates import GATES, Gate, is_pardoned
 from measure.interop.tests import Observation, Test
-from measure.reasons import Reason
 from measure.run.browser import refusal
-from measure.run.evidence import REPLAY_LOG, REQUEST_LOG, Evidence, last_line, page_requests
+from measure.run.evidence import Evidence, last_line, page_requests
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.table import Row, Run
 from measure.validate.protocol import ObservationMethod
 from record.site import Site
 from servers.contract import Server

@@ -23,15 +23,16 @@ from base.places import tool
 from base.structure import from_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
-from browsers.names import DEFAULT
 from browsers.registry import browser_named
+from dataset.run_files import HAR, LOG, TIMES, TIMINGS
 from measure.run.browser import page_of
 from measure.run.turn import turn_of_visit
-from measure.run.visit import HAR, LATE_S, LOG, TIMES, TIMINGS, keep, keep_film
+from measure.run.visit import LATE_S, keep, keep_film
 from record.site import Site
+from tuning.defaults import DEFAULT_BROWSER
 
 # The recorder's browser, too.
-BROWSER = DEFAULT
+BROWSER = DEFAULT_BROWSER
 # How long a page may take.
 LIMIT_S = 120.0
 # Every Linux has a file system in memory here. A private one covers it, and ends with this process.

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# `at_s` (s since 1970), the number of a flow, and its bytes by then, separated by tabs.
-COMPANY_SAMPLES = "company.tsv"
-# What there is to say of each flow (`CompanyFlow`).
-COMPANY = "company.json"
+from dataset.run_files import COMPANY_SAMPLES
 
 
 @dataclass(frozen=True)

@@ -15,23 +15,27 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
+from dataset.run_files import (
+    ATTEMPT,
+    DEVICE_PACE,
+    FILM,
+    HAR,
+    LOG,
+    REPLAY_EVIDENCE,
+    REPLAY_LOG,
+    REQUEST_LOG,
+    TIMES,
+    TIMINGS,
+    VISUAL,
+)
 from measure.run.company import CompanyFlow, read_company
-from measure.run.files import ATTEMPT
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
 from measure.run.films import keep_last_frame, keep_strip
 from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
-from measure.run.visit import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.visual_metrics import VisualMetrics, visual_metrics
 from servers.matching import Kind
-
-REQUEST_LOG = "requests.tsv"
-REPLAY_LOG = "replay.log"
-# At which pace the browser's processes ran, where that is a device's (`measure.host.pace`).
-DEVICE_PACE = "device.json"
-REPLAY_EVIDENCE = "replay.json"
-VISUAL = "visual.json"
 
 # How a shell says that it was late (`shells/src/shell.rs`).
 LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
@@ -66,19 +70,19 @@ class Evidence:
     `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
     page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
     `page` is what Browsertime says of the page, as in `browsertime.json`. `first_paint` is when the browser first
-    painted. `film_size` is the film's width and height in pixels; `film_frames_per_s` is None of films that an
-    older version looked at. `late_wakeups` says how often the emulated network
+    painted. `film_size` is the film's width and height in pixels. `late_wakeups` says how often the emulated network
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
     (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
-    `strange_cores` are the processors beyond its lane on which one of its processes could run.
-    `slowness` is how many times as long as usual the canary took before the run's block. `pace` is at which pace the
-    browser's processes ran, where that is a device's; its `index_after` was reached after the block. `replay_failure`
-    says why the replay failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of
-    TCP, and the requests by which it asked a proxy for one; None of loads of older versions. `next_prepared_ms` is when
-    the next run began to be prepared beside it, in its quiet time; None when it did not. `company` are the background
-    flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and `down_mbps` are
-    the rates of the network that the run is said to be behind, where these are constant; no file has them.
+    `strange_cores` are the processors beyond its lane on which one of its processes could run. `slowness` is how many
+    times as long as usual the canary took before the run's block. `pace` is at which pace the browser's processes ran,
+    where that is a device's; its `index_after` was reached after the block. `replay_failure` says why the replay
+    failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
+    requests by which it asked a proxy for one; None when the load failed before they were counted. `next_prepared_ms`
+    is when the next run began to be prepared beside it, in its quiet time; None when it did not. `company` are the
+    background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and
+    `down_mbps` are the rates of the network that the run is said to be behind, where these are constant; no file has
+    them.
     """
 
     failures: tuple[str, ...]
@@ -320,8 +324,7 @@ def _browsed_s(path: Path) -> float:
     """How long the load took to Browsertime's end, or 0 when that is unknown."""
     try:
         times = json.loads(path.read_text())
-        # Loads of older versions began with Browsertime.
-        return float(times["browsertime_end"] - times.get("begin", times["browsertime"]))
+        return float(times["browsertime_end"] - times["begin"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
 

@@ -22,8 +22,8 @@ class FilmPolicy:
 
     def apply(self, folder: Path, run: int, *, valid: bool) -> None:
         """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
+        from dataset.run_files import FILM
         from measure.run.films import shrink
-        from measure.run.visit import FILM
 
         film = folder / FILM
         if not film.exists():

@@ -23,12 +23,9 @@ from base.files import sync
 from base.places import tool
 from base.processes import last_line_of
 from browsers.browsertime.configuration import FRAMERATE
+from dataset.run_files import LAST, SMALL_FILM, STRIP
 from measure.run.film import FilmLooks, FilmStart
 from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmTimes, Pixels, decode
-
-STRIP = "strip.jpg"
-LAST = "last.png"
-SMALL_FILM = "film-small.mp4"
 
 STRIP_PICTURES = 8
 # Of a film with more pictures for its strip than this, those in the strip are decoded once more: of a desktop's page

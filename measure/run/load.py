@@ -17,12 +17,12 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import first_readable, pinned
 from browsers.registry import browser_named, device_of
+from dataset.run_files import COMPANY_SAMPLES, DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.host.pace import cores_of, paced
 from measure.run.browser import load_limit_s, proxy_of
-from measure.run.company import COMPANY_SAMPLES
-from measure.run.evidence import DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, last_line
+from measure.run.evidence import last_line
 from measure.run.processor import sampling
 from measure.run.setting import Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter

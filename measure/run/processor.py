@@ -21,10 +21,9 @@ import numpy as np
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import PARTS, Browser
+from dataset.run_files import PROCESSOR
 from measure.host.process_times import Account, kernel_account
 from servers.contract import Server
-
-PROCESSOR = "processor.json"
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
 # What the processes of a load are for: the browser's parts, and what else there is. The film needs the screen.

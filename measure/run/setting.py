@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.names import DEFAULT
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
 from record.connections import http1_servers
 from record.site import Site
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -34,8 +33,8 @@ class Loading:
     filmed: bool = True
     quiet_ms: int | None = None
     limit_s: float | None = None
-    browser: str = DEFAULT
-    shells: str = OUR_SHELLS
+    browser: str = DEFAULT_BROWSER
+    shells: str = DEFAULT_SHELLS
     server_rtts: ServerRtts = NEXT_TO_THE_NETWORK
     think_time: bool = False
     recorded_certificates: bool = False

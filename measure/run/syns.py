@@ -13,9 +13,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import read_json, write_json
+from dataset.run_files import SYNS
 from replay.world import outward_device
-
-SYNS = "syns.json"
 
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
@@ -56,7 +55,7 @@ def counted_syns(folder: Path) -> Iterator[None]:
 
 
 def read_syns(folder: Path) -> int | None:
-    """How many there were in the load in `folder`; None when they were not counted, as in earlier versions."""
+    """How many there were in the load in `folder`; None when the load failed before they were counted."""
     return int(read_json(folder / SYNS)["sent"]) if (folder / SYNS).exists() else None
 
 

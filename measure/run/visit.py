@@ -33,20 +33,17 @@ from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
-from browsers.names import DEFAULT
 from browsers.registry import browser_named, device_of
+from dataset.run_files import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.browser import page_of, refusal
 from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
 from record.site import Site
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.protocols import Protocol
 
 # Browsertime's film, in its results, and ours.
-RECORDED, FILM = "video/1.mp4", "film.mp4"
-TIMINGS = "browsertime.json"
-HAR = "browsertime.har.gz"
-LOG = "browsertime.log"
-TIMES = "times.json"
+RECORDED = "video/1.mp4"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30
@@ -76,7 +73,7 @@ class VisitSpec:
     film: bool = True
     film_cores: tuple[int, ...] = ()
     quiet_ms: int = QUIET_MS
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
     awaits_turn: bool = False
     proxy: tuple[str, int] | None = None
 

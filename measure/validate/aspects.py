@@ -1,6 +1,6 @@
 """In what protocols are compared beside their transports: what was seen of each, and what it is set to.
 
-It reads the documents of what was seen (`ValidationEntry.seen`), also those of older versions, which have less.
+It reads the documents of what was seen (`ValidationEntry.seen`).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,6 +9,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import structured
+from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from measure.validate.loss_response import KEPT_TOLERANCE
 from measure.validate.order_of_service import ANSWER_BYTES, MOST_AGAINST_PRIORITY, ONE_AFTER_ANOTHER, TURNS
 from measure.validate.protocol import (
@@ -20,7 +21,6 @@ from measure.validate.protocol import (
     UNPACED_SHARE,
 )
 from measure.validate.site import PICTURES
-from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from servers.registry import server_of
 from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError, reports_errors
-from measure.run.company import COMPANY_SAMPLES, bytes_at, read_series
-from measure.validate.checks import Check, between, same, unchecked
+from dataset.checks import Check, between, same, unchecked
+from dataset.run_files import COMPANY_SAMPLES
+from measure.run.company import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
 from replay.company import begin_company

@@ -18,7 +18,7 @@ from typing import Any
 from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from base.structure import from_json, to_json
-from measure.validate.checks import Check, between, same, unchecked, within
+from dataset.checks import Check, between, same, unchecked, within
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols

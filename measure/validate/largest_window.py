@@ -7,8 +7,9 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import tool
-from measure.run.company import COMPANY_SAMPLES, bytes_at, read_series
-from measure.validate.checks import Check, unchecked, within
+from dataset.checks import Check, unchecked, within
+from dataset.run_files import COMPANY_SAMPLES
+from measure.run.company import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.registry import require_served, server_of

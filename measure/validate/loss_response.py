@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from base.errors import EyelevelError
+from dataset.checks import Check, between, unchecked, within
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.single_load import single_load
-from measure.validate.checks import Check, between, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Flight, read_flight

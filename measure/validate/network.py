@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
-from measure.validate.checks import Check, between, same, unchecked, within
+from dataset.checks import Check, between, same, unchecked, within
 from measure.validate.network_probe import (
     ECHOES,
     LARGE_BYTES,
@@ -22,10 +22,10 @@ from measure.validate.network_probe import (
 from measure.validate.queues import expected
 from record.site import Site
 from replay import ReplaySpec, run
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
 from tuning import protocols
 from tuning.conditions import DELAY
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import DOWN, UP, Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network_probe")
@@ -65,7 +65,7 @@ CONDITIONS_TOLERANCE_MS = 1.0
 
 
 def measure_network(
-    network: Network, site: Site, lost_packets: int = LOST_PACKETS, shells: str = OUR_SHELLS
+    network: Network, site: Site, lost_packets: int = LOST_PACKETS, shells: str = DEFAULT_SHELLS
 ) -> NetworkMeasurement:
     """Measure `network`, as `shells` emulate it, between a client and the servers of `site`; of a loss, until
     `lost_packets` should be lost.
@@ -86,7 +86,7 @@ def measure_network(
     return from_json(answer, NetworkMeasurement, f"the answer of the probe of {network.name}")
 
 
-def judge_network(network: Network, measured: NetworkMeasurement, shells: str = OUR_SHELLS) -> list[Check]:
+def judge_network(network: Network, measured: NetworkMeasurement, shells: str = DEFAULT_SHELLS) -> list[Check]:
     """`measured` against what `network` should be, as `shells` emulate it."""
     in_opportunities = shells_named(shells).in_opportunities
     rtt_tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from base.errors import EyelevelError
 from browsers.contract import StreamRequest
 from browsers.registry import browser_named
+from dataset.checks import Check, between, unchecked
 from measure.captures.reading import CapturedConnection, largest, read_connections
 from measure.captures.streams import STREAM_FIELDS, carried, requests
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.single_load import single_load
-from measure.validate.checks import Check, between, unchecked
 from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
 from measure.validate.site import BACKGROUND, BULK_BYTES, ORDER_PAGE, ORDERED, URGENT
 from record.site import Site

@@ -8,6 +8,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
+from dataset.checks import Check, between, same, unchecked, within
 from measure.campaign.method import Method
 from measure.captures.reading import (
     CapturedConnection,
@@ -23,7 +24,6 @@ from measure.run.load import Instruments
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
-from measure.validate.checks import Check, between, same, unchecked, within
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, PICTURES, SERVERS, WINDOW_PAGE
 from record.site import Site

@@ -1,50 +1,29 @@
-"""What a campaign keeps of its validations: `validation.json`, an entry for each time something had to be measured."""
+"""The validation of a campaign's settings: what has not passed yet is measured, and kept (`dataset.validation`)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from base.clock import now_iso
 from base.errors import EyelevelError
-from base.files import write_json
-from base.ownership import give_to_caller
-from base.structure import from_json, unstructured
+from base.structure import unstructured
+from dataset.checks import Check
+from dataset.validation import VALIDATION, ValidationEntry, keep_entries, kept_entries
 from measure.host.machine import machine, versions
-from measure.validate.checks import Check
 from measure.validate.server_rtts import DelayedSite
-from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, validate
+from measure.validate.validation import validate
 from replay.hop import programs_of
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
-
-FILENAME = "validation.json"
-
-
-@dataclass(frozen=True)
-class ValidationEntry:
-    """One validation: when it was, `on` which machine and with which programs, the settings (as documents) that
-    passed, all checks, and what was seen."""
-
-    at: str
-    on: dict[str, Any]
-    passed: tuple[dict[str, Any], ...]
-    checks: tuple[Check, ...]
-    seen: dict[str, Any]
-
-    def is_comparable(self, setting: Mapping[str, Any]) -> bool:
-        """Whether of the protocol `setting` all was seen that protocols are compared by."""
-        return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 
 def validate_campaign(
     folder: Path,
     networks: Iterable[Network],
     protocols: Iterable[Protocol],
-    shells: str = OUR_SHELLS,
+    shells: str = DEFAULT_SHELLS,
     delayed: Iterable[DelayedSite] = (),
 ) -> list[Check]:
     """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
@@ -57,7 +36,7 @@ def validate_campaign(
     compared = len(protocols) > 1
     here = machine()
     # Protocols are measured behind our shells, whichever the campaign's are.
-    of_ours = versions((), shells=OUR_SHELLS) if protocols else {}
+    of_ours = versions((), shells=DEFAULT_SHELLS) if protocols else {}
     programs = of_ours | versions(_servers(protocols), shells=shells, further=_programs(networks))
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     entries = kept_entries(folder)
@@ -85,7 +64,7 @@ def validate_campaign(
         check = failed[0]
         raise EyelevelError(
             f"{len(failed)} of {len(checks)} checks failed, the first: {check.subject}, {check.name}: {check.measured} "
-            f"instead of {check.configured} {check.tolerance}; all are in {folder / FILENAME}; if the machine was "
+            f"instead of {check.configured} {check.tolerance}; all are in {folder / VALIDATION}; if the machine was "
             "busy, try again when it is not"
         )
     return checks
@@ -114,27 +93,3 @@ def validate_worker(
     except EyelevelError as error:
         fault = f"make validate fails there: {error}"
     return fault, partial(keep_entries, more=kept_entries(scratch))
-
-
-def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
-    """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
-    entries = [*kept_entries(folder), *more]
-    folder.mkdir(parents=True, exist_ok=True)
-    write_entries(folder, entries)
-    give_to_caller(folder)
-
-
-def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
-    """Let `entries` be what `folder` keeps."""
-    write_json(folder / FILENAME, unstructured(list(entries)))
-
-
-def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
-    """What `folder` keeps, an entry for each time something was measured. Raises EyelevelError when it is broken."""
-    file = folder / FILENAME
-    if not file.exists():
-        return ()
-    try:
-        return from_json(file.read_text(), tuple[ValidationEntry, ...], f"{file} is broken")
-    except EyelevelError as error:
-        raise EyelevelError(f"{error}; remove it, and it is made anew") from None

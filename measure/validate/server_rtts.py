@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.validate.checks import Check, same, within
+from dataset.checks import Check, same, within
 from measure.validate.echoes import ECHOES
 from record.site import Site
 from replay import ReplaySpec, run

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.progress import each_shown
-from measure.validate.checks import Check, unchecked
+from dataset.checks import Check, unchecked
+from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from measure.validate.company import judge_company, measure_company
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.largest_window import judge_largest_window
@@ -22,15 +23,11 @@ from measure.validate.protocol import judge_protocol, observe_protocol
 from measure.validate.server_rtts import DelayedSite, judge_server_rtts, measure_server_rtts, seen_of
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
-from replay.shells.names import DEFAULT as OUR_SHELLS
 from replay.shells.registry import shells_named
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# Of what was seen of a protocol, the answer to one loss (`LossResponse.document`).
-LOSS_RESPONSE = "loss_response"
-# The order of service (`OrderOfService.document`).
-ORDER_OF_SERVICE = "order_of_service"
 # Of what was seen of a site, how far its servers are (`server_rtts.seen_of`).
 SERVERS = "servers"
 
@@ -56,7 +53,7 @@ def validate(
     *,
     quick: bool = False,
     compared: bool = False,
-    shells: str = OUR_SHELLS,
+    shells: str = DEFAULT_SHELLS,
     delayed: Iterable[DelayedSite] = (),
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was

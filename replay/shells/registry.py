@@ -7,7 +7,7 @@ from base.errors import EyelevelError
 from base.registry import registered
 from replay import shells
 from replay.shells.contract import Shells
-from replay.shells.names import DEFAULT
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 
 
@@ -32,7 +32,7 @@ def require_emulated(name: str, networks: Iterable[Network], *, delayed_servers:
     if delayed_servers and not chosen.delays_servers:
         raise EyelevelError(
             f"the shells {name} cannot delay single servers (--server-rtts, SERVER_RTTS); leave that out, or take "
-            f"SHELLS={DEFAULT}"
+            f"SHELLS={DEFAULT_SHELLS}"
         )
     chosen.require()
     for network in networks:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from dataset.reasons import Reason
+from dataset.run_files import REQUEST_LOG
+from dataset.table import read_document, valid_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.reasons import Reason
 from measure.run.aliases import choose_protocols
-from measure.run.evidence import REQUEST_LOG, Evidence, page_requests
+from measure.run.evidence import Evidence, page_requests
 from measure.run.setting import Loading, Setting
-from measure.table import read_document, valid_rows
 from record import collection, downloads
 from studies.study import Measurement, Request
 from tuning import networks, protocols

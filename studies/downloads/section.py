@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.text import label, listing, percent, size_label
 from base.structure import structured
-from measure.table import DOCUMENT, read_document
+from dataset.table import DOCUMENT, read_document
 from studies.downloads import figure2
 from studies.downloads.measure import STUDY, read_downloads
 from tuning.protocols import Protocol

@@ -12,15 +12,16 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import write_json
+from dataset.reasons import Reason
+from dataset.run_files import COMPANY_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
 from measure.campaign import method
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.gates import CLOCK_SHIFTED, COMPANY_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.host.affinity import Layout
-from measure.reasons import Reason
 from measure.run.aliases import choose_protocol, choose_protocols
-from measure.run.company import COMPANY_SAMPLES, read_series
-from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, Evidence, last_line, read_circumstances
+from measure.run.company import read_series
+from measure.run.evidence import Evidence, last_line, read_circumstances
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from record import collection

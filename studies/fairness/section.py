@@ -9,7 +9,7 @@ from analysis.hypotheses import of_campaign
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.text import label, level, plural, share
 from base.structure import structured
-from measure.table import DOCUMENT, require_document
+from dataset.table import DOCUMENT, require_document
 from studies.fairness import figures
 from studies.fairness.defaults import AGAINST, UNSETTLED_S
 from studies.fairness.measure import STUDY

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.intervals import over_runs
+from dataset.table import require_document, valid_rows
 from measure.run.company import read_series
-from measure.table import require_document, valid_rows
 from record.company import mix_named
 from studies.fairness.defaults import UNSETTLED_S
 from tuning.networks import Network

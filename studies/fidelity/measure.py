@@ -10,14 +10,14 @@ from analysis.text import label, plural, share
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.structure import structured, unstructured
+from dataset.metrics import METRICS
+from dataset.plan import PlannedBlock
+from dataset.table import CampaignDocument, Condition, require_document
 from measure.campaign.campaign import Campaign
-from measure.campaign.plan import PlannedBlock
 from measure.live import read_live
 from measure.live.loads import settings_of
-from measure.metrics import METRICS
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
-from measure.table import CampaignDocument, Condition, require_document
 from record import collection
 from record.collection import choose_sites
 from record.live import LiveLoads

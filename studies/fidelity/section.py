@@ -23,7 +23,7 @@ from analysis.text import (
     share,
     whole_number,
 )
-from measure.table import RUNS, read_document
+from dataset.table import RUNS, read_document
 from studies.fidelity import error_figure, machine
 from studies.fidelity.errors import errors, overall
 from studies.fidelity.measure import STUDY, Compared, compared_sites, replayed_version

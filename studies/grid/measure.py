@@ -11,8 +11,9 @@ from itertools import product
 from pathlib import Path
 
 from base.errors import EyelevelError
+from base.words import in_words
 from browsers.browsertime.configuration import STATIC_QUIET_MS
-from browsers.names import DEFAULT
+from dataset.table import RUNS, Row, Run, read_document, read_rows
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
@@ -21,13 +22,12 @@ from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
 from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Loading
-from measure.table import RUNS, Row, Run, read_document, read_rows
-from measure.words import in_words
 from record import collection
 from record.grid import Page, page_named, read_size, size_name
 from studies.grid.presets import PRESETS, Preset, read_preset
 from studies.study import Measurement, Request
 from tuning import networks, protocols
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import UNLIMITED_MBPS, Network
 from tuning.protocols import TRANSPORTS, Protocol
 from tuning.settings import Catalogue, choose
@@ -101,7 +101,7 @@ def left_out(
     limit_s: float,
     budget_s: float | None,
     folder: Path,
-    browsers: Sequence[str] = (DEFAULT,),
+    browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> list[LeftOut]:
     """The cells that cannot end in time or, as far as physics and what has been measured in `folder` tell, do not fit
     into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
@@ -234,7 +234,7 @@ def grid_campaign(
     seed: int,
     limit_s: float,
     budget_s: float | None = None,
-    browsers: Sequence[str] = (DEFAULT,),
+    browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> Campaign:
     """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder, browsers)

@@ -31,7 +31,7 @@ from analysis.text import (
     span,
 )
 from base.errors import EyelevelError
-from measure.table import read_document
+from dataset.table import read_document
 from record.grid import Page
 from studies.grid import heatmap, wait_download
 from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, pages_of, panels, row_label

@@ -9,7 +9,7 @@ from analysis.intervals import Estimate, over_runs
 from analysis.runs import CampaignTable
 from base.errors import EyelevelError
 from base.files import read_json
-from measure.run.visit import HAR
+from dataset.run_files import HAR
 
 COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
 

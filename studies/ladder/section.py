@@ -24,7 +24,7 @@ from analysis.text import (
     signed_ms,
     whole_number,
 )
-from measure.table import RUNS, read_document
+from dataset.table import RUNS, read_document
 from studies.ladder import waterfall
 from studies.ladder.contributions import (
     CHANGE,

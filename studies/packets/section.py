@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.hypotheses import of_campaign
 from analysis.report.section import SITE_SETTING, Drawing, ReportFigure, ReportTable, Section, text_table
 from analysis.text import file_name, label, level, mean_count, plural, share, whole_number
-from measure.table import CampaignDocument, read_rows, require_document
+from dataset.table import CampaignDocument, read_rows, require_document
 from studies.packets import bytes_figure, durations_figure, head_of_line_report, sequence_drawing, university
 from studies.packets.bytes import KINDS, OTHER, PAYLOAD
 from studies.packets.connections import TIMES

@@ -14,12 +14,12 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import structured
+from dataset.reasons import Reason
+from dataset.run_files import HAR
 from measure.campaign.method import Method
-from measure.reasons import Reason
 from measure.run.evidence import Evidence, started_s
 from measure.run.load import Instruments
 from measure.run.setting import Setting
-from measure.run.visit import HAR
 from servers.kernel_sockets import ACCOUNTS
 from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlogs
 from servers.registry import server_of

@@ -19,7 +19,7 @@ from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
 from analysis.text import NOTHING, label, level, listing, ms, plural, share
 from base.errors import EyelevelError
-from measure.table import Row, require_document, valid_rows
+from dataset.table import Row, require_document, valid_rows
 from servers.qlog import SUFFIX, read_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure

@@ -7,10 +7,10 @@ from typing import Any
 
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
+from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
 from measure.norms import REQUEST_MISSED, Norm
-from measure.reasons import Reason
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting

@@ -15,8 +15,8 @@ import pandas as pd
 from analysis.attempts import RUN, rejections
 from analysis.contrasts import difference_interval, welch_p
 from base.errors import EyelevelError
-from measure.run.visit import TIMINGS
-from measure.table import valid_rows
+from dataset.run_files import TIMINGS
+from dataset.table import valid_rows
 from record.video import Video, page_named
 from studies.video.play import MEASURES, Play, play_of
 

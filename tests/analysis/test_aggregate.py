@@ -17,7 +17,7 @@ from analysis.gain import gains, summary
 from analysis.hypotheses import Pair
 from analysis.samples import Array, Samples, samples_of
 from analysis.simulate import Truth
-from measure.metrics import time_names
+from dataset.metrics import time_names
 
 
 def ratios(sites: int, blocks: int, between: float, within: float, centre: float = -0.1) -> Array:

@@ -16,7 +16,7 @@ from analysis.report.figures import campaign_figures
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.simulate import Truth
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 DECLARED = hypotheses.load()
 # What is no interval, although it has two ends: the range over what might be left out, or over what might have been.

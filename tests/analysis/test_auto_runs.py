@@ -27,12 +27,13 @@ from analysis.runs import CampaignTable
 from analysis.samples import Samples
 from analysis.simulate import Truth, write
 from analysis.stopping import looks_until, stopping_table
+from dataset.plan import write_plan
+from dataset.table import CampaignDocument, read_document, write_document
 from measure.campaign.campaign import Campaign
-from measure.campaign.plan import plan, write_plan
+from measure.campaign.plan import plan
 from measure.campaign.results import opened
 from measure.host.lanes import Lanes
 from measure.host.machine import machine
-from measure.table import CampaignDocument, read_document, write_document
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

@@ -15,7 +15,7 @@ from analysis.findings import Findings
 from analysis.gain import gains
 from analysis.handshake import handshake_table
 from analysis.samples import samples_of
-from measure.metrics import time_names
+from dataset.metrics import time_names
 
 
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findings:

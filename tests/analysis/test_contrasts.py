@@ -14,7 +14,7 @@ from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.samples import Array, by_count, samples_of
 from analysis.simulate import Truth, simulate
-from measure.metrics import time_names
+from dataset.metrics import time_names
 
 # Student's sleep data (Biometrika 1908): hours gained under two drugs.
 SLEEP_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])

@@ -10,7 +10,7 @@ from analysis.confirmatory import LOOKS
 from analysis.runs import CampaignTable, load
 from analysis.simulate import Truth, write
 from analysis.stopping import looks_of
-from measure.table import GivenUp, write_given_up
+from dataset.table import GivenUp, write_given_up
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
-from measure.metrics import time_names
-from measure.table import CampaignDocument
+from dataset.metrics import time_names
+from dataset.table import CampaignDocument
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
 

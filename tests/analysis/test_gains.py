@@ -19,8 +19,8 @@ from analysis.hypotheses import Pair
 from analysis.runs import load
 from analysis.samples import samples_of
 from base.errors import EyelevelError
-from measure import metrics
-from measure.metrics import Metric, time_names
+from dataset import metrics
+from dataset.metrics import Metric, time_names
 
 times = st.lists(st.floats(1, 1e5), min_size=2, max_size=40)
 

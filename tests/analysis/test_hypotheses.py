@@ -11,7 +11,7 @@ from analysis.hypotheses import DECLARED, Pair
 from analysis.simulate import Truth, write
 from analysis.text import moment
 from base.errors import EyelevelError
-from measure.table import CampaignDocument, require_document, write_document
+from dataset.table import CampaignDocument, require_document, write_document
 
 TCP_QUIC = Pair("tcp", "quic")
 

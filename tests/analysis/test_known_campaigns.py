@@ -14,9 +14,9 @@ from analysis import hypotheses
 from analysis.confirmatory import LOOKS, confirmatory
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
-from measure.declaration import declaration_of
-from measure.metrics import metric_names
-from measure.table import columns, read_rows
+from dataset.declaration import declaration_of
+from dataset.metrics import metric_names
+from dataset.table import columns, read_rows
 
 NAMES = pytest.mark.parametrize("name", CAMPAIGNS)
 SECONDS = 10

@@ -12,7 +12,7 @@ from analysis import hypotheses
 from analysis.processor import BUSY, COLUMNS, DIFFERENT, warnings
 from analysis.report.tables import confirmatory
 from analysis.runs import CampaignTable
-from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
+from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
 DECLARED = hypotheses.load()
 

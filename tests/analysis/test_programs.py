@@ -27,7 +27,7 @@ from analysis.programs import (
 from analysis.runs import CampaignTable, load
 from analysis.samples import Samples, samples_of
 from base.structure import unstructured
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 QUIC, BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 CADDY = Pair("caddy-h2", "caddy-h3")

@@ -14,10 +14,9 @@ from factories import ROW, campaign_document, rejected
 from analysis import runs
 from analysis.quiet_times import changed_metrics, run_changes, sufficient_ms, summary
 from base.errors import EyelevelError
+from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
+from dataset.table import RUNS, Row, header, lines, write_document
 from eyelevel.commands.quiet_times import main
-from measure.run.evidence import REQUEST_LOG, VISUAL
-from measure.run.visit import TIMES, TIMINGS
-from measure.table import RUNS, Row, header, lines, write_document
 
 START_MS = 1_800_000_000_000
 KINDS = {"REQUEST_ALIVE": 0, "URL_REQUEST_START_JOB": 1, "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": 2}
@@ -203,6 +202,6 @@ def test_runs_of_two_quiet_times_are_not_compared(tmp_path: Path) -> None:
     for quiet_ms in (None, 3000.0):
         assert len(runs.load(campaign(tmp_path / f"{quiet_ms}", [ROW, replace(second, quiet_ms=quiet_ms)])).runs) == 2
     with pytest.raises(EyelevelError, match="behind lte, runs ended after 1500 ms without a request and after 3000 ms"):
-        runs.load(campaign(tmp_path / "mixed", [ROW, replace(second, quiet_ms=1500.0)]))
+        runs.load(campaign(tmp_path / "mixed", [replace(ROW, quiet_ms=3000.0), replace(second, quiet_ms=1500.0)]))
     sound = campaign(tmp_path / "sound", [replace(ROW, quiet_ms=1500.0)], quiet_ms=1500)
     assert runs.load(sound).runs["quiet_ms"].tolist() == [1500]

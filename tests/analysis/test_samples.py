@@ -10,7 +10,7 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis.runs import CampaignTable
 from analysis.samples import blocks_of, samples_of
-from measure.table import GivenUp, write_given_up
+from dataset.table import GivenUp, write_given_up
 
 
 def without(table: CampaignTable, site: str, after_run: int) -> CampaignTable:

@@ -10,7 +10,6 @@ from pandas.testing import assert_frame_equal
 
 from analysis import runs as tables
 from analysis.figures import figure1
-from analysis.runs import CampaignTable
 from analysis.sites import recorded_sites, site_table
 from base.errors import EyelevelError
 from base.files import read_json
@@ -89,20 +88,11 @@ def campaign(folder: Path, recorded: Site) -> Path:
 
 @pytest.fixture
 def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A site of two servers, among those of this machine."""
+    """A site of two servers."""
     monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
-    monkeypatch.setattr(tables, "SITES", tmp_path / "sites")
     (tmp_path / "sites").mkdir()
     exchanges = (("https://one.example/", b"x" * 20, "192.0.2.9"), ("https://two.example/", b"y" * 7, "192.0.2.10"))
     return site(tmp_path / "sites" / "one", *exchanges)
-
-
-def without_facts(folder: Path) -> CampaignTable:
-    """The campaign in `folder`, as an older version would have begun it."""
-    document = read_json(folder / "campaign.json")
-    del document["site_facts"]
-    (folder / "campaign.json").write_text(json.dumps(document))
-    return tables.load(folder)
 
 
 def test_a_results_folder_alone_tells_what_its_sites_were(tmp_path: Path, one: Site) -> None:
@@ -114,19 +104,9 @@ def test_a_results_folder_alone_tells_what_its_sites_were(tmp_path: Path, one: S
     assert table.site_facts == {"one": {"bytes": 27, "requests": 2, "servers": 2}}
 
 
-def test_an_older_campaign_is_told_by_the_recordings_that_have_not_changed(tmp_path: Path, one: Site) -> None:
-    folder = campaign(tmp_path / "c", one)
-    assert without_facts(folder).site_facts == {"one": {"bytes": 27, "requests": 2, "servers": 2}}
-    (one.folder / one.exchanges[1].file).write_bytes(b"HTTP/1.1 200 OK\r\n\r\nanother")
-    assert tables.load(folder).known_sites == {}
-    shutil.rmtree(one.folder)
-    assert tables.load(folder).known_sites == {}
-    assert site_table({}).empty
-
-
 def test_how_complete_a_site_was_is_kept(tmp_path: Path, one: Site) -> None:
     loads = summarise([[RequestedUrl("GET", "https://one.example/", Kind.EXACT, "one.example/00000-index", ())]])
-    known = Completeness(digest(one), "now", "dsl", True, {}, {"tcp": loads, "quic": loads}, 0.5, (), ())
+    known = Completeness(digest(one), "now", "dsl", True, {}, {"tcp": loads, "quic": loads}, 0.5, (), (), {})
     known.write(one)
     folder = campaign(tmp_path / "c", one)
     shutil.rmtree(one.folder)

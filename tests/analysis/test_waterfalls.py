@@ -22,7 +22,7 @@ from analysis.waterfalls import (
 )
 from base.errors import EyelevelError
 from browsers.registry import all_browsers
-from measure.run.visit import HAR
+from dataset.run_files import HAR
 
 CHROMIUM = all_browsers()["chromium"]
 

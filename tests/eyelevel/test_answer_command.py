@@ -22,6 +22,8 @@ from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
+from dataset.declaration import HYPOTHESES
+from dataset.table import RUNS, CampaignDocument, read_document, read_rows, write_document
 from eyelevel.commands import answering as answer
 from eyelevel.commands.answer import main
 from eyelevel.commands.answering import (
@@ -47,9 +49,7 @@ from measure.campaign.campaign import Campaign, PlannedWork
 from measure.campaign.plan import Enough
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
-from measure.declaration import HYPOTHESES
 from measure.run.setting import Loading
-from measure.table import RUNS, CampaignDocument, read_document, read_rows, write_document
 from record.connections import Connection
 from record.demo import generate
 from record.site import Recording, Site, write_site
@@ -284,7 +284,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     """Calls the command on a closed site, where a run is a row of a table, which is made at once: returns what it
     prints."""
     one = write_site(site.recording(), tmp_path / "sites" / "demo-light")
-    Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), ()).write(one)
+    Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), (), {}).write(one)
 
     def measure_rows(
         one: Campaign,

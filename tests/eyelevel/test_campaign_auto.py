@@ -12,11 +12,12 @@ from factories import ROW, with_metrics
 
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
+from dataset.plan import write_plan
+from dataset.table import CampaignDocument, require_document, write_document
 from eyelevel.commands.campaign import MAX_RUNS, declared_text, enough_runs, main, number_of_runs
 from eyelevel.commands.status import main as status
-from measure.campaign.plan import plan, write_plan
+from measure.campaign.plan import plan
 from measure.campaign.results import opened
-from measure.table import CampaignDocument, require_document, write_document
 
 Times = Callable[[int], float]
 

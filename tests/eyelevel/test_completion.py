@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from base.places import PROJECT, tool
-from measure.table import DOCUMENT
+from dataset.table import DOCUMENT
 
 pytestmark = pytest.mark.slow
 

@@ -18,11 +18,11 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.places import PROJECT
+from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
 from eyelevel.options import campaign_folder
 from eyelevel.study_command import study_command
 from measure.campaign.campaign import Campaign
-from measure.table import DOCUMENT
 from record.collection import choose_sites
 from studies import STUDIES
 from tuning import networks, protocols

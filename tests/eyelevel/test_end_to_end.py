@@ -35,13 +35,13 @@ from browsers.browsertime.configuration import (
     READINESS,
 )
 from browsers.chromium.netlog import read_netlog
+from dataset.run_files import FILM, VISUAL
+from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
 from eyelevel.commands.waterfall import main as waterfall
 from measure.campaign.campaign import Campaign
-from measure.run.evidence import VISUAL, navigated_s, read_evidence
+from measure.run.evidence import navigated_s, read_evidence
 from measure.run.film import film_start
 from measure.run.film_contents import film_contents
-from measure.run.visit import FILM
-from measure.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
 from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks

@@ -9,12 +9,12 @@ from factories import campaign_document
 from rich.console import Console
 
 from base.errors import EyelevelError
-from browsers.names import DEFAULT
+from dataset.table import write_document
 from eyelevel.lanes import lanes_of_campaign, number_of_lanes
 from measure.campaign.slot import machine_name
 from measure.host import lanes as places
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
-from measure.table import write_document
+from tuning.defaults import DEFAULT_BROWSER
 
 TWO = lanes_of(2, [(0,), (1,)])
 MEASURED = Lanes(2, TWO, {"reason": "measured"})
@@ -28,7 +28,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(folder: Path, wanted: str | None = None, dask: str | None = None) -> Lanes:
-    return lanes_of_campaign(folder, wanted, dask, Console(file=io.StringIO()), DEFAULT)
+    return lanes_of_campaign(folder, wanted, dask, Console(file=io.StringIO()), DEFAULT_BROWSER)
 
 
 def begun(folder: Path, record: dict[str, Any] | None = None, **settings: Any) -> Path:

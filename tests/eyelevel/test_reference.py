@@ -194,7 +194,7 @@ def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(
         recording = one.recording()
         further = replace(recording.exchanges[-1], url=f"{one.url}fetched.css")
         write_site(replace(recording, exchanges=(*recording.exchanges, further)), one.folder)
-        return Completeness("", "", "lte", True, {}, {}, 1.0, (), (), fetched=(further.url,))
+        return Completeness("", "", "lte", True, {}, {}, 1.0, (), (), {}, fetched=(further.url,))
 
     monkeypatch.setattr(reference, "close_now", fetching)
     urls = {exchange.url for exchange in closed(site, Console(quiet=True)).exchanges}

@@ -32,10 +32,10 @@ from measure.campaign.method import Method
 from measure.run.setting import Loading
 from measure.gates import GATES, Gate
 from measure.host.canary import Canary
-from measure.metrics import METRICS, Metric
+from dataset.metrics import METRICS, Metric
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.files import ATTEMPT
-from measure.table import read_document, valid_rows
+from dataset.table import read_document, valid_rows
 from studies import STUDIES
 from studies.campaign import study_campaign
 from studies.study import Measurement, Study
@@ -173,8 +173,8 @@ def test_a_table_without_the_new_metric_can_be_read(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from measure.metrics import METRICS, Metric
-from measure.table import header, lines, read_rows
+from dataset.metrics import METRICS, Metric
+from dataset.table import header, lines, read_rows
 from factories import ROW
 folder = Path(sys.argv[1])
 (folder / "runs.csv").write_text(header() + lines([ROW]))

@@ -15,8 +15,8 @@ import pytest
 from base.places import PROJECT, cache_dir, tool
 from browsers.chromium.program import BINARY
 
-FOLDERS = ["analysis", "base", "browsers", "eyelevel", "measure", "record", "replay", "servers", "setup", "studies"]
-FOLDERS += ["tuning"]
+FOLDERS = ["analysis", "base", "browsers", "dataset", "eyelevel", "measure", "record", "replay", "servers", "setup"]
+FOLDERS += ["studies", "tuning"]
 
 SERVER = '''
 """Serving over TCP by the program toy-server, which is given every answer beforehand."""

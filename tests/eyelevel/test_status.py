@@ -8,10 +8,8 @@ import pytest
 from click.testing import CliRunner
 from factories import ROW, rejected
 
-from eyelevel.commands.status import main
-from measure.campaign.plan import write_plan
-from measure.status import status
-from measure.table import (
+from dataset.plan import write_plan
+from dataset.table import (
     CampaignDocument,
     GivenUp,
     Run,
@@ -21,6 +19,8 @@ from measure.table import (
     write_document,
     write_given_up,
 )
+from eyelevel.commands.status import main
+from measure.status import status
 from record.collection import choose_sites
 from tuning import networks
 

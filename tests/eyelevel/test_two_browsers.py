@@ -17,15 +17,16 @@ from base.structure import to_json
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, ORANGE_FRAMES, ORANGE_LIMIT_MS, READINESS
 from browsers.contract import NAME_NOT_RESOLVED
 from browsers.registry import all_browsers
+from dataset.metrics import METRICS
+from dataset.run_files import FILM, LOG, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
+from dataset.table import Row, read_document, read_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, claim, is_made
 from measure.gates import reason_against
-from measure.metrics import METRICS
-from measure.run.evidence import REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG, Evidence, page_requests, read_evidence
+from measure.run.evidence import Evidence, page_requests, read_evidence
 from measure.run.load import load
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.run.visit import FILM, LOG, VisitSpec
-from measure.table import Row, read_document, read_rows
+from measure.run.visit import VisitSpec
 from record.demo import generate
 from record.site import Site, write_site
 from replay import ReplaySpec, run

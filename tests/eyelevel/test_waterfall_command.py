@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from factories import ROW, campaign_document
 
+from dataset.run_files import HAR
+from dataset.table import header, lines, write_document
 from eyelevel.commands.waterfall import main as waterfall
-from measure.run.visit import HAR
-from measure.table import header, lines, write_document
 
 
 def campaign(folder: Path, url: str, protocols: tuple[str, ...] = ("tcp", "quic")) -> Path:

@@ -57,7 +57,9 @@ def known(site: Site) -> Completeness:
         [[url_request("exact", "https://a.example/", file="a.example/00000-index"), url_request("miss", "/gone")]]
     )
     digest = completeness.digest(site)
-    return Completeness(digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",))
+    return Completeness(
+        digest, "now", "dsl", True, {"chromium": "1"}, {"tcp": loads}, 1.0, missed, ("a.example/1",), {}
+    )
 
 
 @pytest.mark.needs_namespaces

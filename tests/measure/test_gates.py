@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from browsers.contract import Request
+from dataset.reasons import Reason
 from measure.gates import (
     CLOCK_SHIFT_S,
     FILM_AHEAD_MS,
@@ -15,7 +16,6 @@ from measure.gates import (
     reason_against,
 )
 from measure.host.canary import BUSY
-from measure.reasons import Reason
 from measure.run.company import CompanyFlow
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart

@@ -9,9 +9,9 @@ import pytest
 
 from base.namespaces import namespaced
 from base.places import PROJECT
+from dataset.metrics import time_names
 from measure.live import read_live
 from measure.live.loads import settings_of
-from measure.metrics import time_names
 from record.site import Site
 from replay.shells.ours import shell
 from servers.certificates import machine_ca_certificate

@@ -22,11 +22,11 @@ from support.browser import Browser
 from analysis import simulate
 from base.errors import EyelevelError
 from base.places import PROJECT
+from dataset.table import CampaignDocument, Row, Run, read_rows
+from dataset.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.campaign.results import Results, followed, opened
-from measure.campaign.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.review import Review, handler
 from measure.status import last_rejections, status, troubles
-from measure.table import CampaignDocument, Row, Run, read_rows
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
 REJECTED = rejected("request_failed: it did")

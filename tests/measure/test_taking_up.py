@@ -17,20 +17,21 @@ from PIL import Image
 from analysis.package import write_package
 from analysis.runs import load
 from base.errors import EyelevelError
+from dataset.last_frames import LAST_FRAMES, read_digests
+from dataset.package import FILES, METADATA, MOST_BYTES, MOST_LINES
+from dataset.plan import write_plan
+from dataset.reasons import Reason
+from dataset.run_files import LAST
+from dataset.table import GivenUp, Row, read_document, read_rows, write_given_up
+from dataset.validation import ValidationEntry, keep_entries, kept_entries
+from dataset.verdicts import Verdict
 from eyelevel.commands import campaign as campaign_command
 from measure.campaign.appearances import Appearances
-from measure.campaign.last_frames import LAST_FRAMES, read_digests
-from measure.campaign.plan import plan, write_plan
+from measure.campaign.plan import plan
 from measure.campaign.results import changes, opened, require_same_versions
-from measure.campaign.verdicts import Verdict
 from measure.norms import ENOUGH, NORMS, judge
-from measure.package import FILES, METADATA, MOST_BYTES, MOST_LINES
-from measure.reasons import Reason
-from measure.run.films import LAST
 from measure.status import status
-from measure.table import GivenUp, Row, read_document, read_rows, write_given_up
 from measure.taking_up import take_up
-from measure.validate.record import ValidationEntry, keep_entries, kept_entries
 from record import bounded
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)

@@ -29,13 +29,8 @@ from base.errors import EyelevelError
 from base.files import read_json
 from base.structure import structured
 from browsers.browsertime.configuration import QUIET_MS
-from measure.campaign.appearances import Appearances
-from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import seed_of
-from measure.norms import judge
-from measure.reasons import Reason
-from measure.run.setting import Loading, Setting
-from measure.table import (
+from dataset.reasons import Reason
+from dataset.table import (
     RUNS,
     CampaignDocument,
     Row,
@@ -48,6 +43,11 @@ from measure.table import (
     require_document,
     write_document,
 )
+from measure.campaign.appearances import Appearances
+from measure.campaign.method import PAGES, Method
+from measure.campaign.plan import seed_of
+from measure.norms import judge
+from measure.run.setting import Loading, Setting
 from record import collection
 from record.site import Site
 from studies import STUDIES

@@ -10,9 +10,9 @@ import pytest
 
 from base.namespaces import namespaced
 from base.places import PROJECT
+from dataset.table import read_rows
 from measure.campaign.results import require_no_others
 from measure.completeness import read
-from measure.table import read_rows
 from record.site import Site
 from servers.certificates import machine_ca_certificate
 

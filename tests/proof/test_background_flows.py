@@ -8,11 +8,12 @@ from statistics import mean
 import pytest
 
 from base.files import read_json
+from dataset.run_files import COMPANY
+from dataset.table import Row, Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES, Method
-from measure.run.company import COMPANY, read_series
+from measure.run.company import read_series
 from measure.run.setting import Loading, Setting
-from measure.table import Row, Run
 from measure.validate.company import judge_company, measure_company
 from measure.validate.largest_window import judge_largest_window
 from measure.validate.site import WINDOW_PAGE, write_validation_sites

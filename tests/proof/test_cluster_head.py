@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cluster.__main__ import Size, ideal_s, measure, quarters, summary
-from measure.campaign.plan import read_plan
+from dataset.plan import read_plan
 
 FOREVER = float("inf")
 

@@ -12,7 +12,7 @@ import pytest
 from support.rates import tell
 
 from base.places import PROJECT
-from measure.table import read_rows
+from dataset.table import read_rows
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.alone, pytest.mark.timeout(3600)]
 

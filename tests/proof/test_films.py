@@ -8,10 +8,9 @@ from support.film_reference import keep_reference
 from support.films import ORANGE, WHITE, film, frame
 from support.material import film_paths
 
-from measure.run.evidence import VISUAL, analyse_film
-from measure.run.films import LAST, STRIP
+from dataset.run_files import FILM, LAST, STRIP, VISUAL
+from measure.run.evidence import analyse_film
 from measure.run.pictures import Pixels
-from measure.run.visit import FILM
 
 SEEDS = range(60)
 

@@ -12,9 +12,9 @@ from statistics import mean
 
 import pytest
 
+from dataset.run_files import TIMINGS
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
-from measure.run.visit import TIMINGS
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

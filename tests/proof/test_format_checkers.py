@@ -19,7 +19,7 @@ from analysis import hypotheses
 from analysis.package import write_package
 from analysis.report.write import write_report
 from base.places import PROJECT
-from measure.package import METADATA
+from dataset.package import METADATA
 from record.demo import generate
 from record.formats import read_recording, wacz
 from record.site import Recording, write_site

@@ -10,8 +10,8 @@ from support.campaigns import rows
 from analysis import hypotheses
 from analysis.package import CLAIMS_TABLE
 from base.places import PROJECT
-from measure.campaign.last_frames import read_digests
-from measure.campaign.plan import read_plan
+from dataset.last_frames import read_digests
+from dataset.plan import read_plan
 
 DECLARED = """
 networks = ["dsl"]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dataset.metrics import read_metrics
+from dataset.run_files import TIMES
 from measure.campaign.method import PAGES
 from measure.gates import LATE_WAKEUP_MS, LATE_WAKEUPS
-from measure.metrics import read_metrics
 from measure.run.evidence import read_evidence
 from measure.run.setting import Circumstances, Setting
-from measure.run.visit import TIMES
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

@@ -18,10 +18,10 @@ from support.heroes import Area, change_of, hero_of, hero_recordings
 from support.material import recording_path
 
 from browsers.browsertime.configuration import FRAMERATE
+from dataset.run_files import FILM, TIMINGS
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
-from measure.run.visit import FILM, TIMINGS
 from record.formats import read_recording
 from record.site import Recording, write_site
 from tuning import networks, protocols

@@ -16,7 +16,7 @@ from analysis import hypotheses
 from analysis.programs import DEPENDS, INDEPENDENT, program_differences
 from analysis.runs import CampaignTable
 from analysis.samples import Array, Samples
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 # The share of runs in which a correct rate fails its test.
 FALSE_ALARM = 1e-4

@@ -9,8 +9,9 @@ import pytest
 from base.structure import to_json
 from browsers.chromium.netlog import read_netlog
 from browsers.chromium_browser import BROWSER
+from dataset.run_files import TIMINGS
 from measure.run.evidence import read_evidence
-from measure.run.visit import TIMINGS, VisitSpec
+from measure.run.visit import VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from replay import ReplaySpec, run

@@ -9,7 +9,7 @@ from base.places import PROJECT
 
 
 def test_the_tests_of_tables_and_figures_hold_with_one_metric_more(tmp_path: Path) -> None:
-    lines = ["from measure.metrics import METRICS, Metric"]
+    lines = ["from dataset.metrics import METRICS, Metric"]
     lines += ['METRICS.append(Metric("weight", "g", "Weight", lambda evidence: None))']
     (tmp_path / "toy_metric.py").write_text("\n".join(lines))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

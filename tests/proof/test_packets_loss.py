@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from dataset.table import require_document, valid_rows
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
-from measure.table import require_document, valid_rows
 from record import collection
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site

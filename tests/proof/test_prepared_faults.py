@@ -14,11 +14,11 @@ from support.processes import awaited_descendants, descendants, still_there
 from support.programs import is_called, server_programs
 
 from browsers.browsertime.configuration import QUIET_SIGN_MS
+from dataset.table import Run
 from measure.campaign.method import PAGES, is_made
 from measure.host.idle_priority import idle_priority
 from measure.run.load import Load, Moments
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.table import Run
 from record.demo import generate
 from record.site import write_site
 from servers.registry import require_served

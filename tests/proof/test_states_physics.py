@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dataset.table import Run
 from measure.campaign.block import measure_one
 from measure.run.setting import Loading, Setting
-from measure.table import Run
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from servers.qlog import STATE, SUFFIX, Qlog, read_qlog

@@ -13,7 +13,6 @@ from support.recordings import HTML, har_entry
 
 from base.errors import EyelevelError
 from measure import completeness
-from measure.completeness import digest
 from record.formats import read_recording
 from record.http1 import MalformedMessage, Response
 from record.site import Exchange, Recording, Site, write_site
@@ -211,47 +210,7 @@ def test_no_two_hosts_have_one_folder_whatever_they_are_called(tmp_path: Path) -
     assert Site.load(site.folder) == site
 
 
-def to_older(site: Site) -> None:
-    """What earlier versions wrote of the same recording."""
-    index = (site.folder / INDEX).read_text()
-    for authority, folder in site.host_folders.items():
-        older = site.folder / authority.replace(":", "_")
-        older.mkdir(exist_ok=True)
-        for file in (site.folder / folder).iterdir():
-            file.rename(older / file.name)
-            index = index.replace(f'"{folder}/{file.name}"', f'"{older.name}/{file.name}"')
-        if older.name != folder:
-            (site.folder / folder).rmdir()
-    (site.folder / INDEX).write_text(index)
-
-
-def test_a_site_that_an_earlier_version_wrote_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
-    written(tmp_path / "site")
-    to_older(Site.load(tmp_path / "site"))
-    index = (tmp_path / "site" / INDEX).read_text()
-    older = Site.load(tmp_path / "site")
-    fingerprint = digest(older)
-    assert older.host_folders == {"a.example": "a.example", "b.example:8080": "b.example_8080"}
-    assert [older.recorded(one).url for one in older.exchanges] == [PAGE.url, PICTURE.url]
-    assert [recorded.url for recorded in load_responses(older.folder)] == [PAGE.url, PICTURE.url]
-    assert (tmp_path / "site" / INDEX).read_text() == index and digest(older) == fingerprint
-
-
-def test_an_older_site_in_which_two_hosts_share_a_folder_is_refused(tmp_path: Path) -> None:
-    written(tmp_path / "site", exchange("https://a.example:8080/"), exchange("https://a.example_8080/"))
-    to_older(Site.load(tmp_path / "site"))
-    assert "a.example_8080 and a.example:8080 have one folder); import the recording again" in refusal(
-        tmp_path / "site"
-    )
-
-
-def test_an_older_site_with_a_host_called_as_a_file_of_ours_is_refused(tmp_path: Path) -> None:
-    written(tmp_path / "site", exchange("https://a.example/"), exchange("https://completeness.json/"))
-    to_older(Site.load(tmp_path / "site"))
-    assert "file is not in the folder of completeness.json" in refusal(tmp_path / "site")
-
-
-def test_a_long_wait_of_an_older_site_is_cut_where_it_is_served(tmp_path: Path) -> None:
+def test_a_long_wait_is_cut_where_it_is_served(tmp_path: Path) -> None:
     site = written(tmp_path / "site")
     for path in (site.folder / INDEX, site.folder / FILE):
         path.write_bytes(path.read_bytes().replace(b": 12.5", b": 1e+300"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from measure.validate.checks import Check
+from dataset.checks import Check
 from measure.validate.company import FlowMeasurement, judge_company
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run

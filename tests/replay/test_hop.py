@@ -8,11 +8,11 @@ import pytest
 
 from base.errors import EyelevelError
 from browsers.registry import browser_named
+from dataset.checks import Check, within
 from eyelevel.measuring import require_networks
 from measure.campaign.campaign import Campaign
 from measure.run.browser import proxy_of, refusal
 from measure.validate import hop as judging
-from measure.validate.checks import Check, within
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, hop, run

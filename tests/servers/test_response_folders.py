@@ -140,7 +140,7 @@ def test_all_servers_refuse_a_broken_response_file(server: str, content: bytes, 
         OK + METHOD + b"X-Original-Url: https://a.example/" + b"x" * 24_000 + b"\r\n\r\n",
         OK + METHOD + b"X-Original-Url: https://a-b.c_d.example.:8080?x#y\r\n\r\n",
         OK + OURS + b"X-Original-Wait-Ms: 1e-05\r\n\r\n",
-        # Imports of earlier versions stored any time; servers wait a minute at most.
+        # Servers wait a minute at most.
         OK + OURS + b"X-Original-Wait-Ms: 1e+305\r\n\r\n",
         OK + OURS + b"X: \xff\t.\r\n\r\n",
         SOUND + b"\r\n\0\n",

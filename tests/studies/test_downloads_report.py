@@ -9,7 +9,7 @@ from factories import ROW
 from support.browser import Browser
 from support.reports import accessible_report
 
-from measure.table import CampaignDocument, header, lines, write_document
+from dataset.table import CampaignDocument, header, lines, write_document
 from record import downloads
 from studies.downloads import section as sections
 from studies.downloads.measure import STUDY

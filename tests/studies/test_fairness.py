@@ -14,12 +14,11 @@ from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
+from dataset.run_files import ATTEMPT, COMPANY_SAMPLES, REPLAY_EVIDENCE
+from dataset.table import CampaignDocument, header, lines, write_document
 from measure.campaign.method import company_claim
-from measure.run.company import COMPANY_SAMPLES, CompanyFlow, bytes_at, load_mbps, read_series
-from measure.run.evidence import REPLAY_EVIDENCE
-from measure.run.files import ATTEMPT
+from measure.run.company import CompanyFlow, bytes_at, load_mbps, read_series
 from measure.run.setting import Setting
-from measure.table import CampaignDocument, header, lines, write_document
 from record.collection import load_site
 from studies.fairness import STUDY as REGISTERED
 from studies.fairness.measure import STUDY, FairnessMethod, campaign

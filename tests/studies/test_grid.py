@@ -15,13 +15,13 @@ from PIL import Image
 from support.browser import Browser
 
 from base.errors import EyelevelError
+from dataset.table import Run, columns, read_rows
 from eyelevel.commands.campaign import main as campaign_command
 from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign.store import FolderStore
 from measure.defaults import REPEATS
-from measure.table import Run, columns, read_rows
 from record import collection
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site

@@ -27,8 +27,8 @@ from analysis import hypotheses
 from analysis.figures.style import SMALL
 from analysis.runs import load, network_in
 from base.errors import EyelevelError
+from dataset.table import columns
 from eyelevel.commands.report import main as report
-from measure.table import columns
 from record.grid import Page
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap, wait_download

@@ -22,11 +22,11 @@ from analysis.figures.style import SMALL
 from analysis.ratios import mean_over_sites
 from analysis.runs import load
 from base.errors import EyelevelError
+from dataset.table import header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report
 from eyelevel.measuring import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
-from measure.table import header, lines, read_rows, require_document, write_document
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from studies.ladder import measure, waterfall

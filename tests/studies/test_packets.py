@@ -25,11 +25,11 @@ from analysis.figures.style import SMALL
 from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from browsers.chromium_browser import BROWSER
+from dataset.table import Row, Run, require_document, valid_rows
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.setting import Loading
-from measure.table import Row, Run, require_document, valid_rows
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
 from replay.content import make_content

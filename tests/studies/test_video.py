@@ -17,11 +17,11 @@ from support.reports import accessible_report
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
 from base.structure import structured, unstructured
+from dataset.table import Row, header, lines, write_document
 from eyelevel.study_command import study_command
 from measure.norms import ENOUGH, RunAppearance, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
-from measure.table import Row, header, lines, write_document
 from record import video
 from record.collection import choose_sites, load_site
 from record.video import media

@@ -19,7 +19,7 @@ from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array
 from analysis.simulate import Truth, simulate
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 # The share of runs in which a correct statistic fails its test.
 FALSE_ALARM = 1e-5

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from base.places import tool
+from dataset.plan import read_plan
 from measure.campaign.campaign import Campaign, measure
-from measure.campaign.plan import read_plan
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from record.demo import generate

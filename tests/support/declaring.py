@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.hypotheses import DECLARED
-from measure.declaration import declaration, keep_hypotheses
-from measure.table import require_document, write_document
+from dataset.declaration import declaration, keep_hypotheses
+from dataset.table import require_document, write_document
 
 
 def declare(folder: Path, **thresholds: float) -> None:

@@ -18,9 +18,8 @@ import numpy as np
 from PIL import Image
 
 from base.places import tool
-from measure.run.evidence import VISUAL
+from dataset.run_files import LAST, STRIP, VISUAL
 from measure.run.film import START_FRAMES, is_blank, is_orange
-from measure.run.films import LAST, STRIP
 from measure.run.pictures import Pixels
 from measure.run.visual_metrics import visually_complete
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 from base.places import cache_dir
+from dataset.table import Cell
 from eyelevel.study_command import study_command
-from measure.table import Cell
 from studies.grid import STUDY
 from studies.study import Measurement, Request
 from support.leaks import MARK, pids_marked

@@ -1,6 +1,6 @@
 """Campaigns of which the truth is known, as folders that `eyelevel report` reads, and what its first screen must say.
 
-They are made from the documented form of a campaign's files (docs/runs-csv.md, measure/table.py) and share nothing with
+They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share nothing with
 `analysis.simulate`, so that an error of either is not one of both. A campaign is a table of attempts, in the order in
 which they were made:
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from factories import ROW, with_metrics
 
-from measure.table import CampaignDocument, header, lines, write_document
+from dataset.table import CampaignDocument, header, lines, write_document
 from studies.ladder.measure import variants
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, CONDITIONS, HIGHEST, RUNGS, SLOW, UNKNOWN
 from tuning import networks, protocols

@@ -16,13 +16,12 @@ from unittest.mock import MagicMock
 
 from factories import ROW
 
+from dataset.run_files import ATTEMPT, PROCESSOR
+from dataset.table import Row, Run
 from measure.campaign.lane import LaneSetting, RunningLane
 from measure.campaign.lane_process import serve
 from measure.campaign.method import Method
-from measure.run.files import ATTEMPT
-from measure.run.processor import PROCESSOR
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run
 
 LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
 

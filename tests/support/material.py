@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from base.places import PROJECT
-from measure.run.visit import FILM
+from dataset.run_files import FILM
 
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 FILMS_VARIABLE = "EYELEVEL_FILMS"

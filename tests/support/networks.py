@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from measure.validate.checks import Check
+from dataset.checks import Check
 from measure.validate.network import judge_network, measure_network
 from measure.validate.network_probe import NetworkMeasurement
 from measure.validate.site import WINDOW_PAGE

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from base.structure import unstructured
-from measure.validate.record import ValidationEntry, keep_entries
+from dataset.validation import ValidationEntry, keep_entries
 from tuning import protocols
 from tuning.protocols import Protocol
 from tuning.settings import Catalogue

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CampaignTable
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 
 NETWORKS = ("dsl", "lte")
 PROTOCOLS = ("tcp", "tcp+", "quic")

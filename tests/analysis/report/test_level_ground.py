@@ -18,7 +18,7 @@ from analysis.runs import CampaignTable, Observation, load
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
 from base.structure import unstructured
-from measure.table import CampaignDocument
+from dataset.table import CampaignDocument
 from tuning import networks
 
 STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+level", "quic+1con")

@@ -26,8 +26,8 @@ from analysis.report.page import script_json
 from analysis.runs import KEYS
 from analysis.simulate import Truth, write
 from base.places import PROJECT
+from dataset import metrics
 from eyelevel.commands.report import main
-from measure import metrics
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ from analysis.report import run_files
 from analysis.report.write import write_report
 from base.namespaces import namespaced
 from base.places import PROJECT
+from dataset.table import CampaignDocument, Row, header, lines, write_document
 from eyelevel.commands import report as report_command
 from eyelevel.commands.package import package_of
 from eyelevel.commands.report import main
-from measure.table import CampaignDocument, Row, header, lines, write_document
 
 LICENCE = "https://example.org/licence"
 LEFT = ("browsertime.har.gz", "netlog.json.gz", "client.pcapng", "quic-198.18.0.1-ä 1.sqlog")

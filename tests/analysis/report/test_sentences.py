@@ -12,7 +12,7 @@ from analysis import hypotheses
 from analysis.report.sentences import runs_per_setting, scope, warnings
 from analysis.report.tables import gains_by_site
 from analysis.runs import CampaignTable
-from measure.table import WITHDRAWN, GivenUp, write_given_up
+from dataset.table import WITHDRAWN, GivenUp, write_given_up
 
 WORLD = campaign(World(sites=4, runs=6), 1)
 SITES: dict[str, object] = {f"s0{number}": {} for number in range(4)}

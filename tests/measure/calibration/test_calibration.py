@@ -13,6 +13,7 @@ from factories import ROW, rejected
 from support.lanes import NotedMethod, lane_thread
 
 from base.errors import EyelevelError
+from dataset.table import Row
 from measure.calibration import trial as trials
 from measure.calibration.calibration import LoadsDoNotCount, Trial, attempt, calibrate, most_lanes
 from measure.calibration.equivalence import (
@@ -32,7 +33,6 @@ from measure.host.affinity import CORES_FOR_PLACES
 from measure.host.canary import Canary
 from measure.host.lanes import Lane
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

@@ -9,26 +9,24 @@ from io import StringIO
 from pathlib import Path
 from random import Random
 
-import pandas as pd
 import pytest
 from factories import ROW
 from rich.console import Console
 
-from analysis import hypotheses
 from analysis import runs as tables
 from analysis.runs import network_and_browser
 from analysis.samples import samples_of
-from analysis.variants import variants
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
+from dataset.plan import read_plan
+from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from eyelevel.commands.campaign import chosen_browsers
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.campaign import Campaign, measure
-from measure.campaign.plan import plan, read_plan, seed_of
+from measure.campaign.plan import plan, seed_of
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import Results
 from measure.host.canary import Canary
 from measure.review import Review
 from measure.run.evidence import Evidence, RequestCounts
@@ -36,7 +34,6 @@ from measure.run.film import FilmStart
 from measure.run.setting import Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import rejections, status
-from measure.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
@@ -147,17 +144,9 @@ def test_the_norms_compare_within_a_browser(campaign: Campaign, monkeypatch: pyt
     assert all(row.valid for row in read_rows(campaign.folder))
 
 
-def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     one = replace(campaign, further_browsers=())
     go(one, monkeypatch)
-    before = read_rows(campaign.folder)
-    for name in ("runs.csv", "plan.csv"):
-        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False).drop(columns="browser")
-        table.to_csv(campaign.folder / name, index=False, lineterminator="\n")
-    assert "further_browsers" not in json.loads((campaign.folder / "campaign.json").read_text())["settings"]
-    assert read_rows(campaign.folder) == before
     assert go(one, monkeypatch) == []
     loaded = go(campaign, monkeypatch)
     assert {one.loading.browser for one in loaded} == {"toy"} and len(loaded) == 4
@@ -166,33 +155,9 @@ def test_a_campaign_of_an_earlier_version_goes_on_and_can_get_a_browser(
         go(one, monkeypatch)
 
 
-def test_variants_share_blocks_also_in_a_campaign_that_was_begun_with_blocks_of_their_own(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both = {"site": campaign.sites["site"], "site@small": campaign.sites["site"]}
-    one = replace(campaign, sites=both, runs=1, further_browsers=())
-    assert len(go(one, monkeypatch)) == 4
-    assert len(read_plan(campaign.folder)) == 1
-    # As earlier versions have it: the variant's block follows its original's.
-    for name in ("runs.csv", "plan.csv"):
-        table = pd.read_csv(campaign.folder / name, dtype=str, keep_default_na=False)
-        table["block"] = table["site"].map({"site": "1", "site@small": "2"})
-        table.sort_values("block", kind="stable").to_csv(campaign.folder / name, index=False, lineterminator="\n")
-    assert len(go(replace(one, runs=3), monkeypatch)) == 8
-    assert [len(block) for block in read_plan(campaign.folder)] == [2, 2, 4, 4]
-    table = variants(tables.load(campaign.folder), hypotheses.load())
-    assert set(table["pairs"]) == {3} and set(table["within_blocks"]) == {2}
-    assert set(table["protocol"]) == {"tcp", "tcp+"}
-
-
-def test_an_old_table_is_of_the_browser_of_its_campaign(tmp_path: Path) -> None:
+def test_a_campaign_of_one_browser_has_the_names_of_its_networks_whichever_browser_it_is(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"settings": {"browser": {"name": "toy"}}}))
-    text = (header() + lines([ROW])).replace(",browser,", ",").replace(",chromium,", ",")
-    (tmp_path / "runs.csv").write_text(text)
-    assert [row.of.browser for row in read_rows(tmp_path)] == ["toy"]
-    assert Results(tmp_path).rows[0].browser == "toy"
-    assert tables.load(tmp_path).runs["browser"].tolist() == ["toy"]
-    # A campaign of one browser has the names of its networks, whichever browser that is.
+    (tmp_path / "runs.csv").write_text(header() + lines([replace(ROW, browser="toy")]))
     assert samples_of(tables.load(tmp_path)).networks == ("lte",)
 
 

@@ -17,27 +17,27 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from base.words import in_words
 from browsers.contract import Request
+from dataset.declaration import kept_hypotheses
+from dataset.plan import read_plan, write_plan
+from dataset.reasons import Reason
+from dataset.table import read_given_up, read_rows, require_document
+from dataset.verdicts import Verdict, add_verdict
 from eyelevel.program import main as program
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import Campaign, Selection, measure
-from measure.campaign.plan import read_plan, write_plan
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.verdicts import Verdict, add_verdict
-from measure.declaration import kept_hypotheses
 from measure.defaults import REPEATS
 from measure.gates import PARDONS
 from measure.host.canary import Canary
-from measure.reasons import Reason
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.film import FilmStart
 from measure.run.setting import Loading, Setting
 from measure.run.visual_metrics import VisualMetrics
 from measure.status import status
-from measure.table import read_given_up, read_rows, require_document
-from measure.words import in_words
 from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site

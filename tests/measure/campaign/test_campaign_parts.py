@@ -10,6 +10,8 @@ from factories import ROW
 
 from base.errors import EyelevelError
 from base.places import tool
+from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
+from dataset.table import Run
 from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import Slot
@@ -17,11 +19,8 @@ from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
-from measure.run.evidence import VISUAL, analyse_film
+from measure.run.evidence import analyse_film
 from measure.run.film_policy import FilmPolicy
-from measure.run.films import LAST, SMALL_FILM, STRIP
-from measure.run.visit import FILM
-from measure.table import Run
 from record.demo import generate
 from record.site import Site, write_site
 from servers.registry import require_served

@@ -11,6 +11,7 @@ from factories import ROW, rejected
 from rich.console import Console
 
 from base.errors import EyelevelError
+from dataset.table import CampaignDocument, Run
 from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
@@ -21,7 +22,6 @@ from measure.campaign.results import opened
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.lanes import Lane, Lanes
-from measure.table import CampaignDocument, Run
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

@@ -15,6 +15,8 @@ from factories import ROW
 from rich.console import Console
 
 from base.errors import EyelevelError
+from dataset.run_files import ATTEMPT
+from dataset.table import CampaignDocument
 from measure.campaign import campaign as campaigns
 from measure.campaign import cluster as module
 from measure.campaign.block import Block
@@ -24,8 +26,6 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, introduce
 from measure.campaign.results import opened
 from measure.completeness import digest
-from measure.run.files import ATTEMPT
-from measure.table import CampaignDocument
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -28,7 +28,6 @@ TEMPORARY_FILES = (
     ".campaign.json.a_b_c_d_",
     ".hypotheses.toml.00000000",
     "runs/s/lte/tcp/1-1/.attempt.json.abcd1234",
-    "runs/s/lte/tcp/1-1/.metrics-abcd1234/frame.png",
     "runs/s/lte/tcp/1-1/.film-small.mp4",
 )
 

@@ -24,6 +24,8 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.places import PROJECT
 from base.processes import first_readable
+from dataset.run_files import ATTEMPT, PROCESSOR
+from dataset.table import Row, read_rows, require_document
 from measure.campaign import campaign as campaigns
 from measure.campaign import slot
 from measure.campaign.block import Block
@@ -39,12 +41,9 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
-from measure.run.files import ATTEMPT
 from measure.run.film_policy import FilmPolicy
-from measure.run.processor import PROCESSOR
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
-from measure.table import Row, read_rows, require_document
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

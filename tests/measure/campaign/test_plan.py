@@ -6,7 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.campaign.plan import PlannedBlock, extended, plan, read_plan, seed_of, write_plan
+from dataset.plan import PlannedBlock, read_plan, write_plan
+from measure.campaign.plan import extended, plan, seed_of
 
 names = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), min_size=1, max_size=4, unique=True)
 seeds = st.integers(0, 2**32)

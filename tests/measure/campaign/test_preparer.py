@@ -16,6 +16,9 @@ from factories import ROW
 from rich.console import Console
 
 from base.errors import EyelevelError
+from dataset.reasons import Reason
+from dataset.run_files import ATTEMPT
+from dataset.table import Row, Run, read_rows
 from measure.campaign import analyses as analyses_module
 from measure.campaign import campaign as campaigns
 from measure.campaign import method as method_module
@@ -32,12 +35,9 @@ from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.host.idle_priority import IdlePriority, Policy
-from measure.reasons import Reason
-from measure.run.files import ATTEMPT
 from measure.run.film_policy import ALL_FILMS
 from measure.run.load import NO_CALLS, Instruments, Load, Moments
 from measure.run.setting import Circumstances, Setting
-from measure.table import Row, Run, read_rows
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols

@@ -9,11 +9,11 @@ import pytest
 from factories import ROW, rejected
 from rich.console import Console
 
+from base.words import clock_in
+from dataset.reasons import Reason
+from dataset.table import GivenUp, Run
 from measure.campaign.forecast import Forecast
 from measure.campaign.progress import ProgressDisplay
-from measure.reasons import Reason
-from measure.table import GivenUp, Run
-from measure.words import clock_in
 
 LTE = [Run("s", "lte", "tcp", number) for number in (1, 2, 3)]
 DSL = [Run("s", "dsl", "tcp", number) for number in (1, 2, 3)]

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from base.errors import EyelevelError
 from base.files import read_json
 from base.places import PROJECT
-from measure import declaration as declarations
+from dataset import declaration as declarations
+from dataset.reasons import Reason
+from dataset.table import Run, columns, read_document, read_rows
+from dataset.verdicts import Verdict, add_verdict, read_verdicts
 from measure.campaign import results
 from measure.campaign.results import changes, opened
-from measure.campaign.verdicts import Verdict, add_verdict, read_verdicts
-from measure.reasons import Reason
-from measure.table import Run, columns, read_document, read_rows
 
 RUN = Run("s", "lte", "tcp", 1)
 
@@ -230,7 +230,7 @@ def test_a_campaign_has_the_shells_that_it_was_begun_with() -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
-    script += "from measure.table import CampaignDocument\n"
+    script += "from dataset.table import CampaignDocument\n"
     script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
     with opened(tmp_path / "c", document()):
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

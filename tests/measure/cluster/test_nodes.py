@@ -27,6 +27,7 @@ from support.lanes import CoresMethod
 
 from base.errors import EyelevelError
 from base.places import PROJECT
+from dataset.table import CampaignDocument, Run
 from measure.campaign import cluster as cluster_of_campaign
 from measure.campaign import remote
 from measure.campaign.block import Block
@@ -41,7 +42,6 @@ from measure.cluster.keys import Role, keys_of, make_keys
 from measure.host.lanes import Lanes, lanes_of
 from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Setting
-from measure.table import CampaignDocument, Run
 from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols

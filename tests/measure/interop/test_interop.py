@@ -9,6 +9,7 @@ import pytest
 from factories import ROW, rejected
 
 from browsers.registry import all_browsers
+from dataset.table import Row, Run
 from measure.gates import MACHINE_BUSY
 from measure.interop.document import cell, page, reasons, rows
 from measure.interop.matrix import (
@@ -26,7 +27,6 @@ from measure.interop.matrix import (
 from measure.interop.site import REPORT_PATH, Page
 from measure.interop.tests import PAGE, TESTS, most_at_once
 from measure.run.evidence import LoggedRequest
-from measure.table import Row, Run
 from servers.contract import Server, Serving
 from servers.registry import all_servers
 

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from dataset.run_files import REQUEST_LOG
+from dataset.table import Row, Run
 from measure.campaign.method import PAGES, claim
 from measure.gates import GATES, is_pardoned, reason_against
-from measure.run.evidence import REQUEST_LOG, read_evidence
+from measure.run.evidence import read_evidence
 from measure.run.load import Instruments, load
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.table import Row, Run
 from record.demo import generate
 from record.site import Site, write_site
 from servers.registry import require_served

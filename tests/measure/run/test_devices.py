@@ -11,11 +11,12 @@ import pytest
 
 from base.errors import EyelevelError
 from base.files import read_json
+from dataset.run_files import DEVICE_PACE
 from measure.host import device_index
 from measure.host.device_index import PREFIX, limits
 from measure.host.pace import PacedProcesses
 from measure.host.quota import hierarchy
-from measure.run.evidence import DEVICE_PACE, read_evidence
+from measure.run.evidence import read_evidence
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
 from record.http1 import Response

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from browsers.chromium.netlog import BROWSERS_PURPOSES, PREFETCH, read_netlog, read_streams
 from browsers.chromium_browser import BROWSER
 from browsers.contract import Request, StreamRequest
-from measure.run.evidence import REPLAY_EVIDENCE, REQUEST_LOG, VISUAL, RequestCounts, read_evidence, read_request_log
-from measure.run.syns import SYNS
-from measure.run.visit import HAR, LOG, TIMINGS
+from dataset.run_files import HAR, LOG, REPLAY_EVIDENCE, REQUEST_LOG, SYNS, TIMINGS, VISUAL
+from measure.run.evidence import RequestCounts, read_evidence, read_request_log
 
 KINDS = [
     "REQUEST_ALIVE",

@@ -12,14 +12,14 @@ from PIL import Image
 from support.film_reference import keep_reference, metrics_of
 from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
 
+from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
 from measure.run import films
 from measure.run import visual_metrics as visual_metrics_module
-from measure.run.evidence import VISUAL, analyse_film
+from measure.run.evidence import analyse_film
 from measure.run.film import FilmStart, film_start
 from measure.run.film_contents import film_contents
-from measure.run.films import LAST, SMALL_FILM, STRIP, shrink
+from measure.run.films import shrink
 from measure.run.pictures import Pixels, decode
-from measure.run.visit import FILM
 from measure.run.visual_metrics import visual_metrics
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from measure.run.visit import FILM, RECORDED, keep_film
+from dataset.run_files import FILM
+from measure.run.visit import RECORDED, keep_film
 
 
 @pytest.mark.parametrize(("space_bytes", "kept"), [(100, b"film"), (3, b"fil")])

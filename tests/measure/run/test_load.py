@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dataset.run_files import REPLAY_EVIDENCE
 from measure.run import load as module
-from measure.run.evidence import REPLAY_EVIDENCE
 from measure.run.load import load
 from measure.run.setting import Setting
 from record.demo import generate

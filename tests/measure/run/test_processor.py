@@ -11,15 +11,15 @@ import pytest
 
 from base.errors import EyelevelError
 from browsers.chromium.program import BINARY
-from browsers.names import DEFAULT
 from browsers.registry import browser_named
+from dataset.run_files import PROCESSOR
+from dataset.table import PROCESSOR_COLUMNS
 from measure.host.process_times import Account, ProcessTimes, kernel_account
 from measure.run import processor
 from measure.run.processor import (
     FILM,
     MOST_SHARE,
     PERIOD_S,
-    PROCESSOR,
     REST,
     ROLES,
     SERVERS,
@@ -30,10 +30,10 @@ from measure.run.processor import (
     processor_columns,
     sampling,
 )
-from measure.table import PROCESSOR_COLUMNS
 from servers.registry import all_servers
+from tuning.defaults import DEFAULT_BROWSER
 
-BROWSER, NGINX = browser_named(DEFAULT), all_servers()["nginx"]
+BROWSER, NGINX = browser_named(DEFAULT_BROWSER), all_servers()["nginx"]
 # A process whose child calls itself by the given name and runs for 50 ms; both then wait for the end of their input.
 FAMILY = """
 import subprocess, sys

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from measure.run.evidence import REQUEST_LOG, Evidence, page_requests, read_evidence
+from dataset.run_files import HAR, REQUEST_LOG, TIMES
+from measure.run.evidence import Evidence, page_requests, read_evidence
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
-from measure.run.visit import HAR, TIMES
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import protocols

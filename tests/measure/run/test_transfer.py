@@ -9,7 +9,7 @@ import pytest
 
 from browsers.chromium.netlog import read_transfer
 from browsers.contract import Transfer
-from measure.metrics import read_metrics, time_names, web_names
+from dataset.metrics import read_metrics, time_names, web_names
 from measure.run.evidence import Evidence, RequestCounts
 from tuning.networks import DOWN, UP, Network, OnOff
 

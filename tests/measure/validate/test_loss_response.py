@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from base.errors import EyelevelError
+from dataset.checks import Check
 from measure.captures.reading import HTTPS_PORT
-from measure.validate.checks import Check
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Fields, Flight, quic_flight, tcp_flight
 from measure.validate.loss_response import (

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from support.observations import Observations
 
-from measure.validate.checks import Check, between, same, within
+from dataset.checks import Check, between, same, within
 from measure.validate.network import judge_network
 from measure.validate.network_probe import Direction, NetworkMeasurement, Repairs, repairs
 from measure.validate.site import write_validation_sites

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.networks import failures
 
-from measure.validate.checks import Check
+from dataset.checks import Check
 from measure.validate.network import judge_network
 from measure.validate.network_probe import (
     Direction,

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from base.errors import EyelevelError
+from dataset.checks import Check
+from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, VALIDATION, kept_entries
 from measure.validate import record
 from measure.validate import validation as validating
-from measure.validate.checks import Check
 from measure.validate.server_rtts import DelayedSite
-from measure.validate.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -68,7 +68,7 @@ def test_protocols_are_compared_by_what_was_looked_at_for_that(validation: Valid
     for names, measured in ((["tcp", "quic"], ["tcp", "quic"]), (["tcp", "quic", "tcp+"], ["tcp+"])):
         record.validate_campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS[name] for name in names])
         assert validation.subjects == measured
-    entries = record.kept_entries(tmp_path)
+    entries = kept_entries(tmp_path)
     assert [ORDER_OF_SERVICE in entry.seen[entry.passed[-1]["name"]] for entry in entries] == [False, True, True]
 
 
@@ -103,7 +103,7 @@ def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp
     chosen = [NETWORKS["lte"]], [PROTOCOLS["quic"]]
     with pytest.raises(EyelevelError, match="1 of 2 checks failed, the first: quic, c: 2 instead of 1"):
         record.validate_campaign(tmp_path, *chosen)
-    (kept,) = json.loads((tmp_path / record.FILENAME).read_text())
+    (kept,) = json.loads((tmp_path / VALIDATION).read_text())
     assert [check["passed"] for check in kept["checks"]] == [True, False]
     validation.wrong = set()
     record.validate_campaign(tmp_path, *chosen)
@@ -111,7 +111,7 @@ def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp
 
 
 def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None:
-    (tmp_path / record.FILENAME).write_text("[")
+    (tmp_path / VALIDATION).write_text("[")
     with pytest.raises(EyelevelError, match="is broken"):
         record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])
 

@@ -9,12 +9,12 @@ from math import prod
 from pathlib import Path
 
 from base.errors import EyelevelError
-from measure.campaign.last_frames import LAST_FRAMES
-from measure.campaign.plan import PLAN
-from measure.campaign.verdicts import VERDICTS
-from measure.declaration import HYPOTHESES
-from measure.table import DOCUMENT, GIVEN_UP, GROWING, RUNS, require_document
-from measure.validate.record import FILENAME as VALIDATION
+from dataset.declaration import HYPOTHESES
+from dataset.last_frames import LAST_FRAMES
+from dataset.plan import PLAN
+from dataset.table import DOCUMENT, GIVEN_UP, GROWING, RUNS, require_document
+from dataset.validation import VALIDATION
+from dataset.verdicts import VERDICTS
 from record.bounded import parse_json, read_regular
 from record.http1 import MalformedMessage
 

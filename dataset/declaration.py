@@ -13,7 +13,7 @@ from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.structure import structured, unstructured
-from measure.table import DOCUMENT, GROWING, CampaignDocument
+from dataset.table import DOCUMENT, GROWING, CampaignDocument
 
 HYPOTHESES = "hypotheses.toml"
 

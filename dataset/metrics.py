@@ -1,6 +1,6 @@
 """The metrics of a page load. A new metric is an entry in `METRICS`: table, report and figures are made from the list.
 
-Campaigns that lack a new metric's column stay readable and can be continued (`measure.table`).
+Campaigns that lack a new metric's column stay readable and can be continued (`dataset.table`).
 """
 
 from __future__ import annotations

@@ -18,10 +18,9 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from base.structure import from_json
 from base.text import printable
-from browsers.names import DEFAULT
-from measure.metrics import metric_names
-from measure.reasons import Reason
-from replay.shells.names import DEFAULT as OUR_SHELLS
+from dataset.metrics import metric_names
+from dataset.reasons import Reason
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -50,7 +49,7 @@ class Run:
     network: str
     protocol: str
     number: int
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
 
     @property
     def cell(self) -> Cell:
@@ -58,8 +57,8 @@ class Run:
         return self.site, self.network
 
     def __str__(self) -> str:
-        # Seeds are drawn from it: runs in the usual browser have those of versions that knew no other.
-        browser = "" if self.browser == DEFAULT else f"{self.browser} "
+        # The usual browser goes without saying.
+        browser = "" if self.browser == DEFAULT_BROWSER else f"{self.browser} "
         return f"{self.site} {self.network} {self.protocol} {browser}run {self.number}"
 
 
@@ -108,7 +107,7 @@ class Row:
     processor_wait_ms: float | None = None
     quiet_ms: float | None = None
     lane: int | None = None
-    browser: str = DEFAULT
+    browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
     company_mbps: float | None = None
     h3_request_share: float | None = None
@@ -171,10 +170,8 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     if missing := [name for name in _REQUIRED if name not in present]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
     try:
-        # Earlier versions had one browser in a campaign, and no column for it.
-        browser = DEFAULT if "browser" in present else first_browser(folder)
         names, further = metric_names(), further_columns(present)
-        return present, [_row(cells, browser, names, further) for cells in reader]
+        return present, [_row(cells, names, further) for cells in reader]
     except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
@@ -200,14 +197,13 @@ def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def _row(cells: Mapping[str, str], browser: str, metrics: Iterable[str], further: Iterable[str]) -> Row:
+def _row(cells: Mapping[str, str], metrics: Iterable[str], further: Iterable[str]) -> Row:
     # The files in it are read, shown and removed, and results may come from others.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     nested = {
         "metrics": {name: cells.get(name, "") for name in metrics},
         "further": {name: cells[name] for name in further},
-        "browser": cells.get("browser") or browser,
     }
     return _CELLS.structure({**cells, **nested}, Row)
 
@@ -234,7 +230,7 @@ class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`measure.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
+    (`dataset.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
     versions have neither. `lanes` says of each machine that measured in lanes, or found that it must not, which they
     are and why (`measure.host.lanes.Lanes.record`). `further` are keys that this version does not know.
     """
@@ -291,7 +287,7 @@ class CampaignDocument:
     @property
     def shells(self) -> str:
         """The name of the shells that emulate its networks."""
-        return str(self.settings.get("shells", OUR_SHELLS))
+        return str(self.settings.get("shells", DEFAULT_SHELLS))
 
     @property
     def server_rtts(self) -> str:
@@ -366,13 +362,6 @@ def read_document(folder: Path) -> CampaignDocument | None:
     """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
     return parse_document(read_json(path), path) if path.exists() else None
-
-
-def first_browser(folder: Path) -> str:
-    """The browser of the campaign in `folder`, the first if there are several; the usual one when nothing says it.
-    Raises EyelevelError."""
-    document = read_document(folder)
-    return (document.browser if document else "") or DEFAULT
 
 
 def require_document(folder: Path) -> CampaignDocument:

@@ -2,7 +2,7 @@
 Table Schema (Frictionless). The table in docs/runs-csv.md is made from it, and with the list of metrics the one in
 docs/metrics.md.
 
-    python -m measure.table_schema        prints the tables of both documents
+    python -m dataset.schema        prints the tables of both documents
 """
 
 import json
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from measure.metrics import METRICS, Metric
+from dataset.metrics import METRICS, Metric
 
 SCHEMA = Path(__file__).with_name("runs.schema.json")
 TYPES = {"string": "text", "boolean": "`true`, `false`", "integer": "integer", "number": "number"}

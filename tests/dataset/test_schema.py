@@ -7,9 +7,9 @@ import pandas as pd
 
 from analysis.runs import typed
 from base.places import PROJECT
-from measure.metrics import METRICS
-from measure.table import columns
-from measure.table_schema import fields, metric_heading, metric_rows, rows
+from dataset.metrics import METRICS
+from dataset.schema import fields, metric_heading, metric_rows, rows
+from dataset.table import columns
 
 # What docs/metrics.md says of each metric, beside what it is.
 SAID_OF_METRICS = ["Follows", "Read from", "Empty", "Disturbed by"]
@@ -28,13 +28,13 @@ def test_the_schema_has_the_units_of_the_metrics() -> None:
 
 def test_the_document_has_the_table_of_the_schema() -> None:
     document = (PROJECT / "docs" / "runs-csv.md").read_text()
-    assert "\n".join(rows()) in document, "write it anew: python -m measure.table_schema"
+    assert "\n".join(rows()) in document, "write it anew: python -m dataset.schema"
 
 
 def test_the_document_of_metrics_has_each_of_them_with_its_name_and_unit_and_what_is_to_know_of_it() -> None:
     document = (PROJECT / "docs" / "metrics.md").read_text()
     table = "\n".join(["|---|---|---|---|---|", *metric_rows(), ""])
-    assert f"{table}\n" in document, "write it anew: python -m measure.table_schema"
+    assert f"{table}\n" in document, "write it anew: python -m dataset.schema"
     sections = dict(re.findall(r"^### `(\w+)`\n\n(.*?)(?=^##|\Z)", document, re.MULTILINE | re.DOTALL))
     assert sorted(sections) == sorted(metric.name for metric in METRICS)
     for metric in METRICS:

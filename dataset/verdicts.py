@@ -12,8 +12,8 @@ from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import lock
 from base.structure import from_json, to_json
-from measure.reasons import Reason
-from measure.table import Row
+from dataset.reasons import Reason
+from dataset.table import Row
 
 VERDICTS = "verdicts.jsonl"
 PERSON = "review"

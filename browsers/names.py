@@ -1,3 +1,0 @@
-"""The usual browser, for those who name it and load none."""
-
-DEFAULT = "chromium"

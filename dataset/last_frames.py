@@ -1,0 +1,51 @@
+"""The digests of last frames: what stands for the pictures of attempts whose evidence is elsewhere.
+
+A campaign that goes on from its package has no pictures of its earlier runs, which are others' content. The same page
+mostly ends with the same picture, byte for byte, so a digest tells which later picture an earlier run had, too
+(`measure.campaign.appearances`). A digest is of the picture's blocks, not of the file: compressed forms may differ
+between machines.
+"""
+
+import csv
+import io
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from base.errors import EyelevelError
+from base.files import write_atomically
+
+LAST_FRAMES = "last_frames.csv"
+COLUMNS = ("folder", "sha256")
+
+
+def digest_of(frame: NDArray[np.uint8]) -> str:
+    """The SHA-256 of a last frame: of its height and width, and of its bytes."""
+    return sha256(f"{frame.shape[0]} {frame.shape[1]}\n".encode() + frame.tobytes()).hexdigest()
+
+
+def read_digests(campaign: Path) -> dict[str, str]:
+    """Folder of an attempt → digest, as the campaign's folder keeps them; none when it does not. Raises
+    EyelevelError."""
+    path = campaign / LAST_FRAMES
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        return {row["folder"]: row["sha256"] for row in rows}
+    except FileNotFoundError:
+        return {}
+    except (KeyError, ValueError, csv.Error) as error:
+        raise EyelevelError(f"{path} is broken: {error!r}") from None
+
+
+def write_digests(into: Path, digests: Mapping[str, str]) -> None:
+    """Keep `digests` in the folder `into`; no file when there are none."""
+    if not digests:
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(digests.items())
+    write_atomically(into / LAST_FRAMES, text.getvalue())

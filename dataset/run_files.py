@@ -1,0 +1,32 @@
+"""Files in the folder of an attempt, by name."""
+
+# It is written last, when the attempt was made in full.
+ATTEMPT = "attempt.json"
+
+# Browsertime's results, the page's requests as it saw them, and what it printed.
+TIMINGS = "browsertime.json"
+HAR = "browsertime.har.gz"
+LOG = "browsertime.log"
+# When what began and ended (s since 1970).
+TIMES = "times.json"
+
+# The film, a smaller one that takes its place where only that is kept, and what is kept of every film: its metrics,
+# its last frame, and a strip of its frames.
+FILM = "film.mp4"
+SMALL_FILM = "film-small.mp4"
+VISUAL = "visual.json"
+LAST = "last.png"
+STRIP = "strip.jpg"
+
+# What servers were asked for, the replay's settings as they were read back, and what it printed.
+REQUEST_LOG = "requests.tsv"
+REPLAY_EVIDENCE = "replay.json"
+REPLAY_LOG = "replay.log"
+
+# Connections of TCP that the browser asked for, the processor's share, and the pace of a device.
+SYNS = "syns.json"
+PROCESSOR = "processor.json"
+DEVICE_PACE = "device.json"
+# Background flows, and samples of them.
+COMPANY = "company.json"
+COMPANY_SAMPLES = "company.tsv"

@@ -1,0 +1,57 @@
+"""`validation.json`: what a campaign keeps of its validations, an entry for each time something had to be measured."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from base.files import write_json
+from base.ownership import give_to_caller
+from base.structure import from_json, unstructured
+from dataset.checks import Check
+
+VALIDATION = "validation.json"
+# What is seen of a protocol that no setting says, but which a comparison depends on: its answer to one loss, and in
+# which order its server sends (`measure.validate.loss_response`, `measure.validate.order_of_service`).
+LOSS_RESPONSE, ORDER_OF_SERVICE = "loss_response", "order_of_service"
+
+
+@dataclass(frozen=True)
+class ValidationEntry:
+    """One validation: when it was, `on` which machine and with which programs, the settings (as documents) that
+    passed, all checks, and what was seen."""
+
+    at: str
+    on: dict[str, Any]
+    passed: tuple[dict[str, Any], ...]
+    checks: tuple[Check, ...]
+    seen: dict[str, Any]
+
+    def is_comparable(self, setting: Mapping[str, Any]) -> bool:
+        """Whether of the protocol `setting` all was seen that protocols are compared by."""
+        return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
+
+
+def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
+    """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
+    entries = [*kept_entries(folder), *more]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_entries(folder, entries)
+    give_to_caller(folder)
+
+
+def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
+    """Let `entries` be what `folder` keeps."""
+    write_json(folder / VALIDATION, unstructured(list(entries)))
+
+
+def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
+    """What `folder` keeps, an entry for each time something was measured. Raises EyelevelError when it is broken."""
+    file = folder / VALIDATION
+    if not file.exists():
+        return ()
+    try:
+        return from_json(file.read_text(), tuple[ValidationEntry, ...], f"{file} is broken")
+    except EyelevelError as error:
+        raise EyelevelError(f"{error}; remove it, and it is made anew") from None

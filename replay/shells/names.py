@@ -1,3 +1,0 @@
-"""The usual shells, for those who name them and run none."""
-
-DEFAULT = "ours"
