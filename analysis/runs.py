@@ -192,9 +192,10 @@ def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]
 def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
     """The attempts and the document of a campaign, with a network for each browser."""
     first, *further = document.browsers or (DEFAULT_BROWSER,)
-    runs = runs if BROWSER in runs else runs.assign(**{BROWSER: first})
-    pairs = zip(runs["network"], runs[BROWSER], strict=True)
-    runs = runs.assign(network=[network_in(*pair, first) for pair in pairs])
+    # A table need not name the first browser.
+    browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
+    pairs = zip(runs["network"], browsers, strict=True)
+    runs = runs.assign(**{BROWSER: browsers, "network": [network_in(*pair, first) for pair in pairs]})
     if not further:
         return runs, document
     networks = {
