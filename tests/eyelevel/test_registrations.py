@@ -34,7 +34,7 @@ from measure.gates import GATES, Gate
 from measure.host.canary import Canary
 from dataset.metrics import METRICS, Metric
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.files import ATTEMPT
+from dataset.run_files import ATTEMPT
 from dataset.table import read_document, valid_rows
 from studies import STUDIES
 from studies.campaign import study_campaign
