@@ -3,11 +3,11 @@
 # It is written last, when the attempt was made in full.
 ATTEMPT = "attempt.json"
 
-# Browsertime's results, the page's requests as it saw them, and what it printed.
+# Browsertime's results, the page's requests as it saw them, and its output.
 TIMINGS = "browsertime.json"
 HAR = "browsertime.har.gz"
 LOG = "browsertime.log"
-# When what began and ended (s since 1970).
+# Times of the load's steps (s since 1970).
 TIMES = "times.json"
 
 # The film, a smaller one that takes its place where only that is kept, and what is kept of every film: its metrics,
@@ -18,7 +18,7 @@ VISUAL = "visual.json"
 LAST = "last.png"
 STRIP = "strip.jpg"
 
-# What servers were asked for, the replay's settings as they were read back, and what it printed.
+# The servers' log of requests, the replay's settings as they were read back, and the replay's output.
 REQUEST_LOG = "requests.tsv"
 REPLAY_EVIDENCE = "replay.json"
 REPLAY_LOG = "replay.log"

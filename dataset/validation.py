@@ -12,8 +12,8 @@ from base.structure import from_json, unstructured
 from dataset.checks import Check
 
 VALIDATION = "validation.json"
-# What is seen of a protocol that no setting says, but which a comparison depends on: its answer to one loss, and in
-# which order its server sends (`measure.validate.loss_response`, `measure.validate.order_of_service`).
+# Two observations of a protocol that no setting says, but which a comparison depends on: its answer to one loss, and
+# the order in which its server sends (`measure.validate.loss_response`, `measure.validate.order_of_service`).
 LOSS_RESPONSE, ORDER_OF_SERVICE = "loss_response", "order_of_service"
 
 
@@ -47,7 +47,8 @@ def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
 
 
 def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
-    """What `folder` keeps, an entry for each time something was measured. Raises EyelevelError when it is broken."""
+    """The entries that `folder` keeps, one for each time something was measured. Raises EyelevelError when they are
+    broken."""
     file = folder / VALIDATION
     if not file.exists():
         return ()

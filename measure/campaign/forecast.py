@@ -84,7 +84,7 @@ class RunModel:
         return self.filmed and self.films.keeps(run, valid=True)
 
     def forecast(self, cell: Cell, keeps_film: bool | None = None) -> Forecast:
-        """What a run of `cell` takes: its first, unless `keeps_film` says whether the film is kept."""
+        """The time and space of a run of `cell`: of its first, unless `keeps_film` says whether the film is kept."""
         load_s, network = self.load_s(cell), self.networks[cell[1]]
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)

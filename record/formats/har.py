@@ -40,7 +40,7 @@ EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
 ENCODED = "_encoded"
 
-# What an archive's time of the load event is called here (`dataset.metrics`). No page takes a day.
+# The name of an archive's time of the load event here (`dataset.metrics`). No page takes a day.
 PLT = "plt"
 LONGEST_LOAD_MS = 86_400_000
 # Chromium's word for a version that it does not know.

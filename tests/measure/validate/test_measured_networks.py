@@ -33,7 +33,7 @@ CHECKS = {
 # Without a link, all is over soon.
 REPAIRED = Network("r", min_rtt_ms=20, loss=0.19, retransmit_ms=15, drop_down_packets=(150, 200))
 BURSTY = Network("b", 20, up_loss=0.05, down_loss=0.05, burst_packets=5, up_delay_ms=15)
-# So much jitter that a machine which is busy with the other measurements adds little to the scatter.
+# The machine's own delays add little to the scatter of so much jitter.
 SHAKEN = Network("s", min_rtt_ms=20, jitter_ms=8, reorder=True)
 GILBERT_ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
 SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
@@ -51,12 +51,12 @@ up_mbps = 10
 down_mbps = 10
 up_conditions = "delays.csv"
 """
-# A measurement waits most of the time; each is in namespaces of its own.
+# A measurement waits most of the time; each is in namespaces of its own. (Scatter is measured alone: others add to it.)
 AT_ONCE = 4
 
 
 class Measurements:
-    """What is measured of networks, of several at once; of one that is asked for again, as its test failed, alone."""
+    """Networks as they are measured, several at once. One whose test failed is measured again, alone."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -68,18 +68,18 @@ class Measurements:
         self._lost_packets = {
             self.changing: LOST_PACKETS_QUICK,
             BURSTY: 1000,
-            ELLIOTT: 1000,
-            SHAKEN: LOST_PACKETS_QUICK,
             REPAIRED: 70,
             NETWORK: LOST_PACKETS_QUICK,
             OTHER: LOST_PACKETS_QUICK,
         }
+        alone = {ELLIOTT: 1000, SHAKEN: LOST_PACKETS_QUICK}
         with ThreadPoolExecutor(AT_ONCE) as pool:
             profile = pool.submit(self._probed)
             flows = pool.submit(measure_company, BUSY, self._site)
             measured = {network: pool.submit(self._measured, network) for network in self._lost_packets}
         self._profiles, self._flows = [profile], [flows]
         self._networks = {network: [future] for network, future in measured.items()}
+        self._lost_packets |= alone
 
     def _measured(self, network: Network) -> NetworkMeasurement:
         return measure_network(network, self._site, self._lost_packets[network])
@@ -90,7 +90,7 @@ class Measurements:
 
     def of(self, network: Network) -> NetworkMeasurement:
         """`network` as it is measured, all of whose checks pass."""
-        at_once = self._networks[network]
+        at_once = self._networks.get(network)
         measurement = at_once.pop().result() if at_once else self._measured(network)
         checks = judge_network(network, measurement)
         assert failures(checks) == set(), [asdict(check) for check in checks if not check.passed]
