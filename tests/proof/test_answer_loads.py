@@ -16,7 +16,7 @@ from measure.completeness import read
 from record.site import Site
 from servers.certificates import machine_ca_certificate
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 URL, NAME = "https://www.demo-light.example/", "demo-light.example"
 

@@ -38,7 +38,7 @@ BUSY = Network(
 )
 SECONDS, SETTLED_S, RUNS, REPEATS = 30.0, 10.0, 3, 4
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_quic_server, pytest.mark.needs_quinn, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_quic_server, pytest.mark.needs_quinn, pytest.mark.timing]
 
 
 def measured(setting: Setting, method: Method, folder: Path, number: int = 1) -> Row:

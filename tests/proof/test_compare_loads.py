@@ -14,7 +14,7 @@ from support.rates import tell
 from base.places import PROJECT
 from dataset.table import read_rows
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.alone, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.timing, pytest.mark.timeout(3600)]
 
 RUNS = 10
 MEASURED = f"--net tried --proto tcp+,quic --sites demo-light,demo-news --runs {RUNS} --no-validate".split()

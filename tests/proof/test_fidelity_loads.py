@@ -29,7 +29,7 @@ from studies.fidelity.measure import compare, fidelity_campaign, live_of, summar
 from studies.study import Request
 from tuning import networks, protocols
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 LIVE_LOADS, RUNS = 5, 7
 MOST_PLT_ERROR = 0.05

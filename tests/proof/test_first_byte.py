@@ -22,7 +22,7 @@ from tuning.networks import Network
 from tuning.settings import choose
 
 # It compares milliseconds.
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 # So many loads of each are compared by the mean of their faster half: a browser's own time varies by milliseconds,
 # which it tells in whole ones, so that a median would be as coarse as the tolerance; and what is lost only delays. Of

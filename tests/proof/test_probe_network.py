@@ -12,7 +12,7 @@ from tuning import networks
 from tuning.networks import DOWN, UP, Network
 from tuning.queues import Queue
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 NETWORKS = networks.load()
 # How many packets were lost without load, of how many, as the profile's comments say.

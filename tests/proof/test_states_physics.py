@@ -32,7 +32,7 @@ TOLERANCE = 0.1
 BBR_GAIN = 2.0
 
 # A pause of QUIET_S spoils a load, which other tests beside it would make again and again.
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from record.site import Site
 from tuning import networks
 from tuning.networks import DOWN, UP, Network
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
 # Generated: no measured network.
 RATES = "time_s,rate_mbps,delay_ms,loss\n0,8,0,0\n0.4,16,20,0.02\n0.9,12,5,0\n1.6,6,40,0.01\n2,0,0,0\n"

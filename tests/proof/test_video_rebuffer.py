@@ -15,7 +15,7 @@ from studies.video.play import Play, play_of
 from tuning import networks, protocols
 from tuning.networks import Network
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads, pytest.mark.alone]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.mark.loads, pytest.mark.timing]
 
 # From 5 Mbit/s and what goes beside, 7 Mbit/s leave little to buffer; the file begins with the network, some seconds
 # before the play.
