@@ -30,6 +30,7 @@ def checkouts(tmp_path: Path) -> list[Path]:
     for checkout in checkouts:
         (checkout / "eyelevel").mkdir(parents=True)
         shutil.copytree(PROJECT / "setup", checkout / "setup")
+        (checkout / "eyelevel/__init__.py").touch()
         for name in ("__main__", "program"):
             (checkout / f"eyelevel/{name}.py").write_text(PROGRAM)
         assert step(checkout, tmp_path / "cache", "present") != 0
@@ -49,6 +50,13 @@ def test_it_runs_the_checkout_it_is_started_in_whichever_was_set_up_last(checkou
         (checkout / "results/a b").mkdir(parents=True)
         for folder in (checkout, checkout / "results/a b"):
             assert eyelevel(folder, tmp_path / "cache", "a b", "c") == (f"{checkout.name} a b c\n", "", 0)
+
+
+def test_another_checkout_in_the_path_of_python_is_not_run(
+    checkouts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(checkouts[0]))
+    assert eyelevel(checkouts[1], tmp_path / "cache")[0] == "second\n"
 
 
 def test_elsewhere_it_says_which_of_several_it_runs(checkouts: list[Path], tmp_path: Path) -> None:

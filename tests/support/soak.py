@@ -32,6 +32,8 @@ _load = os.getloadavg()[0]
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Append this run to the log."""
+    if hasattr(config, "workerinput"):  # of which each has a part of the run
+        return
     stats = terminalreporter.stats
     failures = sorted({report.nodeid for kind in ("failed", "error") for report in stats.get(kind, ())})
     seconds = time.monotonic() - _begin
