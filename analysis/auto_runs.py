@@ -20,7 +20,6 @@ from analysis.samples import Array, Samples
 from analysis.stopping import looks_until
 from analysis.text import listing, span
 from base.words import in_words
-from browsers.registry import is_browser
 from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
 from dataset.plan import read_plan
@@ -129,7 +128,7 @@ def simulated_stops(
         if not len(going_on):
             break
     # A network goes on in all browsers until it is decided in each.
-    browsers = [browser for name in networks if is_browser(browser := name.rpartition(IN_BROWSER)[2])]
+    browsers = [name.partition(IN_BROWSER)[2] for name in networks if IN_BROWSER in name]
     of_place = np.array([network_and_browser(name, browsers)[0] for name in networks])
     return np.stack([stops[:, of_place == name].max(axis=1) for name in of_place], axis=1)
 

@@ -19,7 +19,7 @@ from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
 from analysis.samples import samples_of
 from analysis.text import NOTHING, label_with_unit
-from browsers.registry import described
+from tuning.devices import described
 
 
 def report(folder: Path, console: Console) -> None:

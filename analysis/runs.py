@@ -16,6 +16,7 @@ from base.errors import EyelevelError
 from dataset.metrics import metric_names, time_names
 from dataset.reasons import gate_name
 from dataset.schema import fields
+from dataset.site_facts import SiteFacts, parse_facts
 from dataset.table import (
     ATTEMPT_FOLDER,
     DOCUMENT,
@@ -26,7 +27,6 @@ from dataset.table import (
     require_document,
     whole_lines,
 )
-from measure.site_facts import SiteFacts, parse_facts
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import IN_BROWSER
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.runs import CampaignTable
-from measure.site_facts import SiteFacts
+from dataset.site_facts import SiteFacts
 
 
 def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:

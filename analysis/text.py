@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from browsers.registry import described, is_browser
 from dataset import metrics
 from dataset.schema import fields
+from tuning.devices import described
 from tuning.networks import IN_BROWSER
 
 # What stands where there is no value.
@@ -35,7 +35,7 @@ def label(name: str) -> str:
     A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
     """
     network, _, browser = name.rpartition(IN_BROWSER)
-    if network and is_browser(browser):
+    if network:
         return f"{label(network)} in {described(browser)}"
     return LABELS.get(name) or next((entry.label for entry in metrics.METRICS if entry.name == name), name)
 

@@ -230,7 +230,7 @@ class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`dataset.declaration`), `site_facts` what each site is in numbers (`measure.site_facts`); campaigns of older
+    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`); campaigns of older
     versions have neither. `lanes` says of each machine that measured in lanes, or found that it must not, which they
     are and why (`measure.host.lanes.Lanes.record`). `further` are keys that this version does not know.
     """

@@ -19,7 +19,7 @@ from base.errors import EyelevelError
 from base.files import require_writable
 from base.ownership import give_to_caller
 from base.privileges import require_browsing, require_namespaces
-from browsers.registry import browser_named, device_of
+from browsers.registry import browser_named
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
 from eyelevel.lanes import lanes_of_campaign
@@ -42,6 +42,7 @@ from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
 from tuning.defaults import DEFAULT_SHELLS
+from tuning.devices import device_of
 from tuning.networks import Network
 
 # What is wrong with the disk of the results, by the number of the error, and what to do.

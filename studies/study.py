@@ -60,7 +60,7 @@ class Request:
         one on the `usual_devices`. Raises EyelevelError."""
         if self.browser is None and self.device is None and self.document and self.document.browsers:
             return list(self.document.browsers)
-        from browsers.registry import on_devices
+        from tuning.devices import on_devices
 
         return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
 

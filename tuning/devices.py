@@ -1,8 +1,9 @@
-"""Devices that pages are loaded on, from `devices.toml`."""
+"""Devices that pages are loaded on, from `devices.toml`, and the names of browsers on them: `chromium-on-phone-mid`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tuning.settings import Reader
+from tuning.settings import Reader, choose, choose_one
 
 # This machine as it is, and the window that a site was recorded in.
 DESKTOP = "desktop"
@@ -49,3 +50,27 @@ def checked(device: Device) -> Device:
 
 # Every device by name.
 load = Reader("devices.toml", Device, checked, units={}).load
+
+
+def device_of(name: str) -> Device | None:
+    """The device of a browser of this name; None when it is this machine. Raises EyelevelError when there is none."""
+    device = name.partition(ON)[2]
+    return choose_one("device", device, load()) if device else None
+
+
+def on_device(browser: str, device: str) -> str:
+    """What the browser of this name is called on the device of that name."""
+    return browser if device == DESKTOP else f"{browser}{ON}{device}"
+
+
+def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str]:
+    """What the browsers of these names are called on each of the devices that are `wanted`. Raises EyelevelError."""
+    known = {DESKTOP: DESKTOP} | {name: name for name in load()}
+    chosen = choose("device", wanted, known)
+    return [on_device(program, device) for program in programs for device in chosen]
+
+
+def described(name: str) -> str:
+    """A browser of this name to a reader: `Chromium on phone-mid`."""
+    browser, _, device = name.partition(ON)
+    return f"{browser.capitalize()} on {device}" if device else browser.capitalize()

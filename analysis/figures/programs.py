@@ -11,7 +11,7 @@ from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_s
 from analysis.outcomes import NOT_DECIDED
 from analysis.programs import DEPENDS, INDEPENDENT
 from analysis.text import label
-from browsers.registry import described
+from tuning.devices import described
 
 # What the program changes, beside what it is compared with.
 MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}

@@ -28,9 +28,9 @@ from analysis.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
-from browsers.registry import described
 from dataset.metrics import time_names
 from dataset.table import read_given_up
+from tuning.devices import described
 
 # The metric of the headlines, where the declared hypotheses have it; else it is their first.
 HEADLINE = "si"

@@ -187,7 +187,8 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     """The names of the browsers that are `wanted`, each on the `wanted_devices`, those that the campaign of `document`
     was begun with first and in its order; unless given, those of the campaign, or the usual one on this machine. Raises
     EyelevelError."""
-    from browsers.registry import all_browsers, on_devices
+    from browsers.registry import all_browsers
+    from tuning.devices import on_devices
     from tuning.settings import choose
 
     if wanted is None and wanted_devices is None:

@@ -24,7 +24,6 @@ from functools import partial
 from pathlib import Path
 
 from base.errors import EyelevelError
-from browsers.registry import device_of
 from dataset.table import Row, Run
 from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
@@ -40,6 +39,7 @@ from measure.run.evidence import keep_index_after
 from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
+from tuning.devices import device_of
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5

@@ -14,7 +14,7 @@ from base.clock import now_iso
 from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import browser_named, device_of
+from browsers.registry import browser_named
 from dataset.plan import PlannedBlock
 from dataset.reasons import Reason
 from dataset.table import CampaignDocument, Cell, Condition, Row, Run
@@ -49,6 +49,7 @@ from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
 from tuning.defaults import DEFAULT_SHELLS
+from tuning.devices import device_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 

@@ -10,12 +10,12 @@ from statistics import mean
 from base.errors import EyelevelError
 from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
-from browsers.registry import device_of
 from dataset.table import Cell, Row, Run
 from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
 from measure.run.film_policy import FilmPolicy
 from record.names import original_of
 from record.site import Site
+from tuning.devices import device_of
 from tuning.networks import Network
 
 # A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).

@@ -15,7 +15,6 @@ from typing import Any
 
 from base.clock import now_iso
 from base.files import read_json, sync, write_json
-from browsers.registry import device_of
 from dataset.metrics import read_metrics
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT, COMPANY
@@ -30,6 +29,7 @@ from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
 from tuning.company import Flow, flows_of
+from tuning.devices import device_of
 from tuning.networks import DOWN, UP
 from tuning.protocols import Protocol
 

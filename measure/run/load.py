@@ -16,7 +16,7 @@ from types import TracebackType
 from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import first_readable, pinned
-from browsers.registry import browser_named, device_of
+from browsers.registry import browser_named
 from dataset.run_files import COMPANY_SAMPLES, DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
@@ -29,6 +29,7 @@ from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from servers.registry import server_of, servers_of
+from tuning.devices import device_of
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,14 @@ from base.structure import from_json, to_json
 from browsers.browsertime.configuration import QUIET_MS, READINESS, configuration
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
-from browsers.registry import browser_named, device_of
+from browsers.registry import browser_named
 from dataset.run_files import FILM, HAR, LOG, TIMES, TIMINGS
 from measure.run.browser import page_of, refusal
 from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
+from tuning.devices import device_of
 from tuning.protocols import Protocol
 
 # Browsertime's film, in its results, and ours.

@@ -22,9 +22,9 @@ from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Array, counts, samples_of
 from analysis.text import plural, size_label
-from browsers.registry import described
 from measure.gates import OVER_TIME
 from record.grid import Page, page_named
+from tuning.devices import described
 
 METRIC = "plt"
 # Why a cell has no gain: its loads do not end in time, it did not fit the budget, or it is not measured (yet).

@@ -29,8 +29,8 @@ from analysis.report.answer import cards, in_words, network_words, page_facts, w
 from analysis.runs import CampaignTable, load, records, rows_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
+from dataset.site_facts import SiteFacts
 from dataset.table import read_document, write_document
-from measure.site_facts import SiteFacts
 from tuning import networks
 
 DECLARED = hypotheses.DECLARED.with_name("answer.toml")

@@ -1,0 +1,37 @@
+"""A recorded site in numbers, which a campaign keeps with its results: these may travel without the recordings."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from base.errors import EyelevelError
+from base.structure import structured
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """What a site consists of, and how complete it is.
+
+    `bytes` are those of bodies with their content-encoding on, `servers` IP addresses, `third_party_hosts` those under
+    another registrable domain than the start page; `largest` is a URL. Of closed sites (`measure.closing`): `served`
+    (the share of requested URLs), `jaccard` (of the sets of requested URLs, over all `loads`); None of others.
+    """
+
+    exchanges: int
+    bytes: int
+    servers: int
+    hosts: int
+    third_party_hosts: int
+    largest_bytes: int
+    largest: str
+    served: float | None = None
+    jaccard: float | None = None
+    loads: int | None = None
+
+
+def parse_facts(values: Any, where: str) -> SiteFacts:
+    """The facts in `values`; keys that this version does not know are left out. Raises EyelevelError that begins with
+    `where`."""
+    if not isinstance(values, dict):
+        raise EyelevelError(f"{where}: is no table")
+    known = {one.name: values[one.name] for one in fields(SiteFacts) if one.name in values}
+    return structured(known, SiteFacts, where)
