@@ -30,7 +30,6 @@ def test_a_level_has_no_more_digits_than_it_needs(share: float, written: str) ->
 
 def test_a_network_is_in_a_browser_only_where_there_is_one_of_that_name() -> None:
     assert label("lte@firefox") == "LTE in Firefox"
-    assert label("lte@home") == "lte@home"
     assert network_and_browser("lte@home@firefox", ("chromium", "firefox")) == ("lte@home", "firefox")
     assert network_and_browser("lte@home", ("chromium", "firefox")) == ("lte@home", "")
     assert network_and_browser("lte@firefox", ("chromium",)) == ("lte@firefox", "")
