@@ -24,9 +24,9 @@ from dataset.declaration import HYPOTHESES
 from dataset.metrics import time_names
 from dataset.plan import read_plan
 from dataset.table import Cell, read_given_up, read_rows, require_document
+from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
-from measure.run.film_policy import FilmPolicy
 from tuning.networks import IN_BROWSER
 
 SEED = 17

@@ -16,11 +16,10 @@ from analysis.hypotheses import Pair
 from analysis.runs import metrics_in, rows_of
 from base.errors import EyelevelError
 from base.places import tool
-from dataset.run_files import FILM, SMALL_FILM, VISUAL
-from measure.run.film import FilmStart, film_start
-from measure.run.film_contents import film_contents
-from measure.run.films import is_film
-from measure.run.visual_metrics import visual_metrics
+from dataset.run_files import FILM, SMALL_FILM, VISUAL, is_film
+from films.contents import film_contents
+from films.frames import FilmStart, film_start
+from films.visual_metrics import visual_metrics
 
 FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8

@@ -20,12 +20,11 @@ from analysis.text import listing
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
-from dataset.last_frames import write_digests
+from dataset.last_frames import all_digests, write_digests
 from dataset.package import FILES, METADATA
 from dataset.schema import SCHEMA
 from dataset.table import RUNS, read_rows
 from dataset.validation import kept_entries
-from measure.campaign.last_frames import all_digests
 
 SHEET = "README.md"
 # In the report of a campaign of pages (`analysis.report.tables`).

@@ -22,13 +22,13 @@ from base.errors import EyelevelError
 from base.files import read_json
 from browsers.contract import Request
 from browsers.registry import browser_of
+from dataset.last_frames import read_last_frame
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import CampaignDocument, Row, read_rows, require_document
+from films.visual_metrics import visually_complete
 from measure.gates import SHOWN_URL_LENGTH
 from measure.norms import NORM_NAMES, RunAppearance, judge
 from measure.run.evidence import read_request_log
-from measure.run.films import read_last_frame
-from measure.run.visual_metrics import visually_complete
 
 # What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
 METRICS = ("lvc", "vc85", "si")

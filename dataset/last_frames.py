@@ -8,18 +8,35 @@ between machines.
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import sync, write_atomically
+from dataset.run_files import LAST
 
 LAST_FRAMES = "last_frames.csv"
 COLUMNS = ("folder", "sha256")
+
+
+def write_last_frame(blocks: NDArray[np.uint8], folder: Path) -> None:
+    """Store the blocks of a film's last frame in `folder`."""
+    Image.fromarray(blocks).save(folder / LAST)
+    sync(folder / LAST)
+
+
+def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
+    """What `write_last_frame` stored, or None when it did not, or it is broken."""
+    try:
+        with Image.open(folder / LAST) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except OSError:
+        return None
 
 
 def digest_of(frame: NDArray[np.uint8]) -> str:
@@ -49,3 +66,13 @@ def write_digests(into: Path, digests: Mapping[str, str]) -> None:
     writer.writerow(COLUMNS)
     writer.writerows(digests.items())
     write_atomically(into / LAST_FRAMES, text.getvalue())
+
+
+def all_digests(campaign: Path, folders: Iterable[str]) -> dict[str, str]:
+    """Folder → digest of each attempt in `folders` whose picture, or digest, is there. Raises EyelevelError."""
+    kept, digests = read_digests(campaign), {}
+    for folder in folders:
+        frame = read_last_frame(campaign / folder)
+        if digest := kept.get(folder) if frame is None else digest_of(frame):
+            digests[folder] = digest
+    return digests

@@ -1,5 +1,7 @@
 """Files in the folder of an attempt, by name."""
 
+from pathlib import Path
+
 # It is written last, when the attempt was made in full.
 ATTEMPT = "attempt.json"
 
@@ -30,3 +32,14 @@ DEVICE_PACE = "device.json"
 # Background flows, and samples of them.
 COMPANY = "company.json"
 COMPANY_SAMPLES = "company.tsv"
+
+
+def is_film(path: Path, campaign: Path) -> bool:
+    """Whether `path` is a film that lies among the runs of `campaign`, which may be somebody else's.
+
+    A link may lead elsewhere, and FFmpeg takes other formats than MP4 for lists of files that it is to read.
+    """
+    if not path.is_file() or not path.resolve().is_relative_to((campaign / "runs").resolve()):
+        return False
+    with path.open("rb") as file:
+        return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3

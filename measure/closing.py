@@ -19,6 +19,8 @@ from base.ownership import give_to_caller
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.window import is_mobile
 from dataset.run_files import FILM
+from films.decoding import Pixels
+from films.frames import last_frame, unlike
 from measure.campaign.method import Method
 from measure.completeness import (
     Completeness,
@@ -37,8 +39,6 @@ from measure.gates import GATES, Gate
 from measure.host.machine import versions
 from measure.live import read_live
 from measure.run.evidence import Evidence, read_evidence
-from measure.run.film import last_frame, unlike
-from measure.run.pictures import Pixels
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES

@@ -10,7 +10,7 @@ from tomllib import TOMLDecodeError, loads
 from base.errors import EyelevelError
 from base.structure import structured
 from dataset.table import Cell
-from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
+from films.policy import KEPT, QUALITIES, FilmPolicy
 from record.names import require_site_name
 
 
@@ -28,7 +28,7 @@ class DeclaredSite:
 @dataclass(frozen=True)
 class DeclaredCampaign:
     """What is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
-    `measure.run.film_policy.FilmPolicy`."""
+    `films.policy.FilmPolicy`."""
 
     sites: tuple[DeclaredSite, ...]
     networks: tuple[str, ...]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from browsers.browsertime.configuration import FRAMERATE
 from browsers.contract import NAME_NOT_RESOLVED, Request
 from dataset.reasons import Reason
 from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
 from record.connections import HTTP1
+from tuning.defaults import FRAMERATE
 from tuning.devices import Device
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataset.reasons import Reason
-from measure.run.film import unlike_blocks
+from films.frames import unlike_blocks
 
 # With so many runs a few odd ones do not make the norm.
 ENOUGH = 6

@@ -20,13 +20,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from dataset.last_frames import read_last_frame
 from dataset.reasons import Reason
-from dataset.run_files import FILM, SMALL_FILM, STRIP
+from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film
 from dataset.table import Row, read_rows
 from dataset.verdicts import PERSON, Verdict, add_verdict, read_verdicts
+from films.compression import shrunk
+from films.frames import unlike_blocks
+from films.strip import STRIP_PICTURES
 from measure.campaign.results import follow_decisions, followed
-from measure.run.film import unlike_blocks
-from measure.run.films import STRIP_PICTURES, is_film, read_last_frame, shrunk
 from tuning.defaults import DEFAULT_BROWSER
 
 LOCAL = "127.0.0.1"

@@ -19,10 +19,10 @@ from dataset.plan import read_plan
 from dataset.reasons import MANY_REJECTED
 from dataset.run_files import ATTEMPT
 from dataset.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
+from films.policy import FilmPolicy
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
 from measure.campaign.plan import Enough, never_enough
 from measure.campaign.store import FolderStore
-from measure.run.film_policy import FilmPolicy
 from record import collection
 from tuning.networks import Network
 

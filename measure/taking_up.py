@@ -1,7 +1,7 @@
 """A campaign goes on from its package (`analysis.package`): its files are taken up, and what is open is measured here.
 
 The evidence of what was measured before stays where it was made. Of it, the comparison with later runs needs digests of
-last frames alone (`measure.campaign.last_frames`). Whether this machine may go on, that is, whether its programs have
+last frames alone (`dataset.last_frames`). Whether this machine may go on, that is, whether its programs have
 the campaign's versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 

@@ -1,5 +1,7 @@
-"""The browser and the emulator of whoever chooses none, for those who only name them."""
+"""The browser and the emulator of whoever chooses none, and how films are made: for those who only name them."""
 
 DEFAULT_BROWSER = "chromium"
 # Those of `shells/`.
 DEFAULT_SHELLS = "ours"
+# Pictures per second of a film.
+FRAMERATE = 30

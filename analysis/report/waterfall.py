@@ -25,7 +25,7 @@ from analysis.waterfalls import (
     summary,
 )
 from base.errors import EyelevelError
-from measure.run.films import is_film
+from dataset.run_files import is_film
 
 HERE = Path(__file__).parent
 # Pictures of each film over the whole axis.

@@ -24,7 +24,7 @@ from base.ownership import give_to_caller
 from base.places import tool
 from base.processes import last_line_of
 from base.structure import unstructured
-from measure.run.films import is_film
+from dataset.run_files import is_film
 
 HERE = Path(__file__).parent
 FOLDER, SITE, VOTES, CLIPS = "user-study", "site", "votes", "clips"

@@ -22,6 +22,7 @@ from base.files import read_json
 from benchmarks.campaign.stock import RESULT
 from dataset.run_files import ATTEMPT, HAR
 from dataset.table import Row, Run
+from films.policy import ALL_FILMS
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
@@ -30,7 +31,6 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
 from measure.run.evidence import navigated_s
-from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Circumstances, Setting
 from record import collection
 from record.site import Site

@@ -19,9 +19,9 @@ from dataset.metrics import metric_names
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT, LAST
 from dataset.table import Row, Run
+from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Circumstances, Setting
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site

@@ -20,8 +20,8 @@ from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from benchmarks.films.material import make_film
 from dataset.run_files import FILM
+from films.decoding import decode
 from measure.run.evidence import analyse_film
-from measure.run.pictures import decode
 
 # Of the films that are made.
 NAMES = ("painting", "moving")

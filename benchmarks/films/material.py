@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from base.places import tool
-from browsers.browsertime.configuration import FRAMERATE
 from browsers.window import DESKTOP
+from tuning.defaults import FRAMERATE
 
 SECONDS = 6
 ORANGE_FRAMES, BLANK_FRAMES = 9, 20

@@ -9,6 +9,7 @@ from typing import Any
 
 from browsers.contract import Browser, Page
 from browsers.window import DESKTOP, MOBILE
+from tuning.defaults import FRAMERATE
 
 # Navigation begins when the browser has been idle for so long, so that it does not start up while the page loads: its
 # processes together have run, or waited for a processor, for less than IDLE_USED_MS. While it starts that is 10 ms and
@@ -30,7 +31,6 @@ STATIC_QUIET_MS = 100
 QUIET_SIGN_MS = 1000
 # A page that has not begun to show, or is not loaded, is asked again after so long.
 POLL_MS = 200
-FRAMERATE = 30
 
 # In the results: what FFmpeg says of its progress, and how long browser and film took to be ready.
 FILM_PROGRESS = "film-progress"

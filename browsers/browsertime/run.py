@@ -16,8 +16,9 @@ from base.errors import EyelevelError
 from base.jail import Jail, end_at_once, jailed
 from base.places import tool
 from base.processes import first_readable, pidfd, pinned
-from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
+from browsers.browsertime.configuration import FILM_PROGRESS
 from browsers.contract import HOME
+from tuning.defaults import FRAMERATE
 
 SCRIPTS = Path(__file__).parent
 # What is changed in Browsertime, whatever is loaded.

@@ -28,10 +28,10 @@ from eyelevel.options import (
     require_known_networks,
     require_known_protocols,
 )
+from films.policy import KEPT, QUALITIES, FilmPolicy
 from measure.campaign.budget import read_budget
 from measure.campaign.plan import never_enough
 from measure.defaults import REPEATS
-from measure.run.film_policy import KEPT, QUALITIES, FilmPolicy
 from replay.shells.registry import all_shells
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP

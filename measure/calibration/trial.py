@@ -15,6 +15,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 from dataset.table import Row, Run
+from films.policy import FilmPolicy
 from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
 from measure.campaign.block import Block
@@ -24,7 +25,6 @@ from measure.campaign.store import FolderStore
 from measure.defaults import REPEATS
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
-from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Loading, Setting
 from record import collection
 from tuning import networks, protocols

@@ -2,7 +2,7 @@
 site and network (`measure.norms`).
 
 The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Of runs
-that were made on another machine only digests may be known (`measure.campaign.last_frames`): such a run has the picture
+that were made on another machine only digests may be known (`dataset.last_frames`): such a run has the picture
 that a run here has with the same digest, as soon as there is one.
 """
 
@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dataset.last_frames import digest_of, read_digests
+from dataset.last_frames import digest_of, read_digests, read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
 from measure.norms import RunAppearance
-from measure.run.films import read_last_frame
 
 # Of pictures, each of which takes 49 kB. With more, the rest is read from the disk each time.
 MOST_BYTES = 256_000_000

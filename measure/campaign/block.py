@@ -25,6 +25,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from dataset.table import Row, Run
+from films.policy import ALL_FILMS, FilmPolicy
 from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
@@ -36,7 +37,6 @@ from measure.host.device_index import HERE
 from measure.host.idle_priority import IdlePriority, idle_priority
 from measure.host.timekeeping import has_real_time_priority
 from measure.run.evidence import keep_index_after
-from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
 from tuning.devices import device_of

@@ -19,6 +19,7 @@ from dataset.plan import PlannedBlock
 from dataset.reasons import Reason
 from dataset.table import CampaignDocument, Cell, Condition, Row, Run
 from dataset.verdicts import Verdict
+from films.policy import ALL_FILMS, FilmPolicy
 from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.budget import Budget
@@ -37,7 +38,6 @@ from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import Norm, judge
-from measure.run.film_policy import ALL_FILMS, FilmPolicy
 from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
 from measure.site_facts import facts_of

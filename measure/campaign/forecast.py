@@ -11,8 +11,8 @@ from base.errors import EyelevelError
 from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
 from dataset.table import Cell, Row, Run
+from films.policy import FilmPolicy
 from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
-from measure.run.film_policy import FilmPolicy
 from record.names import original_of
 from record.site import Site
 from tuning.devices import device_of

@@ -52,7 +52,7 @@ SUPERSEDED = "superseded"
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of what an interrupted write leaves (`base.files`, `measure.run.films`).
+# The names of what an interrupted write leaves (`base.files`, `films.strip`).
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).

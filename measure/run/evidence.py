@@ -15,6 +15,7 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
+from dataset.last_frames import write_last_frame
 from dataset.run_files import (
     ATTEMPT,
     DEVICE_PACE,
@@ -28,13 +29,13 @@ from dataset.run_files import (
     TIMINGS,
     VISUAL,
 )
+from films.contents import film_contents
+from films.frames import FilmStart, film_start
+from films.strip import keep_strip
+from films.visual_metrics import VisualMetrics, visual_metrics
 from measure.run.company import CompanyFlow, read_company
-from measure.run.film import FilmStart, film_start
-from measure.run.film_contents import film_contents
-from measure.run.films import keep_last_frame, keep_strip
 from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
-from measure.run.visual_metrics import VisualMetrics, visual_metrics
 from servers.matching import Kind
 
 # How a shell says that it was late (`shells/src/shell.rs`).
@@ -141,7 +142,8 @@ def analyse_film(folder: Path) -> None:
         analysis["frames_per_s"] = float(times.frames_per_s)
         start = film_start(times, contents.looks)
         analysis["start"] = asdict(start)
-        keep_last_frame(contents.looks, folder)
+        assert contents.looks.last is not None  # a film that was decoded has a first frame
+        write_last_frame(contents.looks.last, folder)
         metrics = visual_metrics(times, contents.thumbnails)
         analysis["metrics"] = asdict(metrics)
         keep_strip(times, contents.strip, start, metrics.lvc, folder)

@@ -14,13 +14,13 @@ from base.errors import EyelevelError
 from base.words import in_words
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.table import RUNS, Row, Run, read_document, read_rows
+from films.policy import ALL_FILMS
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
 from measure.campaign.plan import Enough
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
-from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Loading
 from record import collection
 from record.grid import Page, page_named, read_size, size_name

@@ -2,7 +2,7 @@
 
 import click
 
-from measure.run.film_policy import KEPT, QUALITIES
+from films.policy import KEPT, QUALITIES
 from studies.study import Study, late
 
 STUDY = Study(

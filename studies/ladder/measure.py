@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.errors import EyelevelError
+from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
-from measure.run.film_policy import FilmPolicy
 from measure.run.load import Instruments
 from measure.run.setting import Loading, Setting
 from record.collection import choose_sites

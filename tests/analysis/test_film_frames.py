@@ -13,8 +13,8 @@ from analysis.figures import figure4
 from analysis.films import Shot
 from analysis.hypotheses import Pair
 from base.errors import EyelevelError
+from films.compression import shrink
 from measure.run.evidence import analyse_film
-from measure.run.films import shrink
 
 # After 12 frames of orange: nothing for 300 ms, half the page for 300 ms, then all of it.
 SCENES = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]

@@ -12,8 +12,9 @@ import pytest
 from base.jail import Jail, jailed
 from base.namespaces import namespaced
 from base.places import tool
-from browsers.browsertime.configuration import FILM_PROGRESS, FRAMERATE
+from browsers.browsertime.configuration import FILM_PROGRESS
 from browsers.browsertime.run import SCRIPTS, pinned_ffmpeg
+from tuning.defaults import FRAMERATE
 
 IDLE = SCRIPTS / "idle.mjs"
 FILM_FRAMES = SCRIPTS / "film_frames.mjs"

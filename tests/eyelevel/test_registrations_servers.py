@@ -15,7 +15,19 @@ import pytest
 from base.places import PROJECT, cache_dir, tool
 from browsers.chromium.program import BINARY
 
-FOLDERS = ["analysis", "base", "browsers", "dataset", "eyelevel", "measure", "record", "replay", "servers", "setup"]
+FOLDERS = [
+    "analysis",
+    "base",
+    "browsers",
+    "dataset",
+    "eyelevel",
+    "films",
+    "measure",
+    "record",
+    "replay",
+    "servers",
+    "setup",
+]
 FOLDERS += ["studies", "tuning"]
 
 SERVER = '''

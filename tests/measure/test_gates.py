@@ -6,6 +6,8 @@ import pytest
 
 from browsers.contract import Request
 from dataset.reasons import Reason
+from films.frames import FilmStart
+from films.visual_metrics import VisualMetrics
 from measure.gates import (
     CLOCK_SHIFT_S,
     FILM_AHEAD_MS,
@@ -18,8 +20,6 @@ from measure.gates import (
 from measure.host.canary import BUSY
 from measure.run.company import CompanyFlow
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.film import FilmStart
-from measure.run.visual_metrics import VisualMetrics
 from tuning.devices import Device
 
 COMPANY = (("cubic", "down", "cubic"),)

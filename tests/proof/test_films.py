@@ -9,8 +9,8 @@ from support.films import ORANGE, WHITE, film, frame
 from support.material import film_paths
 
 from dataset.run_files import FILM, LAST, STRIP, VISUAL
+from films.decoding import Pixels
 from measure.run.evidence import analyse_film
-from measure.run.pictures import Pixels
 
 SEEDS = range(60)
 

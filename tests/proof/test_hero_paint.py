@@ -17,7 +17,6 @@ from support.films import ORANGE, WHITE, film, frame
 from support.heroes import Area, change_of, hero_of, hero_recordings
 from support.material import recording_path
 
-from browsers.browsertime.configuration import FRAMERATE
 from dataset.run_files import FILM, TIMINGS
 from measure.campaign.campaign import Campaign, measure
 from measure.campaign.progress import ProgressDisplay
@@ -25,6 +24,7 @@ from measure.run.setting import Loading
 from record.formats import read_recording
 from record.site import Recording, write_site
 from tuning import networks, protocols
+from tuning.defaults import FRAMERATE
 
 FRAME_MS = 1000 / FRAMERATE
 FRAMES = 2

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from base.places import PROJECT
 
 CAMPAIGNS = PROJECT / "docs" / "first-hour"
-PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "measure", "record", "replay", "servers"]
+PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 PACKAGES += ["studies", "tuning"]
 # What only machines that measure have, or make of.
 FOR_MEASURING = re.compile(r"servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")

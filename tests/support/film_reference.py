@@ -19,9 +19,9 @@ from PIL import Image
 
 from base.places import tool
 from dataset.run_files import LAST, STRIP, VISUAL
-from measure.run.film import START_FRAMES, is_blank, is_orange
-from measure.run.pictures import Pixels
-from measure.run.visual_metrics import visually_complete
+from films.decoding import Pixels
+from films.frames import START_FRAMES, is_blank, is_orange
+from films.visual_metrics import visually_complete
 
 BLOCK = 8
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from base.places import tool
-from measure.run.pictures import Pixels
+from films.decoding import Pixels
 
 WIDTH, HEIGHT, RATE = 320, 240, 30
 ORANGE = (0xDE, 0x64, 0x0D)

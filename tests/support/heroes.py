@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 
 from base.places import tool
-from measure.run.film import VISIBLE, FilmLooks, film_start
-from measure.run.pictures import Pixels, decode
+from films.decoding import Pixels, decode
+from films.frames import VISIBLE, FilmLooks, film_start
 from record.http1 import Response
 from record.site import Exchange, Recording
 

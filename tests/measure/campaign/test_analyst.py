@@ -12,11 +12,11 @@ from support.lanes import AnalysedMethod
 from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.table import Run
+from films.policy import ALL_FILMS
 from measure.campaign.analyst import analyse_apart
 from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
-from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Circumstances, Loading
 
 CORE = min(os.sched_getaffinity(0))

@@ -8,11 +8,11 @@ import pytest
 from factories import ROW
 from PIL import Image
 
+from dataset.last_frames import read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
 from measure.campaign import appearances
 from measure.campaign.appearances import Appearances, LastFrame
-from measure.run.films import read_last_frame
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 

@@ -22,6 +22,8 @@ from browsers.chromium_browser import Chromium
 from dataset.plan import read_plan
 from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from eyelevel.commands.campaign import chosen_browsers
+from films.frames import FilmStart
+from films.visual_metrics import VisualMetrics
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.campaign import Campaign, measure
@@ -30,9 +32,7 @@ from measure.campaign.progress import ProgressDisplay
 from measure.host.canary import Canary
 from measure.review import Review
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.film import FilmStart
 from measure.run.setting import Setting
-from measure.run.visual_metrics import VisualMetrics
 from measure.status import rejections, status
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site

@@ -25,6 +25,8 @@ from dataset.reasons import Reason
 from dataset.table import read_given_up, read_rows, require_document
 from dataset.verdicts import Verdict, add_verdict
 from eyelevel.program import main as program
+from films.frames import FilmStart
+from films.visual_metrics import VisualMetrics
 from measure.campaign import campaign as campaigns
 from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
@@ -34,9 +36,7 @@ from measure.defaults import REPEATS
 from measure.gates import PARDONS
 from measure.host.canary import Canary
 from measure.run.evidence import Evidence, RequestCounts
-from measure.run.film import FilmStart
 from measure.run.setting import Loading, Setting
-from measure.run.visual_metrics import VisualMetrics
 from measure.status import status
 from record import collection
 from record.http1 import Response

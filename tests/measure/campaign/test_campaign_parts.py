@@ -12,6 +12,7 @@ from base.errors import EyelevelError
 from base.places import tool
 from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
 from dataset.table import Run
+from films.policy import FilmPolicy
 from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
 from measure.campaign.slot import Slot
@@ -20,7 +21,6 @@ from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
 from measure.run.aliases import base_name, choose_protocols
 from measure.run.evidence import analyse_film
-from measure.run.film_policy import FilmPolicy
 from record.demo import generate
 from record.site import Site, write_site
 from servers.registry import require_served

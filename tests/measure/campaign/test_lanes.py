@@ -26,6 +26,7 @@ from base.places import PROJECT
 from base.processes import first_readable
 from dataset.run_files import ATTEMPT, PROCESSOR
 from dataset.table import Row, read_rows, require_document
+from films.policy import FilmPolicy
 from measure.campaign import campaign as campaigns
 from measure.campaign import slot
 from measure.campaign.block import Block
@@ -41,7 +42,6 @@ from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
-from measure.run.film_policy import FilmPolicy
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
 from record.demo import generate

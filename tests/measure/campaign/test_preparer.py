@@ -19,6 +19,7 @@ from base.errors import EyelevelError
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT
 from dataset.table import Row, Run, read_rows
+from films.policy import ALL_FILMS
 from measure.campaign import analyses as analyses_module
 from measure.campaign import campaign as campaigns
 from measure.campaign import method as method_module
@@ -35,7 +36,6 @@ from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.host.idle_priority import IdlePriority, Policy
-from measure.run.film_policy import ALL_FILMS
 from measure.run.load import NO_CALLS, Instruments, Load, Moments
 from measure.run.setting import Circumstances, Setting
 from record.http1 import Response

@@ -28,6 +28,7 @@ from support.lanes import CoresMethod
 from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.table import CampaignDocument, Run
+from films.policy import ALL_FILMS
 from measure.campaign import cluster as cluster_of_campaign
 from measure.campaign import remote
 from measure.campaign.block import Block
@@ -40,7 +41,6 @@ from measure.cluster import nodes
 from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
 from measure.host.lanes import Lanes, lanes_of
-from measure.run.film_policy import ALL_FILMS
 from measure.run.setting import Setting
 from record.demo import generate
 from record.site import write_site

@@ -19,11 +19,11 @@ from base.places import PROJECT
 from base.processes import first_readable, pidfd
 from browsers.browsertime.configuration import ORANGE_FRAMES, QUIET_SIGN_MS
 from dataset.run_files import FILM, REQUEST_LOG, TIMES
+from films.contents import film_contents
+from films.frames import film_start
 from measure.host.idle_priority import Policy, idle_priority, require_ordinary
 from measure.run import turn
 from measure.run.evidence import read_evidence
-from measure.run.film import film_start
-from measure.run.film_contents import film_contents
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter, turn_of_visit

@@ -13,14 +13,14 @@ from support.film_reference import keep_reference, metrics_of
 from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
 
 from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
-from measure.run import films
-from measure.run import visual_metrics as visual_metrics_module
+from films import strip
+from films import visual_metrics as visual_metrics_module
+from films.compression import shrink
+from films.contents import film_contents
+from films.decoding import Pixels, decode
+from films.frames import FilmStart, film_start
+from films.visual_metrics import visual_metrics
 from measure.run.evidence import analyse_film
-from measure.run.film import FilmStart, film_start
-from measure.run.film_contents import film_contents
-from measure.run.films import shrink
-from measure.run.pictures import Pixels, decode
-from measure.run.visual_metrics import visual_metrics
 
 pytestmark = pytest.mark.slow
 
@@ -157,7 +157,7 @@ def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
 ) -> None:
     # Thumbnails of 30 MB, and pictures for the strip of 13 MB.
     film(tmp_path / FILM, [*BEGINNING, *moving(80)])
-    monkeypatch.setattr(films, "STRIP_BYTES", 1 << 20)
+    monkeypatch.setattr(strip, "STRIP_BYTES", 1 << 20)
     monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 1 << 20)
     analyse = "import sys; from pathlib import Path; from measure.run.evidence import analyse_film\n"
     analyse += "analyse_film(Path(sys.argv[1]))"
@@ -182,7 +182,7 @@ def test_pictures_that_were_not_kept_are_decoded_again(
     film(tmp_path / FILM, FILMS[name])
     analyse_film(tmp_path)
     kept = {name: (tmp_path / name).read_bytes() for name in KEPT}
-    monkeypatch.setattr(films, "STRIP_BYTES", 0)
+    monkeypatch.setattr(strip, "STRIP_BYTES", 0)
     monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 0)
     analyse_film(tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in KEPT} == kept

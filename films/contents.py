@@ -7,10 +7,10 @@ none of the disk. A film that has moved for long is decoded up to four times mor
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure.run.film import FilmLooks
-from measure.run.films import StripPictures
-from measure.run.pictures import FilmTimes, decode
-from measure.run.visual_metrics import Thumbnails
+from films.decoding import FilmTimes, decode
+from films.frames import FilmLooks
+from films.strip import StripPictures
+from films.visual_metrics import Thumbnails
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,4 @@
-"""What is kept of a film: always a strip of it and its last look, and the film itself as the campaign says.
-
-strip.jpg         pictures of the film side by side, from the navigation to the last change
-last.png          the last frame, a pixel for each block of 8 by 8 (`film.blocks`)
-film.mp4          the film as it was made, without loss
-film-small.mp4    or instead of it a lossy one
-"""
+"""The strip of a film: pictures of it side by side, from the navigation to the last change."""
 
 import itertools
 import math
@@ -15,17 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from base.errors import EyelevelError
 from base.files import sync
 from base.places import tool
 from base.processes import last_line_of
-from browsers.browsertime.configuration import FRAMERATE
-from dataset.run_files import LAST, SMALL_FILM, STRIP
-from measure.run.film import FilmLooks, FilmStart
-from measure.run.pictures import STRIP_WIDTH_PIXELS, FilmTimes, Pixels, decode
+from dataset.run_files import STRIP
+from films.decoding import STRIP_WIDTH_PIXELS, FilmTimes, Pixels, decode
+from films.frames import FilmStart
+from tuning.defaults import FRAMERATE
 
 STRIP_PICTURES = 8
 # Of a film with more pictures for its strip than this, those in the strip are decoded once more: of a desktop's page
@@ -35,58 +27,8 @@ STRIP_BYTES = 32 << 20
 BLACK = (0, 128, 128)
 
 
-def shrink(film: Path) -> None:
-    """Put a lossy film of the same times and size in the place of `film`, under another name (`SMALL_FILM`).
-
-    A film that cannot be read stays as it is.
-    """
-    small = film.with_name(f".{SMALL_FILM}")
-    if shrunk(film, small):
-        sync(small)
-        small.replace(film.with_name(SMALL_FILM))
-        sync(film.parent)
-        film.unlink()
-
-
-def shrunk(film: Path, small: Path) -> bool:
-    """Make of `film` the lossy film `small`, about a twentieth as large; returns whether that was possible."""
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film, "-an", "-f", "mp4"]
-    command += ["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-pix_fmt", "yuv420p"]
-    if subprocess.run([*command, "-movflags", "+faststart", small], capture_output=True, check=False).returncode:
-        small.unlink(missing_ok=True)
-        return False
-    return True
-
-
-def is_film(path: Path, campaign: Path) -> bool:
-    """Whether `path` is a film that lies among the runs of `campaign`, which may be somebody else's.
-
-    A link may lead elsewhere, and FFmpeg takes other formats than MP4 for lists of files that it is to read.
-    """
-    if not path.is_file() or not path.resolve().is_relative_to((campaign / "runs").resolve()):
-        return False
-    with path.open("rb") as file:
-        return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3
-
-
-def keep_last_frame(looks: FilmLooks, folder: Path) -> None:
-    """Store the last frame's blocks in `folder`."""
-    assert looks.last is not None  # a film that was decoded has a first frame
-    Image.fromarray(looks.last).save(folder / LAST)
-    sync(folder / LAST)
-
-
-def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
-    """What `keep_last_frame` stored, or None when it did not, or it is broken."""
-    try:
-        with Image.open(folder / LAST) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except OSError:
-        return None
-
-
 class StripPictures:
-    """Pictures of a film's changes for its strip (`measure.run.pictures.decode`), at most STRIP_BYTES of them."""
+    """Pictures of a film's changes for its strip (`films.decoding.decode`), at most STRIP_BYTES of them."""
 
     def __init__(self, film: Path) -> None:
         self._film = film

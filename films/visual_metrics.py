@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from base.errors import EyelevelError
-from measure.run.film import ORANGE
-from measure.run.pictures import FilmTimes, Pixels, decode
+from films.decoding import FilmTimes, Pixels, decode
+from films.frames import ORANGE
 
 # How far a colour may be off (of 255) in pictures that are alike: noise of 10 %, of 15 % at the end of the film and
 # in what is orange.
@@ -74,7 +74,7 @@ class Region(NamedTuple):
 
 
 class Thumbnails:
-    """The thumbnails of a film, one after another (`measure.run.pictures.decode`): their numbers in the film, and
+    """The thumbnails of a film, one after another (`films.decoding.decode`): their numbers in the film, and
     histograms, from the first change of the page on. Of the pictures are kept that of the blank page, and the last
     (LAST_BYTES)."""
 

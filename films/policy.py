@@ -1,4 +1,4 @@
-"""Which films a campaign keeps, and how; `measure.run.films` carries it out."""
+"""Which films a campaign keeps, and how; `films.strip` carries it out."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class FilmPolicy:
     def apply(self, folder: Path, run: int, *, valid: bool) -> None:
         """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
         from dataset.run_files import FILM
-        from measure.run.films import shrink
+        from films.compression import shrink
 
         film = folder / FILM
         if not film.exists():

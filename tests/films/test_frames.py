@@ -7,9 +7,9 @@ import pytest
 from support.films import HEIGHT, ORANGE, RATE, WHITE, WIDTH, film, frame, page
 
 from base.errors import EyelevelError
-from measure.run.film import FilmStart, film_start, is_blank, is_orange, last_frame, unlike
-from measure.run.film_contents import film_contents
-from measure.run.visual_metrics import visual_metrics, visually_complete
+from films.contents import film_contents
+from films.frames import FilmStart, film_start, is_blank, is_orange, last_frame, unlike
+from films.visual_metrics import visual_metrics, visually_complete
 
 
 def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:

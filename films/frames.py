@@ -18,7 +18,7 @@ from PIL import Image
 from base.errors import EyelevelError
 from base.places import tool
 from base.processes import last_line_of
-from measure.run.pictures import BLOCK, FilmTimes, Pixels
+from films.decoding import BLOCK, FilmTimes, Pixels
 
 # Browsertime's orange, and how far a colour may be off it (the film is lossless, the screen has 24 bits).
 ORANGE = np.array([0xDE, 0x64, 0x0D], dtype=np.int16)
@@ -43,7 +43,7 @@ class FilmStart:
 
 class FilmLooks:
     """How a film looks in its beginning, to the end of the orange, and at its end; from the blocks of its changes
-    (`measure.run.pictures.decode`), of which only the last are kept, as `last`."""
+    (`films.decoding.decode`), of which only the last are kept, as `last`."""
 
     def __init__(self) -> None:
         self.last: Pixels | None = None
