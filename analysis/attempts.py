@@ -13,20 +13,9 @@ import pandas as pd
 
 from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
 from analysis.samples import Array, blocks_of, starts_of
-from measure.campaign.results import SUPERSEDED
-from measure.gates import GATES
-from measure.norms import NORM_NAMES
+from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
 
 RUN = ["network", "site", "protocol", "run"]
-# Of what kind a rejection is: the load never ended or failed; another page was loaded than usual; the film was unfit,
-# whose load was as good as any; the machine's fault. What a gate that is not known here has rejected is a load that
-# failed, so that nothing is taken as harmless that may not be.
-LOAD, PAGE, FILM, MACHINES = KINDS = ("load", "page", "film", "machine")
-KIND_OF_GATE = {
-    **dict.fromkeys(NORM_NAMES, PAGE),
-    **dict.fromkeys(("film_unclean", "visual_metrics_missing", "other_display"), FILM),
-    **{gate.name: MACHINES for gate in GATES if gate.pardoned},
-}
 
 
 def rejections(runs: pd.DataFrame) -> pd.DataFrame:

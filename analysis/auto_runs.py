@@ -1,32 +1,23 @@
-"""What `RUNS=auto` saves: expected before a campaign, from simulated ones to which its own rule is applied
-(`analysis.confirmatory`), and counted after it.
+"""What a campaign of `RUNS=auto` is expected to take: simulated campaigns, to which its own rule is applied
+(`analysis.confirmatory`).
 
 The simulation knows of a campaign its plan, its hypotheses and the times that its pages take at least. How much runs
 scatter and how large gains are it takes from `analysis.earlier`, so its result is as good as that.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from pathlib import Path
 
 import numpy as np
 
 from analysis.confirmatory import confirmatory
-from analysis.earlier import GAIN_SD, SITE_SD, Expected, expected_behind
-from analysis.hypotheses import Hypotheses, parse
-from analysis.runs import network_and_browser, network_in
+from analysis.earlier import GAIN_SD, SITE_SD, Expected
+from analysis.hypotheses import Hypotheses
+from analysis.runs import network_and_browser
 from analysis.samples import Array, Samples
 from analysis.stopping import looks_until
-from analysis.text import listing, span
 from base.words import in_words
-from dataset.declaration import HYPOTHESES
-from dataset.metrics import time_names
-from dataset.plan import read_plan
-from dataset.table import Cell, read_given_up, read_rows, require_document
-from films.policy import FilmPolicy
-from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import RunModel, forecast
+from dataset.table import Cell
 from tuning.networks import IN_BROWSER
 
 SEED = 17
@@ -174,36 +165,6 @@ def _range(values: Array) -> Range:
     return Range(float(np.mean(values)), float(low), float(high))
 
 
-def announcement(campaign: Campaign) -> list[str]:
-    """What is printed before `campaign`, which is of `RUNS=auto`. Raises EyelevelError when it declares something
-    broken."""
-    hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
-    hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())
-    if not hypotheses.family:
-        return ["RUNS=auto saves nothing of a campaign of one protocol, which compares nothing"]
-    model = campaign.run_model()
-    first = campaign.loading.browser
-    places = {network_in(name, browser, first): name for browser, name in product(campaign.browsers, campaign.networks)}
-    plan = Plan(
-        tuple(campaign.sites),
-        {place: campaign.networks[name].path_rtt_ms for place, name in places.items()},
-        tuple(campaign.protocols),
-        campaign.runs,
-        {(site, place): model.load_s((site, places[place])) for site, place in product(campaign.sites, places)},
-        {
-            (site, place): model.forecast((site, places[place])).seconds
-            for site, place in product(campaign.sites, places)
-        },
-        campaign.lanes.count,
-    )
-    notes: list[str] = []
-    results = campaign.folder.parent
-    expected = expected_behind(campaign.networks, hypotheses, results, campaign.folder, notes.append)
-    everywhere = {place: expected[name] for place, name in places.items()}
-    lines = expected_lines(expectation(plan, hypotheses, everywhere), expected)
-    return [*lines, *(f"  note: {note}" for note in notes)]
-
-
 def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -> list[str]:
     """What is printed before a campaign: what it is expected to take, and what that assumes."""
     runs, seconds = expectation.runs, expectation.seconds
@@ -230,58 +191,3 @@ def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -
                 f"sites by {100 * SITE_SD:.0f} % from them"
             )
     return lines
-
-
-@dataclass(frozen=True)
-class Saving:
-    """What the rule has saved: the runs of the plan that it made unnecessary, how long they would have taken, how many
-    were made and how long these took, and for each network that ended how many runs of a setting it has had.
-
-    Times are those in all lanes at once."""
-
-    runs: int
-    seconds: float
-    made_runs: int
-    made_s: float
-    ends: Mapping[str, tuple[int, int]]
-
-
-def saving(folder: Path, decided: Collection[Cell]) -> Saving:
-    """What the rule has saved of the campaign in `folder`, whose `decided` cells need no more runs; nothing where there
-    is no plan. Raises EyelevelError."""
-    planned = [run for block in read_plan(folder) for run in block]
-    if not planned:
-        return Saving(0, 0.0, 0, 0.0, {})
-    rows = read_rows(folder)
-    attempted = {row.of for row in rows}
-    given_up = {(entry.site, entry.network) for entry in read_given_up(folder)}
-    spared = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
-    lanes = require_document(folder).lane_count
-    spared_s = forecast(spared, rows, folder, RunModel({}, {}, FilmPolicy("none"))).in_lanes(lanes).seconds
-    numbers: dict[Cell, set[int]] = {}
-    for run in attempted:
-        numbers.setdefault(run.cell, set()).add(run.number)
-    ends: dict[str, list[int]] = {}
-    for cell in dict.fromkeys(run.cell for run in spared):
-        ends.setdefault(cell[1], []).append(len(numbers.get(cell, ())))
-    return Saving(
-        len(spared),
-        spared_s,
-        len(attempted),
-        sum(row.seconds for row in rows) / lanes,
-        {network: (min(counts), max(counts)) for network, counts in ends.items()},
-    )
-
-
-def saved_line(saving: Saving) -> str:
-    """The same for a reader."""
-    if not saving.runs:
-        return "RUNS=auto has saved nothing: no network was decided before its last run"
-    total, total_s = saving.runs + saving.made_runs, saving.seconds + saving.made_s
-    ends = listing(
-        [f"{network} after {span(*numbers)} runs of each setting" for network, numbers in saving.ends.items()]
-    )
-    return (
-        f"RUNS=auto saved {saving.runs} of {total} runs ({100 * saving.runs / total:.0f} %), about "
-        f"{in_words(saving.seconds)} of {in_words(total_s)}: {ends}"
-    )

@@ -18,7 +18,6 @@ from analysis.samples import Samples, counts, samples_of
 from base.errors import EyelevelError
 from base.text import printable
 from dataset.table import RUNS
-from measure.host.machine import machine
 from tuning.networks import Network
 
 # So many of the newest campaigns are read, half a second each.
@@ -55,16 +54,22 @@ def default(network: Network) -> Expected:
 
 
 def expected_behind(
-    networks: Mapping[str, Network], hypotheses: Hypotheses, results: Path, itself: Path, warn: Callable[[str], None]
+    networks: Mapping[str, Network],
+    hypotheses: Hypotheses,
+    results: Path,
+    itself: Path,
+    host: str,
+    warn: Callable[[str], None],
 ) -> dict[str, Expected]:
-    """What is expected behind each of `networks`: as the newest campaign in `results` measured on this machine that has
-    the network, set as now. The campaign `itself` is none of these. `warn` is called for each that cannot be read."""
+    """What is expected behind each of `networks`: as the newest campaign in `results` measured on the machine `host`
+    that has the network, set as now. The campaign `itself` is none of these. `warn` is called for each that cannot be
+    read."""
     expected = {name: default(network) for name, network in networks.items()}
     for folder in newest_campaigns(results, itself):
         # All or nothing of a campaign. It may be damaged, or of a version that kept things otherwise, in ways that
         # nobody has foreseen: what only planning would like to know must not keep a new campaign from being measured.
         try:
-            expected |= _measured_in(folder, networks, hypotheses, expected)
+            expected |= _measured_in(folder, networks, hypotheses, host, expected)
         except Exception as error:
             reason = str(error) if isinstance(error, EyelevelError) else f"it cannot be read ({error!r})"
             warn(f"the earlier campaign {printable(folder.name)} is left aside: {printable(reason)}")
@@ -78,12 +83,12 @@ def newest_campaigns(results: Path, itself: Path) -> list[Path]:
 
 
 def _measured_in(
-    folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, expected: Mapping[str, Expected]
+    folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, host: str, expected: Mapping[str, Expected]
 ) -> dict[str, Expected]:
-    """What the campaign in `folder`, if it was measured on this machine, tells of those `networks` that nothing is
-    known of yet in `expected`."""
+    """What the campaign in `folder`, if it was measured on the machine `host`, tells of those `networks` of which
+    `expected` says nothing yet."""
     campaign = load(folder)
-    if campaign.document.machine.get("host") != machine()["host"]:
+    if campaign.document.machine.get("host") != host:
         return {}
     measured = {
         name: measured_behind(name, campaign, hypotheses)

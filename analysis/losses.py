@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import KINDS, cube, rejections, tried_in
+from analysis.attempts import cube, rejections, tried_in
 from analysis.corrections import holm
 from analysis.gain import mean
 from analysis.hypotheses import Hypotheses
@@ -20,6 +20,7 @@ from analysis.ratios import mean_over_sites, middles
 from analysis.runs import CampaignTable, records
 from analysis.samples import OVER_SITES, Array, by_count, counts
 from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
+from dataset.gates import KINDS
 
 # The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
 SHORTEST_LIMIT_S = 60.0

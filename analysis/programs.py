@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.aspects import Decisions, decisions
 from analysis.confirmatory import holm
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
@@ -35,7 +36,6 @@ from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
 from analysis.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
-from measure.validate.aspects import decisions, protocol_of
 from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
@@ -67,9 +67,11 @@ class Variant:
     before: "Variant | None" = None
 
 
-def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[str]) -> list[Variant]:
-    """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`
-    and `browsers`; none of a contrast that was measured with one set of programs."""
+def variants(
+    contrasts: Sequence[Pair], protocols: Settings, decided: Decisions, browsers: Sequence[str]
+) -> list[Variant]:
+    """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`,
+    on which so much is `decided`, and `browsers`; none of a contrast that was measured with one set of programs."""
     of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
     others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
     every = []
@@ -80,7 +82,7 @@ def variants(contrasts: Sequence[Pair], protocols: Settings, browsers: Sequence[
             first = first or here
             every.append(here)
             for pair in others[contrast]:
-                near = Pair(contrast.reference, _nearest(contrast.compared, pair.compared, protocols))
+                near = Pair(contrast.reference, _nearest(contrast.compared, pair.compared, protocols, decided))
                 beside = here if near == contrast else Variant(contrast, near, _servers(protocols, near), browser)
                 every += [beside, Variant(contrast, pair, _servers(protocols, pair), browser, SERVER, beside)]
     every = list(dict.fromkeys(every))
@@ -102,21 +104,22 @@ def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Setting
                 break
 
 
-def _nearest(first: str, other: str, protocols: Settings) -> str:
+def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) -> str:
     """Of the settings of QUIC with the server and the congestion control of `first`, the one that differs from `other`
     in the fewest settings beside the server; of several, `first` or else the one before the others."""
     shared = ("transport", "server", "congestion_control")
-    alike = [name for name in protocols if all(protocols[name].get(key) == protocols[first].get(key) for key in shared)]
-    alike = [name for name in alike if protocol_of(protocols[name])]
-    return min([first, *alike], key=lambda name: len(further_differences(protocols, name, other)))
+    alike = [
+        name
+        for name in protocols
+        if name in decided and all(protocols[name].get(key) == protocols[first].get(key) for key in shared)
+    ]
+    return min([first, *alike], key=lambda name: len(further_differences(decided, name, other)))
 
 
-def further_differences(protocols: Settings, one: str, other: str) -> list[str]:
-    """The settings, beside the server, in which two of `protocols` of one transport differ; none where one of them is
-    no setting of this version's."""
-    both = [decisions(protocol) for name in (one, other) if (protocol := protocol_of(protocols[name]))]
-    if len(both) < 2:
-        return []
+def further_differences(decided: Decisions, one: str, other: str) -> list[str]:
+    """The settings, besides the server, in which two protocols of one transport differ; none of a protocol on which
+    nothing is `decided`."""
+    both = [decided.get(name, {}) for name in (one, other)]
     return [name for name in both[0] if name in both[1] and both[0][name] != both[1][name]]
 
 
@@ -190,7 +193,8 @@ def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses)
     # What came later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.document.protocols.items() if name not in added}
-    all_variants = variants(hypotheses.family, protocols, campaign.browsers or (DEFAULT_BROWSER,))
+    decided, browsers = decisions(campaign.document), campaign.browsers or (DEFAULT_BROWSER,)
+    all_variants = variants(hypotheses.family, protocols, decided, browsers)
     for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):
         each = (one, one.before or one)
         is_there = [_place(campaign, variant, network) in samples.networks for variant in each]
@@ -222,21 +226,21 @@ def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
     return [float(np.expm1(value)) for value in (mean.centre, *mean.interval(confidence))]
 
 
-def sentences(differences: pd.DataFrame, confidence: float, protocols: Settings) -> list[str]:
-    """What the table of `program_differences` says of a campaign with these `protocols`: a text for each contrast, and
-    none without other programs."""
+def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:
+    """What the table of `program_differences` says of a campaign on whose protocols so much is
+    `decided`: a text for each contrast, and none without other programs."""
     return [
-        _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, protocols)
+        _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, decided)
         for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
     ]
 
 
-def _not_the_program(rows: pd.DataFrame, protocols: Settings) -> str:
+def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
     """In what else than programs the settings in these rows differ, if they do."""
     texts = [
         f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
         for pair in pairs_beside(rows)
-        if (names := further_differences(protocols, *pair))
+        if (names := further_differences(decided, *pair))
     ]
     return f" Not the program alone: these settings also differ, {'; '.join(texts)}." if texts else ""
 

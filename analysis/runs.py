@@ -1,7 +1,6 @@
 """Reading a campaign's folder into tables."""
 
 import io
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,15 +23,12 @@ from dataset.table import (
     PROCESSOR_WAIT,
     RUNS,
     CampaignDocument,
+    read_lines,
     require_document,
-    whole_lines,
 )
+from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import IN_BROWSER
-
-# Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer with
-# the arrays of Arrow.
-pd.set_option("mode.string_storage", "python")
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
@@ -168,9 +164,7 @@ def load(folder: Path) -> CampaignTable:
     """
     document = require_document(folder)
     try:
-        runs = read_runs(folder / RUNS)
-    except FileNotFoundError:
-        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
+        runs = read_runs(folder)
     except (ValueError, TypeError) as error:
         raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
     _require_one_quiet_time(runs, document, folder)
@@ -220,14 +214,16 @@ def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, fold
             )
 
 
-def read_runs(path: Path) -> pd.DataFrame:
-    """The attempts in the file `path`. Raises EyelevelError when it has not all KEYS."""
+def read_runs(folder: Path) -> pd.DataFrame:
+    """The attempts of the campaign in `folder`. Raises EyelevelError when there are none, or they lack one of KEYS."""
+    path = folder / RUNS
     # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
     missing = {metric: [""] for metric in metric_names()}
     texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE, BROWSER), str)
-    runs = pd.read_csv(
-        io.StringIO(whole_lines(path.read_text())), dtype=texts, keep_default_na=False, na_values=missing
-    )
+    # Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer
+    # with the arrays of Arrow.
+    with pd.option_context("mode.string_storage", "python"):
+        runs = pd.read_csv(io.StringIO(read_lines(folder)), dtype=texts, keep_default_na=False, na_values=missing)
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
     runs = runs.astype({name: float for name in metric_names() if name in runs})
@@ -241,9 +237,9 @@ def read_runs(path: Path) -> pd.DataFrame:
     if (is_unclear := runs["valid"].isna()).any():
         raise EyelevelError(f"line {is_unclear.idxmax() + 2} of {path}: valid must be true or false")
     runs = runs.astype({"valid": bool})
-    for number, folder in enumerate(runs["folder"].astype(str) if "folder" in runs else (), start=2):
-        if folder and not ATTEMPT_FOLDER.fullmatch(folder):
-            raise EyelevelError(f"line {number} of {path}: {folder!r} is no folder of an attempt")
+    for number, attempt in enumerate(runs["folder"].astype(str) if "folder" in runs else (), start=2):
+        if attempt and not ATTEMPT_FOLDER.fullmatch(attempt):
+            raise EyelevelError(f"line {number} of {path}: {attempt!r} is no folder of an attempt")
     canaries = [name for name in runs if name.startswith(CANARY_PREFIX)]
     for column in (*canaries, *processor_columns_in(runs), *([QUIET] if QUIET in runs else [])):
         runs[column] = pd.to_numeric(runs[column], errors="coerce")
@@ -266,15 +262,11 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
     """The checks of networks and protocols before the runs in `folder`, and what was seen of those that passed. Raises
     EyelevelError."""
-    file = folder / "validation.json"
-    try:
-        entries = json.loads(file.read_text()) if file.exists() else []
-        rows = [{"host": entry["on"]["host"], **check} for entry in entries for check in entry["checks"]]
-        observations = tuple(
-            Observation(entry["on"]["host"], setting, entry.get("seen", {}).get(setting["name"], {}))
-            for entry in entries
-            for setting in entry.get("passed", ())
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EyelevelError(f"{file} is broken: {error!r}") from None
+    entries = kept_entries(folder)
+    rows = [{"host": entry.on.get("host"), **vars(check)} for entry in entries for check in entry.checks]
+    observations = tuple(
+        Observation(str(entry.on.get("host")), setting, entry.seen.get(setting["name"], {}))
+        for entry in entries
+        for setting in entry.passed
+    )
     return pd.DataFrame(rows, columns=list(VALIDATION_COLUMNS)), observations

@@ -1,7 +1,6 @@
 """What a reader must know of a campaign without real-time priority for its network (`measure.host.timekeeping`)."""
 
 from dataset.table import CampaignDocument
-from measure.host.timekeeping import REAL_TIME_PRIORITY
 from tuning.defaults import DEFAULT_SHELLS
 
 
@@ -17,7 +16,7 @@ def warnings(document: CampaignDocument) -> list[str]:
             "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "
             "Whether they were late is not known. Compare these runs with each other."
         ]
-    if REAL_TIME_PRIORITY in document.versions.get("timekeeping", REAL_TIME_PRIORITY):
+    if document.has_real_time_priority:
         return []
     return [
         "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news behind "

@@ -1,7 +1,5 @@
 """Waterfalls: the requests of one load, or of two loads side by side, over time, and what differs between two."""
 
-import gzip
-import json
 import math
 from bisect import bisect_right
 from collections import defaultdict
@@ -15,10 +13,10 @@ import pandas as pd
 from analysis.runs import metrics_in, rows_of
 from analysis.text import listing, ms, signed_ms
 from base.errors import EyelevelError
-from browsers.contract import Browser
-from browsers.registry import browser_of
+from dataset.har import navigated_s, started_s
+from dataset.reading import read_text
 from dataset.run_files import HAR
-from measure.run.evidence import navigated_s, started_s
+from record.bounded import parse_json
 
 # Of what a request's time consists, in this order.
 PHASES = {
@@ -169,10 +167,10 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
     folder = campaign / str(row.get("folder") or "?")
     path = folder / HAR
     try:
-        text = gzip.decompress(path.read_bytes()).decode()
-        requests = requests_of(json.loads(text), browser_of(folder))
-    except OSError as error:
-        raise EyelevelError(f"{path}: {error.strerror or error}; without its HAR a run has no waterfall") from None
+        text = read_text(path)
+        requests = requests_of(parse_json(text.encode()))
+    except FileNotFoundError as error:
+        raise EyelevelError(f"{path}: {error.strerror}; without its HAR a run has no waterfall") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
         raise EyelevelError(f"{path} is no HAR as Browsertime writes it: {error!r}") from None
     metrics = {name: float(row[name]) for name in metrics_in(pd.DataFrame([row])) if math.isfinite(float(row[name]))}
@@ -180,15 +178,15 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
     return Load(campaign, *place, folder, metrics, requests, text, choice)
 
 
-def requests_of(har: Mapping[str, Any], browser: Browser) -> tuple[LoadedRequest, ...]:
+def requests_of(har: Mapping[str, Any]) -> tuple[LoadedRequest, ...]:
     """The requests of the page of a `har` in the order in which they were wanted. Raises what a broken HAR makes it."""
     began_s, page = navigated_s(har), har["log"]["pages"][-1]["id"]
     entries = [entry for entry in har["log"]["entries"] if entry.get("pageref", page) == page]
-    requests = [_request(entry, 1000 * (started_s(entry) - began_s), browser) for entry in entries[:MOST_REQUESTS]]
+    requests = [_request(entry, 1000 * (started_s(entry) - began_s)) for entry in entries[:MOST_REQUESTS]]
     return tuple(sorted(requests, key=lambda request: request.start_ms))
 
 
-def _request(entry: Mapping[str, Any], began_ms: float, browser: Browser) -> LoadedRequest:
+def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
     """A HAR's entry, which the browser began at `began_ms`, after it had waited in a queue."""
     took = {name: max(float(value), 0.0) for name, value in entry["timings"].items() if isinstance(value, int | float)}
     response, protocol = entry["response"], str(entry["response"]["httpVersion"]).lower()
@@ -220,7 +218,7 @@ def _request(entry: Mapping[str, Any], began_ms: float, browser: Browser) -> Loa
         bytes=int(transferred) if transferred >= 0 else None,
         connection=str(entry.get("connection") or ""),
         server=str(entry.get("serverIPAddress") or ""),
-        from_cache=bool(response.get("fromDiskCache")) or not browser.was_sent(entry),
+        from_cache=bool(response.get("fromDiskCache")) or not any(took.values()),
         start_ms=start_ms,
         spans=spans,
     )

@@ -102,7 +102,8 @@ class Browser(ABC):
     They run in a jail (`base.jail`), in which there is nothing else of ours but `return_visit` and Browsertime.
     `changes` are modules that change Browsertime for this browser, and `reads` what else these and the browser read.
     One of them adds `requestsUnderWay` to Browsertime's SeleniumRunner: how many requests of the page have not ended.
-    `network_log` is the file in a load's folder that has all its requests. `return_visit` is a script of Browsertime's
+    `network_log` is the file in a load's folder that has all its requests (`dataset.run_files.NETWORK_LOGS` matches its
+    name). `return_visit` is a script of Browsertime's
     that loads a page by a browser that has been there before: it knows the servers, but has no connection to them, and
     nothing in its caches. The URL is in the environment, as EYELEVEL_RETURN_URL. A browser without one refuses
     `early_data`. `sends_connection_options`: whether it can be made to send servers of QUIC such tags.

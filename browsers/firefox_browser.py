@@ -71,7 +71,7 @@ class Firefox(Browser):
 
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
-    network_log = f"firefox-{REQUESTS}.gz"
+    network_log = "netlog-firefox.jsonl.gz"
     # What is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
     changes = (FILES / "network_log.mjs", FILES / "requests_under_way.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)

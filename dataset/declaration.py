@@ -13,6 +13,7 @@ from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.structure import structured, unstructured
+from dataset.reading import read_text
 from dataset.table import DOCUMENT, GROWING, CampaignDocument
 
 HYPOTHESES = "hypotheses.toml"
@@ -98,8 +99,8 @@ def kept_hypotheses(folder: Path, document: CampaignDocument) -> str:
         return ""
     path, declared_sha256 = folder / HYPOTHESES, document.hypotheses.get("sha256")
     try:
-        text = path.read_bytes().decode()
-    except (OSError, ValueError):
+        text = read_text(path)
+    except (OSError, EyelevelError):
         text = ""
     if text_sha256(text) != declared_sha256:
         raise EyelevelError(

@@ -18,6 +18,7 @@ from PIL import Image
 
 from base.errors import EyelevelError
 from base.files import sync, write_atomically
+from dataset.reading import read_text
 from dataset.run_files import LAST
 
 LAST_FRAMES = "last_frames.csv"
@@ -49,7 +50,7 @@ def read_digests(campaign: Path) -> dict[str, str]:
     EyelevelError."""
     path = campaign / LAST_FRAMES
     try:
-        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        rows = list(csv.DictReader(io.StringIO(read_text(path))))
         return {row["folder"]: row["sha256"] for row in rows}
     except FileNotFoundError:
         return {}

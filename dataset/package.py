@@ -12,11 +12,11 @@ from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
 from dataset.last_frames import LAST_FRAMES
 from dataset.plan import PLAN
+from dataset.reading import read_bytes
 from dataset.table import DOCUMENT, GIVEN_UP, GROWING, RUNS, require_document
 from dataset.validation import VALIDATION
 from dataset.verdicts import VERDICTS
-from record.bounded import parse_json, read_regular
-from record.http1 import MalformedMessage
+from record.bounded import parse_json
 
 METADATA = "ro-crate-metadata.json"
 # The files by which a campaign goes on, which a package has as far as the campaign does.
@@ -35,9 +35,6 @@ FILES = {
 # runs.csv takes 5 kB of memory, and 0.7 kB in the file.
 MOST_RUNS = 100_000
 MOST_LINES = 200_000
-# How long a file may be, by how its name ends; all others of a package are pages, pictures and tables of its report.
-MOST_BYTES = {".csv": 160 << 20, ".json": 64 << 20, ".jsonl": 64 << 20, ".toml": 1 << 20}
-MOST_BYTES_OF_OTHERS = 160 << 20
 
 
 def is_package(folder: Path) -> bool:
@@ -90,14 +87,11 @@ def _is_written(path: Path, checksum: str) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """Raises EyelevelError when the file `path` is too long, or no regular file."""
+    """Raises EyelevelError when the file `path` is missing, too long, or no regular file."""
     try:
-        # A link may lead to a file that is not the package's.
-        return read_regular(path, MOST_BYTES.get(path.suffix, MOST_BYTES_OF_OTHERS))
-    except MalformedMessage as error:
-        raise EyelevelError(f"{path} cannot be read: {error}") from None
-    except OSError as error:
-        raise EyelevelError(f"{path} cannot be read: {error.strerror or error}") from None
+        return read_bytes(path)
+    except FileNotFoundError as error:
+        raise EyelevelError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _require_readable(path: Path, content: bytes) -> None:

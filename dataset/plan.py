@@ -5,25 +5,33 @@ It is written before the first run, and grows when sites, networks, protocols, b
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import write_atomically
-from dataset.table import Run
+from dataset.reading import read_text
+from dataset.table import Cell, Run
 
 PlannedBlock = tuple[Run, ...]
+# From a campaign's folder: which sites behind which networks need no more runs.
+Enough = Callable[[Path], Collection[Cell]]
 
 PLAN = "plan.csv"
 COLUMNS = ("block", "site", "network", "protocol", "run", "browser")
+
+
+def never_enough(folder: Path) -> Collection[Cell]:
+    """All sites get all runs that are planned."""
+    return ()
 
 
 def read_plan(folder: Path) -> list[PlannedBlock]:
     """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
     path = folder / PLAN
     try:
-        rows = csv.DictReader(io.StringIO(path.read_text()))
+        rows = csv.DictReader(io.StringIO(read_text(path)))
         runs = [
             (
                 int(row["block"]),

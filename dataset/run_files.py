@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+# A network log, whatever the browser.
+NETWORK_LOGS = "netlog*.gz"
 # It is written last, when the attempt was made in full.
 ATTEMPT = "attempt.json"
 

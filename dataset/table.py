@@ -15,10 +15,11 @@ from typing import Any
 import cattrs
 
 from base.errors import EyelevelError
-from base.files import read_json, write_json
+from base.files import write_json
 from base.structure import from_json
 from base.text import printable
 from dataset.metrics import metric_names
+from dataset.reading import read_object, read_text
 from dataset.reasons import Reason
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
@@ -146,8 +147,13 @@ def columns() -> tuple[str, ...]:
     return tuple(column for name in _FIELDS for column in (metric_names() if name == "metrics" else (name,)))
 
 
-def whole_lines(text: str) -> str:
-    """`text` without a last line that is still being written, or that a power cut has cut short."""
+def read_lines(folder: Path) -> str:
+    """The text of `runs.csv` in a campaign's `folder`, without a last line that is still being written, or that a power
+    cut has cut short. Raises EyelevelError."""
+    try:
+        text = read_text(folder / RUNS)
+    except FileNotFoundError:
+        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
     return text[: text.rfind("\n") + 1]
 
 
@@ -159,13 +165,7 @@ def read_rows(folder: Path) -> list[Row]:
 def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     """The columns and the rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
     path = folder / RUNS
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise EyelevelError(f"{folder} is no campaign: {RUNS} is missing") from None
-    except UnicodeDecodeError as error:
-        raise EyelevelError(f"{path} is broken: {error}") from None
-    reader = csv.DictReader(io.StringIO(whole_lines(text)))
+    reader = csv.DictReader(io.StringIO(read_lines(folder)))
     present = tuple(reader.fieldnames or ())
     if missing := [name for name in _REQUIRED if name not in present]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
@@ -210,10 +210,16 @@ def _row(cells: Mapping[str, str], metrics: Iterable[str], further: Iterable[str
 
 # What the text of a cell is.
 _CELLS = cattrs.Converter(detailed_validation=False)
-_CELLS.register_structure_hook(bool, lambda cell, _: cell == "true")
+_CELLS.register_structure_hook(bool, lambda cell, _: _truth(cell))
 _CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
 _CELLS.register_structure_hook(int | None, lambda cell, _: int(cell) if cell else None)
 _CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
+
+
+def _truth(cell: str) -> bool:
+    if cell.lower() not in ("true", "false"):
+        raise ValueError(f"{cell!r} is neither true nor false")
+    return cell.lower() == "true"
 
 
 def _cell(value: object) -> object:
@@ -225,14 +231,19 @@ def _cell(value: object) -> object:
     return printable(" ".join(str(value).split())) if isinstance(value, str | Reason) else value
 
 
+# The emulated network had it, as the version of "timekeeping" says (`measure.host.timekeeping`).
+REAL_TIME_PRIORITY = "real-time priority"
+
+
 @dataclass(frozen=True)
 class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`); campaigns of older
-    versions have neither. `lanes` says of each machine that measured in lanes, or found that it must not, which they
-    are and why (`measure.host.lanes.Lanes.record`). `further` are keys that this version does not know.
+    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`), `server_choices` what the
+    server of each protocol has decided on that no setting says (`dataset.observations`). `lanes` says of each machine
+    that measured in lanes, or found that it must not, which they are and why (`measure.host.lanes.Lanes.record`).
+    `further` are keys that this version does not know.
     """
 
     settings: dict[str, Any]
@@ -243,6 +254,7 @@ class CampaignDocument:
     study: dict[str, Any] = field(default_factory=dict)
     hypotheses: dict[str, Any] = field(default_factory=dict)
     site_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    server_choices: dict[str, dict[str, str]] = field(default_factory=dict)
     lanes: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
 
@@ -332,6 +344,11 @@ class CampaignDocument:
         return min(sizes) if sizes else self.machine.get("cpus")
 
     @property
+    def has_real_time_priority(self) -> bool:
+        """Whether the emulated network had it; True where the document does not say."""
+        return REAL_TIME_PRIORITY in self.versions.get("timekeeping", REAL_TIME_PRIORITY)
+
+    @property
     def study_name(self) -> str:
         """The study that the campaign is of; nothing when it is one of pages."""
         return str(self.study.get("name", ""))
@@ -343,7 +360,7 @@ class CampaignDocument:
 
 
 # Keys of `campaign.json` that not every campaign has.
-_OPTIONAL = ("study", "hypotheses", "site_facts", "lanes")
+_OPTIONAL = ("study", "hypotheses", "site_facts", "server_choices", "lanes")
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
@@ -361,7 +378,10 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
 def read_document(folder: Path) -> CampaignDocument | None:
     """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
-    return parse_document(read_json(path), path) if path.exists() else None
+    try:
+        return parse_document(read_object(path), path)
+    except FileNotFoundError:
+        return None
 
 
 def require_document(folder: Path) -> CampaignDocument:
@@ -376,6 +396,9 @@ def write_document(folder: Path, document: CampaignDocument) -> None:
     """Keep `document` in a campaign's `folder`."""
     write_json(folder / DOCUMENT, document.content())
 
+
+# The folder of a user study in the campaign's.
+USER_STUDY = "user-study"
 
 GIVEN_UP = "given_up.json"
 # The gate in the reason of what was withdrawn by those who declared the campaign.
@@ -413,7 +436,7 @@ def read_given_up(folder: Path) -> list[GivenUp]:
     """The sites and networks that the campaign in `folder` has given up. Raises EyelevelError."""
     path = folder / GIVEN_UP
     try:
-        return list(from_json(path.read_text(), tuple[GivenUp, ...], f"{path} is broken"))
+        return list(from_json(read_text(path), tuple[GivenUp, ...], f"{path} is broken"))
     except FileNotFoundError:
         return []
 

@@ -10,11 +10,10 @@ from base.files import write_json
 from base.ownership import give_to_caller
 from base.structure import from_json, unstructured
 from dataset.checks import Check
+from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
+from dataset.reading import read_text
 
 VALIDATION = "validation.json"
-# Two observations of a protocol that no setting says, but which a comparison depends on: its answer to one loss, and
-# the order in which its server sends (`measure.validate.loss_response`, `measure.validate.order_of_service`).
-LOSS_RESPONSE, ORDER_OF_SERVICE = "loss_response", "order_of_service"
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,10 @@ class ValidationEntry:
     passed: tuple[dict[str, Any], ...]
     checks: tuple[Check, ...]
     seen: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if not all("name" in setting for setting in self.passed):
+            raise ValueError("a setting that passed has no name")
 
     def is_comparable(self, setting: Mapping[str, Any]) -> bool:
         """Whether of the protocol `setting` all was seen that protocols are compared by."""
@@ -50,9 +53,9 @@ def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
     """The entries that `folder` keeps, one for each time something was measured. Raises EyelevelError when they are
     broken."""
     file = folder / VALIDATION
-    if not file.exists():
-        return ()
     try:
-        return from_json(file.read_text(), tuple[ValidationEntry, ...], f"{file} is broken")
+        return from_json(read_text(file), tuple[ValidationEntry, ...], f"{file} is broken")
+    except FileNotFoundError:
+        return ()
     except EyelevelError as error:
         raise EyelevelError(f"{error}; remove it, and it is made anew") from None

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from base.clock import now_iso
-from base.errors import EyelevelError
 from base.files import lock
 from base.structure import from_json, to_json
+from dataset.reading import read_text
 from dataset.reasons import Reason
 from dataset.table import Row
 
@@ -41,12 +41,10 @@ class Verdict:
 def read_verdicts(campaign: Path) -> list[Verdict]:
     """All verdicts in the campaign's folder; a last line that was cut short does not count. Raises EyelevelError."""
     path = campaign / VERDICTS
-    if not path.exists():
-        return []
     try:
-        lines = path.read_text().split("\n")
-    except UnicodeDecodeError as error:
-        raise EyelevelError(f"{path} is broken: {error}") from None
+        lines = read_text(path).split("\n")
+    except FileNotFoundError:
+        return []
     return [from_json(line, Verdict, f"{path} is broken") for line in lines[:-1] if line]
 
 

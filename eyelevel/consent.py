@@ -12,7 +12,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from base.words import in_bytes, in_words
-from eyelevel.options import similar_campaign
+from eyelevel.arguments import similar_campaign
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
 

@@ -20,6 +20,7 @@ from base.files import require_writable
 from base.ownership import give_to_caller
 from base.privileges import require_browsing, require_namespaces
 from browsers.registry import browser_named
+from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
 from eyelevel.lanes import lanes_of_campaign
@@ -28,20 +29,18 @@ from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, Workers, measure
 from measure.campaign.lanes import measure_in_lanes
 from measure.campaign.method import Method
-from measure.campaign.plan import Enough, never_enough
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import proxy_of, refusal
-from measure.run.server_rtts import OFF
 from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
-from tuning.defaults import DEFAULT_SHELLS
+from tuning.defaults import DEFAULT_SHELLS, OFF
 from tuning.devices import device_of
 from tuning.networks import Network
 

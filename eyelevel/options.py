@@ -1,26 +1,15 @@
-"""Arguments and options that several commands take, and what they mean."""
-
-from difflib import get_close_matches
-from pathlib import Path
+"""Options that several commands take, and what they mean."""
 
 import click
 
-from base.errors import EyelevelError
-from base.places import RESULTS
-from dataset.table import DOCUMENT
 from measure.run.aliases import choose_protocols
-from measure.run.server_rtts import OFF, RECORDED
 from replay.shells.registry import all_shells
 from tuning import networks, protocols
-from tuning.defaults import DEFAULT_SHELLS
+from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
 from tuning.settings import choose
 
-PATH = click.Path(path_type=Path)
 # In place of names, where nothing is meant.
 NONE = "none"
-campaign_argument = click.argument("campaign")
-# How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
-ALIKE = 0.75
 
 keep_cookies = click.option(
     "--keep-cookies",
@@ -79,29 +68,6 @@ INSECURE_HELP = (
     "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."
 )
 insecure = click.option("--insecure", is_flag=True, help=INSECURE_HELP)
-
-
-def campaign_folder(campaign: str) -> Path:
-    """The folder that `campaign` names: one of `results/`, or any path of one. Raises EyelevelError."""
-    for folder in (RESULTS / campaign, Path(campaign)):
-        if folder.is_dir():
-            return folder
-    similar = similar_campaign(RESULTS / campaign)
-    raise EyelevelError(
-        f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder"
-        f"{f'; there is a campaign {similar}' if similar else ''}"
-    )
-
-
-def similar_campaign(folder: Path) -> str:
-    """The name of the campaign beside `folder` that is most like its own, so that it may be mistyped; "" if none is."""
-    others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
-    return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")
-
-
-def begin(text: str) -> None:
-    """Say on the standard error what a command is about to do, before it loads libraries that take a second."""
-    click.echo(text, err=True)
 
 
 def require_known_networks(names: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.places import RESULTS
+from eyelevel.arguments import begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -15,7 +16,7 @@ from eyelevel.measuring_options import (
     measuring_options,
     unnamed_variables,
 )
-from eyelevel.options import begin, require_known_networks, require_known_protocols
+from eyelevel.options import require_known_networks, require_known_protocols
 
 if TYPE_CHECKING:
     from studies.study import Study

@@ -2,7 +2,7 @@
 
 The script (`visualmetrics-portable.py` of Browsertime 28) decodes the film twice, keeps each picture as a PNG, and
 reads these again for each comparison. Here pictures come from the one pass that all questions share. Each function
-names its counterpart; what looks odd in one is so there. `tests/measure/run/test_film_analysis.py` and
+names its counterpart; what looks odd in one is so there. `tests/films/test_film_analysis.py` and
 `tests/proof/test_films.py` compare the results.
 """
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from browsers.contract import NAME_NOT_RESOLVED, Request
+from dataset.gates import KIND_OF_GATE, MACHINE
 from dataset.reasons import Reason
 from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
@@ -63,16 +64,20 @@ class Claim:
 class Gate:
     """A rule: `name` stands in `runs.csv`; `check` returns why a run must not count, or None.
 
-    `pardoned`: what it rejects is the machine's fault, not the page's, and does not count against the run (`PARDONS`).
-    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether it judges the load
-    alone, so that it also holds where a page is loaded for something else than its times.
+    `attempts`: as how many attempts a rejection counts against the run. `about_load`: whether it judges the load alone,
+    so that it also holds where a page is loaded for something else than its times.
     """
 
     name: str
     check: Callable[[Evidence, Claim], str | None]
-    pardoned: bool = False
     attempts: int = 1
     about_load: bool = False
+
+    @property
+    def is_of_machine(self) -> bool:
+        """Whether what it rejects is the machine's fault, not the page's, and does not count against the run
+        (`MACHINE_RETRIES`)."""
+        return KIND_OF_GATE.get(self.name) == MACHINE
 
 
 def replay(evidence: Evidence, claim: Claim) -> str | None:
@@ -277,13 +282,13 @@ def company_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-# How many rejections for the machine's fault are pardoned for each run.
-PARDONS = 10
+# How many rejections for the machine's fault do not count against a run.
+MACHINE_RETRIES = 10
 
-REPLAY = Gate("replay", replay, pardoned=True, about_load=True)
-COMPANY_MISSING = Gate("company_missing", company_missing, pardoned=True)
-MACHINE_BUSY = Gate("machine_busy", machine_busy, pardoned=True)
-CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted, pardoned=True)
+REPLAY = Gate("replay", replay, about_load=True)
+COMPANY_MISSING = Gate("company_missing", company_missing)
+MACHINE_BUSY = Gate("machine_busy", machine_busy)
+CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted)
 LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
 # A page that took too long would take as long again, so one rejection gives the run up.
 OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
@@ -306,9 +311,9 @@ GATES: list[Gate] = [
     COMPANY_MISSING,
     MACHINE_BUSY,
     CLOCK_SHIFTED,
-    Gate("beyond_lane", beyond_lane, pardoned=True),
+    Gate("beyond_lane", beyond_lane),
     Gate("other_device", other_device),
-    Gate("pace_not_kept", pace_not_kept, pardoned=True),
+    Gate("pace_not_kept", pace_not_kept),
 ]
 
 
@@ -320,9 +325,9 @@ def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] = GAT
     return None
 
 
-def is_pardoned(reason: Reason | None) -> bool:
+def is_of_machine(reason: Reason | None) -> bool:
     """Whether `reason` is the machine's fault, not the page's."""
-    return reason is not None and any(gate.pardoned for gate in GATES if gate.name == reason.gate)
+    return reason is not None and KIND_OF_GATE.get(reason.gate) == MACHINE
 
 
 def attempts_against(reason: Reason | None) -> int:

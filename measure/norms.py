@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from dataset.gates import EXCHANGE_UNUSED, LAST_FRAME_UNLIKE, REQUEST_MISSED
 from dataset.reasons import Reason
 from films.frames import unlike_blocks
 
@@ -84,18 +85,14 @@ def _allowed(others: Sequence[RunAppearance]) -> float:
     return max(MISSED_REQUESTS, MISSED_SHARE * median(other.requests for other in others))
 
 
-REQUEST_MISSED = Norm("request_missed", request_missed)
-# REQUEST_MISSED is no norm of pages: what one asks for beside all that was recorded is its own affair, and may depend
-# on the protocol. (Over QUIC behind slow networks imdb reports its times by nine requests, over TCP by two; every run
-# over QUIC would have been rejected.) What it asks for in place of what was recorded leaves exchanges unused.
+MISSED_REQUEST_NORM = Norm(REQUEST_MISSED, request_missed)
+# No norm of pages: requests for other things than were recorded are a page's own affair, and may depend on the
+# protocol. (Over QUIC behind slow networks imdb reports its times by nine requests, over TCP by two; every run over
+# QUIC would have been rejected.) A request in place of a recorded one leaves an exchange unused.
 NORMS: list[Norm] = [
-    Norm("exchange_unused", exchange_unused),
-    Norm("last_frame_unlike", last_frame_unlike),
+    Norm(EXCHANGE_UNUSED, exchange_unused),
+    Norm(LAST_FRAME_UNLIKE, last_frame_unlike),
 ]
-
-
-# Of campaigns of whatever age.
-NORM_NAMES = (REQUEST_MISSED.name, *(norm.name for norm in NORMS))
 
 
 def judge(runs: Sequence[RunAppearance], first: int = 0, norms: Sequence[Norm] = NORMS) -> dict[int, Reason]:

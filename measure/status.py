@@ -15,13 +15,12 @@ from base.errors import EyelevelError
 from base.files import lock_holder
 from base.structure import structured
 from base.words import in_bytes
-from dataset.plan import read_plan
+from dataset.plan import Enough, never_enough, read_plan
 from dataset.reasons import MANY_REJECTED
 from dataset.run_files import ATTEMPT
 from dataset.table import GIVEN_UP, GivenUp, Row, Run, read_given_up, read_rows, require_document
 from films.policy import FilmPolicy
 from measure.campaign.forecast import SPARE_BYTES, Forecast, RunModel, forecast
-from measure.campaign.plan import Enough, never_enough
 from measure.campaign.store import FolderStore
 from record import collection
 from tuning.networks import Network

@@ -12,9 +12,10 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
-from record import company, downloads, grid, video
+from record import company, downloads, grid
 from record.demo import DEMO_SITES, generate
 from record.site import Recording, Site, write_site
+from record.video import pages as video
 from record.video.media import SEGMENT_S
 from tuning.settings import choose, choose_one
 

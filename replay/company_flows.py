@@ -32,6 +32,7 @@ from base.jail import hand_over
 from base.network_namespaces import NetworkNamespace
 from base.places import ca_certificate, tool
 from base.processes import run_program
+from base.qlog import METRICS, read_qlogs
 from base.structure import from_json
 from record.company import FILE_PATH, HOST, generate
 from record.site import Site, write_site
@@ -40,7 +41,6 @@ from replay.company import ACCOUNT, BEGIN, CONTROL, FOLDER, SAMPLES, STEADY, Com
 from servers.certificates import certify, machine_ca
 from servers.contract import Serving
 from servers.kernel_sockets import KernelSockets, TcpInfo, decoded
-from servers.qlog import METRICS, read_qlogs
 from servers.registry import server_of
 from tuning import kernel
 from tuning.company import Flow

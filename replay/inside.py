@@ -22,6 +22,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.jail import file_in, hand_over
 from base.processes import first_readable, pidfd, pinned, running, stopped_at_the_end
+from base.qlog import QLOG_ENDING
 from base.structure import from_json, to_json
 from record.connections import http1_servers
 from record.site import Site
@@ -34,7 +35,6 @@ from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
 from servers.certificates import certify, chain_bytes, machine_ca
 from servers.contract import ServerCertificate, Serving
-from servers.qlog import SUFFIX
 from servers.recorded_chains import recorded_chains
 from servers.registry import server_of
 from tuning import kernel
@@ -180,7 +180,7 @@ def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterat
                     source.seek(evidence.get("hop", {}).get("log_bytes_before", 0))
                     shutil.copyfileobj(source, target)
         if spec.qlog:
-            for entry in sorted((logs / QLOG).glob(f"*{SUFFIX}")):
+            for entry in sorted((logs / QLOG).glob(f"*{QLOG_ENDING}")):
                 if log := file_in(logs, f"{QLOG}/{entry.name}"):
                     shutil.copyfile(log, spec.qlog / entry.name)
 

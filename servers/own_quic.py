@@ -10,9 +10,9 @@ from pathlib import Path
 from base.jail import jailed
 from base.places import tool
 from base.processes import running
+from base.qlog import read_qlogs
 from servers.contract import Server, Serving
 from servers.endpoints import write_endpoints
-from servers.qlog import read_qlogs
 from tuning.protocols import Protocol
 
 # What quiche counts windows in. Others' are made of segments as long, so that as many have as many bytes.

@@ -1,7 +1,8 @@
 """Studies beside the campaign of pages, on the same replay, shells and gates: a folder each, and this list of them."""
 
+from dataset.table import CampaignDocument
 from studies import downloads, fairness, fidelity, grid, ladder, packets, states, video
-from studies.study import Study
+from studies.study import Study, StudySection
 
 # In the order of the commands and of the sections of a report.
 STUDIES: list[Study] = [
@@ -14,3 +15,8 @@ STUDIES: list[Study] = [
     fidelity.STUDY,
     video.STUDY,
 ]
+
+
+def section_of(document: CampaignDocument) -> StudySection | None:
+    """What writes the section of the campaign with this `document`; None when it is of no study."""
+    return next((study.section for study in STUDIES if study.name == document.study_name), None)

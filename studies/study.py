@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.errors import EyelevelError
+from dataset.plan import Enough, never_enough
 from dataset.table import CampaignDocument
-from measure.campaign.plan import Enough, never_enough
 from tuning.defaults import DEFAULT_BROWSER
-from tuning.devices import DESKTOP
+from tuning.devices import DESKTOP, on_devices
 
 if TYPE_CHECKING:
     from analysis.report.section import Section
     from measure.campaign.campaign import Campaign
+
+# What a report says of a campaign's folder; None when there is nothing to say.
+StudySection = Callable[[Path], "Section | None"]
 
 SEED = 1
 RUNS, REPEATS = 10, 3
@@ -60,8 +63,6 @@ class Request:
         one on the `usual_devices`. Raises EyelevelError."""
         if self.browser is None and self.device is None and self.document and self.document.browsers:
             return list(self.document.browsers)
-        from tuning.devices import on_devices
-
         return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
 
     @property
@@ -112,7 +113,7 @@ class Study:
     measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
     times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
     `validates`: whether networks and protocols are measured before unless the command line says otherwise. `campaign`:
-    what is to be measured. `section`: what a report says of a campaign's folder, or None.
+    what is to be measured. `section`: the study's section of a report.
     """
 
     name: str
@@ -120,7 +121,7 @@ class Study:
     title: str
     help: str
     campaign: Callable[[Request], Measurement]
-    section: Callable[[Path], Section | None]
+    section: StudySection
     options: Sequence[click.Option] = ()
     chooses_sites: bool = True
     decisive: Sequence[str] = ("site", "net", "proto")

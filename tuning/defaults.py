@@ -5,3 +5,5 @@ DEFAULT_BROWSER = "chromium"
 DEFAULT_SHELLS = "ours"
 # Pictures per second of a film.
 FRAMERATE = 30
+# What is as it was recorded, or not at all: distances of servers, think times, certificates, versions of HTTP.
+OFF, RECORDED = "off", "recorded"

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style
 from analysis.samples import Array
 from analysis.text import label
-from measure.validate.site import BACKGROUND, URGENT
+from dataset.observations import BACKGROUND, URGENT
 
 ROW_INCHES = 1.05
 # What left within so long is one step of an area.

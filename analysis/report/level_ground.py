@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.as_deployed import SHARES
+from analysis.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Choices, Seen, protocol_of
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.text import label, level, listing, share
-from base.errors import EyelevelError
-from measure.validate.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Seen, protocol_of
 from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 
 # How the browser finds HTTP/3, by a protocol's `discovery`.
@@ -46,6 +45,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
     differ = "differ" if one_transport else "differ beside the transport"
     protocols = [protocol_of(document) for document in documents]
+    choices = [campaign.document.server_choices.get(name, {}) for name in (pair.compared, pair.reference)]
     both_seen = _both_seen(campaign, documents)
     if not both_seen and None in protocols:
         return f"In what {names} {differ} is not known: the campaign does not keep their settings."
@@ -53,7 +53,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     uneven = {aspect: values for aspect, values in measured.items() if any(aspect.differ(*value) for value in values)}
     decided = {aspect.decision for aspect in measured}
     unmeasured = [a for a in ASPECTS if a.decision not in decided and (one_transport or not a.of_transport)]
-    settings = {aspect.decision: text for aspect in unmeasured if (text := _set(aspect, protocols))}
+    settings = {aspect.decision: text for aspect in unmeasured if (text := _set(aspect, protocols, choices))}
     differences = [*settings.values(), *(_further(documents) if one_transport else [])]
     if measured:
         sentences = _measured(names, differ, measured.keys(), uneven, one_transport)
@@ -124,13 +124,10 @@ def _against(aspect: Aspect, values: Sequence[tuple[Any, Any]]) -> str:
     return f"{aspect.name} ({' against '.join(texts)})"
 
 
-def _set(aspect: Aspect, protocols: Sequence[Protocol | None]) -> str:
+def _set(aspect: Aspect, protocols: Sequence[Protocol | None], choices: Sequence[Choices]) -> str:
     """The setting that decides on the aspect with both protocols' values, if these differ."""
-    try:
-        compared, reference = (aspect.setting(protocol) if protocol else "" for protocol in protocols)
-    except EyelevelError:
-        # Served by a server that is not installed here.
-        return ""
+    both = zip(protocols, choices, strict=True)
+    compared, reference = (aspect.setting(protocol, chosen) if protocol else "" for protocol, chosen in both)
     is_set = compared and reference and compared != reference
     return f"{aspect.decision} ({compared} against {reference})" if is_set else ""
 

@@ -15,6 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from analysis import lanes, programs
+from analysis.aspects import decisions
 from analysis.claims import balance_of
 from analysis.findings import Findings
 from analysis.hypotheses import Hypotheses, Pair
@@ -98,7 +99,7 @@ def campaign_page(
         success=success(findings["success_rates"]),
         level_ground=level_ground(findings.campaign, findings.declared.family),
         other_programs=programs.sentences(
-            findings["program_differences"], findings.declared.confidence, findings.campaign.document.protocols
+            findings["program_differences"], findings.declared.confidence, decisions(findings.campaign.document)
         ),
         program_level_ground=level_ground(findings.campaign, programs.pairs_beside(findings["program_differences"])),
         headlines=sentences.headlines(findings),

@@ -12,12 +12,11 @@ from urllib.parse import quote
 
 from analysis.runs import CampaignTable
 from analysis.text import label
-from browsers.registry import all_browsers
-from dataset.run_files import HAR
-from servers.qlog import SUFFIX as QLOG
+from base.qlog import QLOG_ENDING
+from dataset.run_files import HAR, NETWORK_LOGS
 
 # How names of files end of which a run may have several; and all kinds of files, which are the columns of their table.
-ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG}
+ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG_ENDING}
 KINDS = ("HAR", "network log", *ENDINGS)
 # A table of more would be most of the page.
 MOST_RUNS = 200
@@ -91,7 +90,7 @@ class Links:
 def files_of(folder: Path) -> dict[str, dict[str, Path]]:
     """Kind → text → path of each file that a run has left in its `folder`; all KINDS are there."""
     files: dict[str, dict[str, Path]] = {kind: {} for kind in KINDS}
-    logs = [folder / browser.network_log for browser in all_browsers().values()]
+    logs = sorted(folder.glob(NETWORK_LOGS))
     for kind, path in (("HAR", folder / HAR), *(("network log", log) for log in logs)):
         if path.is_file():
             files[kind][kind] = path

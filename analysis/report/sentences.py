@@ -17,7 +17,6 @@ from analysis import (
     stability,
     timekeeping,
 )
-from analysis.auto_runs import saving
 from analysis.comparison import PAPER_SITES
 from analysis.findings import Findings
 from analysis.gain import SETTING
@@ -25,6 +24,7 @@ from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.runs import CampaignTable, network_and_browser, rows_of
 from analysis.samples import OVER_SITES
+from analysis.saving import saving
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words

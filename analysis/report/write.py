@@ -8,6 +8,7 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
+from pkgutil import resolve_name
 
 from analysis.analyses import analyse
 from analysis.hypotheses import Hypotheses
@@ -23,6 +24,7 @@ from analysis.runs import load, typed
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
+from dataset.table import USER_STUDY
 
 REPORT, FIGURES = "report", "figures"
 # In every report, and in hardly any other folder.
@@ -34,19 +36,20 @@ StudySection = Callable[[Path], Section | None]
 
 def write_report(
     folder: Path,
-    studies: Sequence[StudySection],
+    study: StudySection | None,
     declaration: Hypotheses,
     site: str | None = None,
     into: Path | None = None,
 ) -> Path:
-    """Write the report of the campaign in `folder` into it, or to `into`, in place of an older one; returns where.
+    """Write the report of the campaign in `folder`, with the section of its `study`, into that folder, or to `into`, in
+    place of an older one; returns where.
 
     `site`: whose films to show, instead of those of the site with the largest disagreement. Raises EyelevelError.
     """
     campaign = load(folder)
     known_by = PARQUET if into else "*"
     into = _place(folder, into)
-    sections, links = study_sections(folder, studies), Links(folder, into)
+    sections, links = sections_of(folder, study), Links(folder, into)
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     with workers() as pool, replacing_folder(into, known_by) as new:
         (new / "tables").mkdir()
@@ -72,13 +75,11 @@ def write_report(
     return into
 
 
-def write_figures(
-    folder: Path, studies: Sequence[StudySection], declaration: Hypotheses, site: str | None = None
-) -> Path:
+def write_figures(folder: Path, study: StudySection | None, declaration: Hypotheses, site: str | None = None) -> Path:
     """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
     campaign = load(folder)
     into = _place(folder, None) / FIGURES
-    sections = study_sections(folder, studies)
+    sections = sections_of(folder, study)
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}
         if not campaign.document.study_name and campaign.document.filmed:
@@ -104,9 +105,13 @@ def _place(folder: Path, into: Path | None) -> Path:
     return into
 
 
-def study_sections(folder: Path, studies: Sequence[StudySection]) -> list[Section]:
-    """The sections of the studies that the campaign in `folder` has anything of. Raises EyelevelError."""
-    return [section for study in studies if (section := study(folder)) is not None]
+def sections_of(folder: Path, study: StudySection | None) -> list[Section]:
+    """The sections of the campaign in `folder`: that of its `study`, if it is of one, and that of its user study, if it
+    has votes. Raises EyelevelError."""
+    sections = [study] if study else []
+    if (folder / USER_STUDY).is_dir():
+        sections.append(resolve_name("analysis.user_study.section:section"))
+    return [section for one in sections if (section := one(folder)) is not None]
 
 
 @contextmanager

@@ -25,9 +25,10 @@ from base.places import tool
 from base.processes import last_line_of
 from base.structure import unstructured
 from dataset.run_files import is_film
+from dataset.table import USER_STUDY
 
 HERE = Path(__file__).parent
-FOLDER, SITE, VOTES, CLIPS = "user-study", "site", "votes", "clips"
+SITE, VOTES, CLIPS = "site", "votes", "clips"
 # Behind a page: white in a browser, grey around one of another shape.
 FRAME_COLOUR = "0x808080"
 
@@ -40,7 +41,7 @@ def write_kit(
 
     Raises EyelevelError, also when votes on the older one are there: what they are about would be lost.
     """
-    into = campaign.folder / FOLDER
+    into = campaign.folder / USER_STUDY
     if any((into / VOTES).glob("*.csv")):
         raise EyelevelError(f"{into / VOTES} has votes on the clips there; move {into} away to write another study")
     key = make_key(campaign, pairs, settings)

@@ -14,10 +14,11 @@ from analysis.runs import records, rows_of
 from analysis.text import NOTHING, label, level, listing, number, p_value, plural, share
 from analysis.user_study import figures, results
 from analysis.user_study.clips import KEY, MEASURED, Key, read_key
-from analysis.user_study.kit import FOLDER, VOTES
+from analysis.user_study.kit import VOTES
 from analysis.user_study.results import CONFIDENCE, SIGNIFICANT_P, Counted
 from analysis.user_study.settings import HIGHEST, LOWEST, load
 from analysis.user_study.votes import VotesRead, read_votes
+from dataset.table import USER_STUDY
 
 NAME = "user-study"
 # Of the pictures; the tables have all metrics.
@@ -70,7 +71,7 @@ class Answers:
 
 def section(folder: Path) -> Section | None:
     """The section on the user study of the campaign in `folder`; None when it has no votes. Raises EyelevelError."""
-    kit = folder / FOLDER
+    kit = folder / USER_STUDY
     if not (kit / KEY).exists():
         return None
     key = read_key(kit)

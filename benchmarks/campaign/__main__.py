@@ -20,6 +20,7 @@ import pandas as pd
 from base.errors import EyelevelError, reports_errors
 from base.files import read_json
 from benchmarks.campaign.stock import RESULT
+from dataset.har import navigated_s
 from dataset.run_files import ATTEMPT, HAR
 from dataset.table import Row, Run
 from films.policy import ALL_FILMS
@@ -30,7 +31,6 @@ from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
-from measure.run.evidence import navigated_s
 from measure.run.setting import Circumstances, Setting
 from record import collection
 from record.site import Site

@@ -39,7 +39,7 @@ from benchmarks.versions.comparison import (
     pairs_of,
     results,
 )
-from dataset.table import RUNS, require_document
+from dataset.table import require_document
 from measure.calibration.equivalence import BOUND
 
 
@@ -56,7 +56,7 @@ def measure(plan: Plan, folder: Path, source: dict[str, Path]) -> None:
     for turn, seconds in make_all(plan, folder, source):
         took_s.append(seconds)
         remaining = len(open_turns) - len(took_s)
-        runs = read_runs(campaign_of(turn, folder) / RUNS)
+        runs = read_runs(campaign_of(turn, folder))
         click.echo(
             f"pair {turn.pair} of {plan.blocks}, {turn.version} ({plan.commit(turn.version)[:8]}): {len(runs)} "
             f"attempts, {(~runs['valid']).sum()} do not count, {in_words(seconds)}; "
@@ -66,9 +66,7 @@ def measure(plan: Plan, folder: Path, source: dict[str, Path]) -> None:
 
 def runs_of(campaigns: list[Turn], folder: Path) -> pd.DataFrame:
     """The attempts of `campaigns` in `folder`, with their pair and version."""
-    tables = [
-        read_runs(campaign_of(turn, folder) / RUNS).assign(pair=turn.pair, version=turn.version) for turn in campaigns
-    ]
+    tables = [read_runs(campaign_of(turn, folder)).assign(pair=turn.pair, version=turn.version) for turn in campaigns]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -78,7 +76,7 @@ def beyond_s(campaigns: list[Turn], folder: Path) -> dict[str, float]:
     for turn in campaigns:
         if (seconds := read_json(record_of(turn, folder))["seconds"]) is None:
             continue
-        document, runs = require_document(campaign_of(turn, folder)), read_runs(campaign_of(turn, folder) / RUNS)
+        document, runs = require_document(campaign_of(turn, folder)), read_runs(campaign_of(turn, folder))
         valid = runs[runs["valid"]]
         quiet_ms = valid[QUIET] if QUIET in valid else valid["network"].map(document.quiet_ms)
         if len(valid):
@@ -154,7 +152,7 @@ def main(
     if analyse:
         if plan := read_plan(analyse):
             print_comparison(plan, analyse)
-        elif (analyse / RUNS).exists():
+        elif (analyse).exists():
             print_choice(analyse)
         else:
             raise EyelevelError(f"{analyse} is neither a comparison of versions nor a campaign")

@@ -7,16 +7,9 @@ import click
 
 from analysis.defaults import PREFIX
 from base.places import RESULTS, SITES
+from eyelevel.arguments import PATH, begin
 from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS
-from eyelevel.options import (
-    OFF_OR_RECORDED,
-    PATH,
-    SERVER_RTTS_HELP,
-    THINK_TIME_HELP,
-    allow_private,
-    begin,
-    require_known_networks,
-)
+from eyelevel.options import OFF_OR_RECORDED, SERVER_RTTS_HELP, THINK_TIME_HELP, allow_private, require_known_networks
 
 
 @click.command()

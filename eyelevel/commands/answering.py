@@ -19,12 +19,12 @@ from analysis.report.answer import write_answer
 from analysis.report.write import write_report
 from analysis.runs import load
 from analysis.text import moment
-from analysis.user_study.section import section as user_study
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
 from base.privileges import require_browsing
 from base.words import clock_in, in_words
 from dataset.declaration import HYPOTHESES, kept_hypotheses
+from dataset.plan import never_enough
 from dataset.table import RUNS, CampaignDocument, read_rows
 from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.campaign import AUTO, SEED, enough_runs, number_of_runs
@@ -35,12 +35,11 @@ from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
-from measure.campaign.plan import never_enough
 from measure.campaign.results import changes
 from measure.closing import summary, warnings
 from measure.completeness import Completeness, read
 from measure.run.aliases import choose_protocols
-from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
+from measure.run.server_rtts import kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from record.collection import choose_site
 from record.http1 import MalformedMessage
@@ -53,8 +52,9 @@ from record.round_trips import extra_rtts_ms, rtts_of
 from record.site import Site
 from record.summary import summary as recorded_summary
 from record.urls import normal_url
-from studies import STUDIES
+from studies import section_of
 from tuning import networks, protocols
+from tuning.defaults import OFF, RECORDED
 from tuning.networks import Network
 from tuning.settings import choose, choose_one
 
@@ -428,7 +428,7 @@ def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str
     campaign = load(folder)
     question = hypotheses.of_campaign(folder, campaign.document)
     if has_report := bool(len(campaign.valid)):
-        write_report(folder, [*(study.section for study in STUDIES), user_study], question)
+        write_report(folder, section_of(campaign.document), question)
     sentence, page = write_answer(folder, question, faults, has_report=has_report, servers=servers)
     doubt = "\nBut the recording is not the site: see the warnings above, and the page." if faults else ""
     return f"\n{sentence}{doubt}\n{page}"

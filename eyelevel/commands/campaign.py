@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 from base.errors import EyelevelError
+from dataset.plan import never_enough
 from dataset.table import DOCUMENT, CampaignDocument
+from eyelevel.arguments import PATH, begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -20,17 +22,14 @@ from eyelevel.options import (
     BUDGET_HELP,
     CERTIFICATES_HELP,
     OFF_OR_RECORDED,
-    PATH,
     SERVER_RTTS_HELP,
     SHELLS_HELP,
     THINK_TIME_HELP,
-    begin,
     require_known_networks,
     require_known_protocols,
 )
 from films.policy import KEPT, QUALITIES, FilmPolicy
 from measure.campaign.budget import read_budget
-from measure.campaign.plan import never_enough
 from measure.defaults import REPEATS
 from replay.shells.registry import all_shells
 from tuning.defaults import DEFAULT_BROWSER
@@ -128,10 +127,11 @@ def main(**options: Any) -> None:
     from eyelevel.measuring import carry_out, no_announcement
     from measure.campaign.campaign import Campaign
     from measure.run.aliases import choose_protocols
-    from measure.run.server_rtts import OFF, RECORDED, kept_server_rtts, parse_server_rtts
+    from measure.run.server_rtts import kept_server_rtts, parse_server_rtts
     from measure.run.setting import Loading
     from record.collection import choose_sites
     from tuning import networks, protocols
+    from tuning.defaults import OFF, RECORDED
     from tuning.settings import choose
 
     declaration = declared_text(options["hypotheses"], folder, document)
@@ -163,7 +163,7 @@ def main(**options: Any) -> None:
     measuring = MeasuringOptions.take(options)
     announcement = no_announcement
     if campaign.auto and not settings:
-        from analysis.auto_runs import announcement
+        from eyelevel.auto_runs import announcement
     carry_out(
         campaign,
         measuring,
@@ -178,7 +178,7 @@ def main(**options: Any) -> None:
 
     report(folder, console)
     if campaign.auto:
-        from analysis.auto_runs import saved_line, saving
+        from analysis.saving import saved_line, saving
 
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
-from eyelevel.options import PATH, begin, campaign_folder
+from eyelevel.arguments import PATH, begin, campaign_folder
 
 if TYPE_CHECKING:
     from analysis.runs import CampaignTable

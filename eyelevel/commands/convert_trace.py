@@ -11,7 +11,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.text import printable
-from eyelevel.options import PATH
+from eyelevel.arguments import PATH
 
 if TYPE_CHECKING:
     from tuning import converting

@@ -17,7 +17,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.progress import each_shown
-from eyelevel.options import PATH
+from eyelevel.arguments import PATH
 
 if TYPE_CHECKING:
     from rich.table import Table

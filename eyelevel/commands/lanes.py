@@ -6,7 +6,7 @@ import click
 
 from base.privileges import require_browsing
 from browsers.registry import all_browsers
-from eyelevel.options import begin
+from eyelevel.arguments import begin
 from tuning.defaults import DEFAULT_BROWSER
 
 

@@ -7,7 +7,7 @@ import click
 
 from base.privileges import require_browsing
 from browsers.browsertime.configuration import QUIET_MS
-from eyelevel.options import PATH
+from eyelevel.arguments import PATH
 from tuning.defaults import DEFAULT_BROWSER
 
 

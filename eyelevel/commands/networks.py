@@ -10,7 +10,8 @@ import click
 
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from eyelevel.options import PATH, begin, require_known_networks
+from eyelevel.arguments import PATH, begin
+from eyelevel.options import require_known_networks
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,7 +6,7 @@ import click
 
 from base.places import RESULTS
 from dataset.table import require_document
-from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
+from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
 
 # What stands after the campaign's name in that of its package.
 ENDING = "-package"
@@ -38,10 +38,10 @@ def package_of(folder: Path, into: Path, licence: str) -> Path:
     from analysis import hypotheses
     from analysis.package import write_package
     from analysis.report.write import write_report
-    from studies import STUDIES
+    from studies import section_of
 
     def report(of: Path) -> Path:
-        question = hypotheses.of_campaign(of, require_document(of), None)
-        return write_report(of, [study.section for study in STUDIES], question)
+        document = require_document(of)
+        return write_report(of, section_of(document), hypotheses.of_campaign(of, document, None))
 
     return write_package(folder, into, licence, report)

@@ -6,7 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.text import printable
-from eyelevel.options import PATH, begin
+from eyelevel.arguments import PATH, begin
 from measure.path.conversation import PORT
 from tuning.networks import FILENAME
 

@@ -5,8 +5,9 @@ from typing import Any
 import click
 
 from base.places import RESULTS
+from eyelevel.arguments import PATH, begin
 from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
-from eyelevel.options import BUDGET_HELP, PATH, begin
+from eyelevel.options import BUDGET_HELP
 
 
 @click.command()

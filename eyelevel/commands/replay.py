@@ -10,13 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import (
-    alpn_option,
-    certificates_option,
-    server_rtts_option,
-    shells_option,
-    think_time_option,
-)
+from eyelevel.options import alpn_option, certificates_option, server_rtts_option, shells_option, think_time_option
 
 if TYPE_CHECKING:
     from replay.spec import ReplaySpec
@@ -57,12 +51,13 @@ def main(
     Example: eyelevel replay --site demo-news --net lte --proto tcp -- curl -sI https://www.demo-news.example/
     """
     from measure.run.aliases import choose_protocol
-    from measure.run.server_rtts import RECORDED, parse_server_rtts
+    from measure.run.server_rtts import parse_server_rtts
     from record.collection import choose_site
     from record.edit import require_think_time
     from replay.sandbox import run
     from replay.spec import ReplaySpec
     from tuning import networks, protocols
+    from tuning.defaults import RECORDED
     from tuning.settings import choose_one
 
     site = choose_site(site_name)

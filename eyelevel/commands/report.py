@@ -7,7 +7,7 @@ import click
 from base.errors import EyelevelError
 from base.places import RESULTS
 from dataset.table import require_document
-from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
+from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
 
 
 @click.command()
@@ -39,9 +39,8 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 
     from analysis import hypotheses
     from analysis.report.write import write_figures, write_report
-    from analysis.user_study.section import section as user_study
     from dataset.package import is_package
-    from studies import STUDIES
+    from studies import section_of
 
     if is_package(folder):
         is_usual = not (site or file or into)
@@ -49,12 +48,12 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
             click.echo(report)
             return
         into = place_for_package(folder, into, figures_only=figures_only)
-    question = hypotheses.of_campaign(folder, require_document(folder), file)
-    sections = [*(study.section for study in STUDIES), user_study]
+    document = require_document(folder)
+    question, study = hypotheses.of_campaign(folder, document, file), section_of(document)
     if figures_only:
-        click.echo(write_figures(folder, sections, question, site))
+        click.echo(write_figures(folder, study, question, site))
     else:
-        click.echo(write_report(folder, sections, question, site, into))
+        click.echo(write_report(folder, study, question, site, into))
 
 
 def report_of_package(package: Path, *, figures_only: bool) -> Path | None:

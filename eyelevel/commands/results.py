@@ -2,7 +2,7 @@
 
 import click
 
-from eyelevel.options import begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_argument, campaign_folder
 
 
 @click.command()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from eyelevel.options import campaign_argument, campaign_folder
+from eyelevel.arguments import campaign_argument, campaign_folder
 
 
 @click.command()

@@ -2,7 +2,8 @@
 
 import click
 
-from eyelevel.options import begin, insecure
+from eyelevel.arguments import begin
+from eyelevel.options import insecure
 
 
 @click.command()

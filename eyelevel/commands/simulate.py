@@ -6,7 +6,7 @@ import click
 
 from analysis.defaults import NOISES
 from base.errors import EyelevelError
-from eyelevel.options import begin
+from eyelevel.arguments import begin
 
 
 @click.command()

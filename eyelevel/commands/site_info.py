@@ -6,7 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS, SITES
-from eyelevel.options import begin
+from eyelevel.arguments import begin
 from record.layout import INDEX
 
 

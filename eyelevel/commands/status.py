@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from base.words import clock_in, in_bytes, in_words
+from dataset.plan import never_enough
 from dataset.table import require_document
-from eyelevel.options import campaign_argument, campaign_folder
-from measure.campaign.plan import never_enough
+from eyelevel.arguments import campaign_argument, campaign_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +61,7 @@ def main(campaign: str, as_json: bool) -> None:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
     if now.spared:
-        from analysis.auto_runs import saved_line, saving
+        from analysis.saving import saved_line, saving
 
         screen.say(saved_line(saving(folder, enough(folder))))
     for line in troubles(now, folder):

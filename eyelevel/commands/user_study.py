@@ -10,7 +10,7 @@ import click
 from analysis.defaults import LOCAL
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from eyelevel.options import PATH, begin, campaign_argument, campaign_folder
+from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
 
 PORT = 8021
 
@@ -74,10 +74,10 @@ def serve(folder: Path, host: str, port: int) -> None:
     Example: eyelevel user-study serve results/try
     """
     from analysis.user_study.clips import KEY
-    from analysis.user_study.kit import FOLDER
     from analysis.user_study.server import Collector, StudyServer
+    from dataset.table import USER_STUDY
 
-    kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / FOLDER
+    kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / USER_STUDY
     collector = Collector(kit)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:

@@ -14,7 +14,8 @@ from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
-from eyelevel.options import begin, require_known_networks, require_known_protocols, server_rtts_option, shells_option
+from eyelevel.arguments import begin
+from eyelevel.options import require_known_networks, require_known_protocols, server_rtts_option, shells_option
 from tuning.defaults import DEFAULT_SHELLS
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[
     """Draw into a folder what the validation has `seen` of its subjects; a line for each figure."""
     from analysis.figures import order_of_service, window_after_loss
     from analysis.figures.style import save
-    from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
+    from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
 
     for what, name, draw, words in (
         (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
@@ -109,12 +110,13 @@ def main(
     from measure.host.exclusive import measuring_alone
     from measure.host.timekeeping import priority_warning
     from measure.run.aliases import choose_protocols, distinct
-    from measure.run.server_rtts import OFF, parse_server_rtts
+    from measure.run.server_rtts import parse_server_rtts
     from measure.validate.server_rtts import DelayedSite
     from measure.validate.validation import validate
     from record.collection import choose_sites
     from replay.shells.registry import require_emulated
     from tuning import networks, protocols
+    from tuning.defaults import OFF
     from tuning.settings import choose
 
     require_browsing("validating")

@@ -11,7 +11,7 @@ import click
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
-from eyelevel.options import begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_argument, campaign_folder
 
 if TYPE_CHECKING:
     import pandas as pd

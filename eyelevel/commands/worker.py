@@ -3,7 +3,8 @@
 import click
 
 from base.privileges import require_browsing
-from eyelevel.options import AUTO, LANES_HELP, begin, insecure
+from eyelevel.arguments import begin
+from eyelevel.options import AUTO, LANES_HELP, insecure
 
 
 @click.command()

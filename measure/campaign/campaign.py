@@ -15,7 +15,7 @@ from base.ownership import give_to_caller
 from browsers.browsertime import configuration
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
-from dataset.plan import PlannedBlock
+from dataset.plan import Enough, PlannedBlock, never_enough
 from dataset.reasons import Reason
 from dataset.table import CampaignDocument, Cell, Condition, Row, Run
 from dataset.verdicts import Verdict
@@ -26,7 +26,7 @@ from measure.campaign.budget import Budget
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
-from measure.campaign.plan import Enough, never_enough, plan, seed_of
+from measure.campaign.plan import plan, seed_of
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
@@ -38,8 +38,8 @@ from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.norms import Norm, judge
-from measure.run.server_rtts import OFF, RECORDED
 from measure.run.setting import Loading, Setting
+from measure.server_choices import choices_of_server
 from measure.site_facts import facts_of
 from record.edit import require_think_time
 from record.site import Site
@@ -48,7 +48,7 @@ from replay.hop import programs_of as hop_programs
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
-from tuning.defaults import DEFAULT_SHELLS
+from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
 from tuning.devices import device_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -153,6 +153,7 @@ class Campaign:
             begun_at=now_iso(),
             study=dict(self.study),
             site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
+            server_choices={name: choices_of_server(protocol) for name, protocol in self.protocols.items()},
             lanes={machine_name(): record} if (record := self.lanes.record()) and self.lanes.is_here else {},
         )
 

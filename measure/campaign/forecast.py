@@ -10,12 +10,10 @@ from statistics import mean
 from base.errors import EyelevelError
 from base.words import in_bytes
 from browsers.browsertime.configuration import QUIET_MS
+from dataset.durations import mean_seconds, pace_seconds
 from dataset.table import Cell, Row, Run
 from films.policy import FilmPolicy
-from measure.host.device_index import LOOK_OF_DEVICE_S, LOOK_S
-from record.names import original_of
 from record.site import Site
-from tuning.devices import device_of
 from tuning.networks import Network
 
 # A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).
@@ -94,7 +92,7 @@ class RunModel:
         return Forecast(RUN_S + film_s + CANARY_S / 2, EVIDENCE_BYTES + film_bytes)
 
 
-def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunModel) -> Forecast:
+def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunModel) -> Forecast:
     """What `runs` will take, when `rows` were made so far in the campaign's `folder`.
 
     A run takes the mean of those of its site and network, or what `model` says, scaled by how far that was off for
@@ -103,12 +101,12 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
     rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in rows:
         rows_of[row.site, row.network].append(row)
-    means = {}
+    means, run_s = {}, mean_seconds(rows)
     for cell, of_cell in rows_of.items():
         sizes = _bytes(of_cell, folder)
         if sizes is None:
             sizes = model.forecast(cell).bytes if model.knows(cell) else 0.0
-        means[cell] = Forecast(mean(row.seconds for row in of_cell), sizes)
+        means[cell] = Forecast(run_s[cell], sizes)
     ratios: dict[str, list[float]] = defaultdict(list)
     for cell in filter(model.knows, means):
         ratios[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
@@ -116,22 +114,13 @@ def forecast(runs: Iterable[Run], rows: Iterable[Row], folder: Path, model: RunM
     runs = list(runs)
     # Of hundreds of thousands of runs, most take the same.
     one: dict[tuple[Cell, bool], Forecast] = {}
-    total = Forecast(_looks_s(runs), 0.0)
+    total = Forecast(pace_seconds(runs), 0.0)
     for run in runs:
         kind = run.cell, model.keeps_film(run.number)
         if kind not in one:
             one[kind] = means.get(run.cell) or model.forecast(*kind).slower(factors.get(run.network, 1.0))
         total += one[kind]
     return total
-
-
-def _looks_s(runs: Iterable[Run]) -> float:
-    """What the looks at the paces of devices take: one after each block, which is one before the next, too."""
-    devices: dict[tuple[str, str, int], set[str]] = defaultdict(set)
-    for run in runs:
-        if device := device_of(run.browser):
-            devices[original_of(run.site), run.network, run.number].add(device.name)
-    return sum(LOOK_S + LOOK_OF_DEVICE_S * len(of_block) for of_block in devices.values())
 
 
 def require_space(needed: float, folder: Path) -> None:

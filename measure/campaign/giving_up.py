@@ -9,7 +9,7 @@ from dataset.reasons import Reason
 from dataset.table import WITHDRAWN, Cell, GivenUp, Run, write_given_up
 from dataset.verdicts import Verdict
 from measure.campaign.results import Results
-from measure.gates import is_pardoned
+from measure.gates import is_of_machine
 
 # One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
 # all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every
@@ -79,7 +79,7 @@ class GivenUpSites:
         rows = self._results.rows_of_cell(cell)
         if any(row.valid for row in rows):
             return None
-        reasons = [row.reason for row in rows if row.reason and not is_pardoned(row.reason)]
+        reasons = [row.reason for row in rows if row.reason and not is_of_machine(row.reason)]
         if len({reason.gate for reason in reasons}) != 1:
             return None
         given_up = (all(self._results.is_given_up(run, self._repeats) for run in block) for block in self._blocks[cell])

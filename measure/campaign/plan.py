@@ -7,25 +7,16 @@ blocks of a network. Every block is drawn from the seed on its own, so that addi
 order of the others as it was.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from random import Random
 
 from dataset.plan import PlannedBlock
-from dataset.table import Cell, Condition, Run
+from dataset.table import Condition, Run
 from record.names import original_of
 from tuning.defaults import DEFAULT_BROWSER
 
-# From a campaign's folder: which sites behind which networks need no more runs.
-Enough = Callable[[Path], Collection[Cell]]
-
 NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
-
-
-def never_enough(folder: Path) -> Collection[Cell]:
-    """All sites get all runs that are planned."""
-    return ()
 
 
 def seed_of(run: Run, seed: int) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import Locked, locked, sync, write_atomically
 from dataset.declaration import HYPOTHESES, continued_declaration, declaration, keep_hypotheses, require_same_hypotheses
+from dataset.gates import SUPERSEDED
 from dataset.plan import PlannedBlock, read_plan, write_plan
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT
@@ -46,8 +47,6 @@ from measure.campaign.store import FolderStore
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
 from tuning.defaults import DEFAULT_SHELLS
-
-SUPERSEDED = "superseded"
 
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
@@ -310,10 +309,12 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             begun_at=original.begun_at,
             hypotheses=continued_declaration(folder, original, document.settings, has_runs=has_runs),
             site_facts={**document.site_facts, **original.site_facts},
+            server_choices={**document.server_choices, **original.server_choices},
             lanes={**document.lanes, **original.lanes},
         )
-        is_known = _terms(original) == _terms(document) and original.site_facts == document.site_facts
-        if is_known and original.study == document.study and original.lanes == document.lanes:
+        further = ("site_facts", "server_choices", "study", "lanes")
+        is_known = all(getattr(original, key) == getattr(document, key) for key in further)
+        if is_known and _terms(original) == _terms(document):
             return
     else:
         # First, so that no campaign says that it has declared what it does not have.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dataset.table import Cell, Row, Run
-from measure.gates import PARDONS, attempts_against, is_pardoned
+from measure.gates import MACHINE_RETRIES, attempts_against, is_of_machine
 from tuning.defaults import DEFAULT_BROWSER
 
 
@@ -58,8 +58,8 @@ class FolderStore:
         """How many attempts count against `run`."""
         _, earlier = self._earlier.get(run, (0, 0))
         reasons = [row.reason for row in self._rows_of[run] if not row.valid]
-        pardoned = sum(map(is_pardoned, reasons))
-        return earlier + sum(map(attempts_against, reasons)) - min(pardoned, PARDONS)
+        of_machine = sum(map(is_of_machine, reasons))
+        return earlier + sum(map(attempts_against, reasons)) - min(of_machine, MACHINE_RETRIES)
 
     def is_valid(self, run: Run) -> bool:
         """Whether `run` has been measured."""

@@ -36,8 +36,7 @@ PAUSE_S = 10
 PATIENCE_S = 900
 # One after a block is also one before the next, if that begins within this time.
 LOOK_MAX_AGE_S = 60.0
-# What a look takes: the benchmark's beginning, and the trials of each device.
-LOOK_S, LOOK_OF_DEVICE_S = 3.0, 6.5
+
 
 # The index that is reached with a share of a processor, or with a whole one.
 Trial = Callable[[float | None], float]

@@ -14,8 +14,8 @@ from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT, tool
 from base.processes import last_line_of
+from dataset.table import REAL_TIME_PRIORITY
 
-REAL_TIME_PRIORITY = "real-time priority"
 # An environment variable of a container's processes (systemd's CONTAINER_INTERFACE; the Containerfile sets it).
 CONTAINER = "container"
 # What root has. When campaigns did not keep it yet, only root could measure.

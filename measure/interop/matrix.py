@@ -12,7 +12,7 @@ from dataset.reasons import Reason
 from dataset.run_files import REPLAY_LOG, REQUEST_LOG
 from dataset.table import Row, Run
 from measure.campaign.slot import machine_name
-from measure.gates import GATES, Gate, is_pardoned
+from measure.gates import GATES, Gate, is_of_machine
 from measure.interop.tests import Observation, Test
 from measure.run.browser import refusal
 from measure.run.evidence import Evidence, last_line, page_requests
@@ -166,7 +166,7 @@ def _load(case: Case, setting: Setting, folder: Path, number: int) -> Row:
         place.mkdir(parents=True)
         method.make(setting, Circumstances(1, machine_name()), place, attempt)
         row = method.judge(setting, run, attempt, place, folder)
-        if not is_pardoned(row.reason):
+        if not is_of_machine(row.reason):
             break
         if attempt < ATTEMPTS:
             shutil.rmtree(place)

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
+from dataset.har import navigated_s
 from dataset.last_frames import write_last_frame
 from dataset.run_files import (
     ATTEMPT,
@@ -278,16 +278,6 @@ def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.in
     """A time that the page has, if it is more than `least`."""
     times = [scripts.get("timings", {}).get(group, {}).get(name) for scripts in page.get("browserScripts", ())]
     return next((float(time) for time in times if time is not None and time > least), None)
-
-
-def navigated_s(har: Mapping[str, Any]) -> float:
-    """When the measured page of a HAR was navigated to, in s since 1970."""
-    return started_s(har["log"]["pages"][-1])
-
-
-def started_s(dated: Mapping[str, Any]) -> float:
-    """When a page or an entry of a HAR began, in s since 1970."""
-    return datetime.fromisoformat(dated["startedDateTime"]).timestamp()
 
 
 def _strange_cores(folder: Path, circumstances: Mapping[str, Any]) -> tuple[int, ...]:

@@ -21,8 +21,9 @@ from base.errors import EyelevelError
 from base.text import excerpt
 from record.round_trips import extra_rtts_ms
 from record.site import Site
+from tuning.defaults import OFF, RECORDED
 
-OFF, RECORDED, FILE = "off", "recorded", "file"
+FILE = "file"
 # "recorded-12.5ms": as recorded, of which the recorder's own access took so much.
 AS_RECORDED = re.compile(rf"{RECORDED}(?:-(\d+(?:\.\d+)?)ms)?")
 DEFAULT = "default"

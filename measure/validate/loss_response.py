@@ -17,6 +17,7 @@ import numpy as np
 
 from base.errors import EyelevelError
 from dataset.checks import Check, between, unchecked, within
+from dataset.observations import KEPT_TOLERANCE
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.single_load import single_load
@@ -60,7 +61,6 @@ LEAST_K = 0.6
 
 KEPT = "window kept after a loss"
 REGROWTH = "time to grow back after a loss"
-KEPT_TOLERANCE = 0.02
 # As multiples of K. Linux is up to an eighth later, since it comes nearer to its aim only with acknowledgements, which
 # the queue delays. quiche is a tenth earlier, since it takes the window of a round trip later, and more where it had to
 # wait for the processor: after each wait it begins the rest of its curve anew, at that window.

@@ -16,13 +16,23 @@ from base.errors import EyelevelError
 from browsers.contract import StreamRequest
 from browsers.registry import browser_named
 from dataset.checks import Check, between, unchecked
+from dataset.observations import (
+    ANSWER_BYTES,
+    ANSWER_S,
+    BACKGROUND,
+    MOST_AGAINST_PRIORITY,
+    NARROW_MBPS,
+    ONE_AFTER_ANOTHER,
+    TURNS,
+    URGENT,
+)
 from measure.captures.reading import CapturedConnection, largest, read_connections
 from measure.captures.streams import STREAM_FIELDS, carried, requests
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
 from measure.single_load import single_load
 from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
-from measure.validate.site import BACKGROUND, BULK_BYTES, ORDER_PAGE, ORDERED, URGENT
+from measure.validate.site import BULK_BYTES, ORDER_PAGE, ORDERED
 from record.site import Site
 from servers.registry import server_of
 from tuning.networks import Network
@@ -30,25 +40,16 @@ from tuning.protocols import Protocol
 
 # Slow enough for a response to take long beside what a server needs to begin it; of the queue there is enough for no
 # sender to fill it with what the page has.
-NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=8, queue_ms=400)
+NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=NARROW_MBPS, queue_ms=400)
 
-# Until a server that has got a request has the response, and has sent what it could not know better before. NGINX asks
-# another program; a busy machine lets both wait.
-ANSWER_S = 0.1
 # Two responses are compared if that share of each was yet to be sent when the server had all.
 LEAST_SHARE = 0.5
 
-# A strict server may have sent, or let wait in the kernel, so much of its bytes before it knew better.
-MOST_AGAINST_PRIORITY = 0.05
 # What is neither first come, first served nor fair sends at least so much against the priorities.
 LEAST_AGAINST_PRIORITY = 0.15
-# Two responses that take turns of 16 kB are under way at once for 5 sixths of their 100 kB; those that do not, never.
-TURNS, ONE_AFTER_ANOTHER = (0.5, 1.0), (0.0, 0.1)
 
 # NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
 TURN_BYTES = 16_384
-# What the link takes meanwhile.
-ANSWER_BYTES = int(ANSWER_S * (NARROW.down_mbps or 0) * 1e6 / 8)
 
 
 @dataclass(frozen=True)

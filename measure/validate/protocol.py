@@ -9,6 +9,15 @@ from typing import Any
 from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.checks import Check, between, same, unchecked, within
+from dataset.observations import (
+    BURST_PACKETS,
+    CLEAR_RTT_MS,
+    FLIGHT_TOLERANCE_PACKETS,
+    PACED_SHARE,
+    PICTURES,
+    REQUEST_TOLERANCE_RTT,
+    UNPACED_SHARE,
+)
 from measure.campaign.method import Method
 from measure.captures.reading import (
     CapturedConnection,
@@ -25,7 +34,7 @@ from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from measure.validate.congestion_controls import BEHAVIOURS
-from measure.validate.site import BULK_PAGE, OBJECT_BYTES, PICTURES, SERVERS, WINDOW_PAGE
+from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from servers.registry import server_of
 from tuning.networks import Network
@@ -33,9 +42,9 @@ from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 MONITOR = (sys.executable, "-m", "measure.run.monitor")
 
-# Where the first flight is looked at: its round trip is long enough to see what is sent within one.
-# Up goes little, and no faster than every server can take a ClientHello of two packets (`servers.caddy`).
-CLEAR = Network("clear", min_rtt_ms=100, up_mbps=10, down_mbps=100, queue_ms=200)
+# Where the first flight is looked at. Up goes little, and no faster than every server can take a ClientHello of two
+# packets (`servers.caddy`).
+CLEAR = Network("clear", min_rtt_ms=CLEAR_RTT_MS, up_mbps=10, down_mbps=100, queue_ms=200)
 # Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
 # BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=10, down_mbps=20, queue_ms=100, loss=0.08)
@@ -53,16 +62,9 @@ BROWSERS_TAGS = ("ORIG",)
 SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
 # A flight is what is sent before the first acknowledgement can be back.
-FLIGHT_S = 0.95 * CLEAR.min_rtt_ms / 1e3
-# QUIC sends while less than the window is in flight, so one packet more.
-FLIGHT_TOLERANCE_PACKETS = 1.5
-# The first packets go out at once however paced, the rest over a third of a round trip at twice the window in each.
-BURST_PACKETS = 10
-PACED_SHARE, UNPACED_SHARE = 0.15, 0.05
+FLIGHT_S = 0.95 * CLEAR_RTT_MS / 1e3
 # What Chromium sends at once of low priority to a server of which it does not know that it takes priorities.
 HELD_BACK_MOST = 6
-# In round trips, what a browser does between its first packet and its first request.
-REQUEST_TOLERANCE_RTT = 0.5
 # What all servers are to agree on with the browser, by HTTP version.
 AGREED = {
     "h2": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h2"},
@@ -183,7 +185,7 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
         without = sorted(server for server, took in seen.early_data.items() if not took)
         measured = f"all {len(seen.early_data)}" if not without else f"all but {', '.join(without)}"
         checks.append(same(name, "servers that took early data", f"all {SERVERS}", measured))
-    first_request_rtt = seen.request_after_s / CLEAR.min_rtt_ms * 1e3
+    first_request_rtt = seen.request_after_s / CLEAR_RTT_MS * 1e3
     least = protocol.round_trips_before_request
     most = least + REQUEST_TOLERANCE_RTT
     checks.append(between(name, "round trips before the first request", least - 0.01, first_request_rtt, most, "RTT"))
@@ -217,7 +219,7 @@ def _flight_checks(protocol: Protocol, clear: CapturedConnection) -> list[Check]
     most = expected + max(tolerance, growth_packets)
     checks = [between(name, "initial window", expected - tolerance, window, most, "segments")]
     flight, which = (first, "first flight") if expected > BURST_PACKETS else (later, "flight after a pause")
-    spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR.min_rtt_ms / 1e3)
+    spread = 100 * (flight[-1].at_s - flight[0].at_s) / (CLEAR_RTT_MS / 1e3)
     bounds = (100 * PACED_SHARE, 95) if protocol.pacing else (0, 100 * UNPACED_SHARE)
     checks.append(between(name, f"{which} spread over a round trip", bounds[0], spread, bounds[1], "%"))
     if protocol.restarts_after_idle:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from base.qlog import METRICS, Qlog, read_qlogs
 from servers.kernel_sockets import accounts_of_clients
-from servers.qlog import METRICS, Qlog, read_qlogs
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jinja2
 
+from dataset.observations import BACKGROUND, PICTURES, URGENT
 from record.generated import generated_exchange
 from record.site import Exchange, Recording, Site, write_site
 
@@ -15,7 +16,7 @@ OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
 SERVERS = 1 + len(OTHER_HOSTS)
 # Asked for of the first of them at once, with a low priority: more than Chromium sends at once to a server of which it
 # does not know that it takes priorities, and fewer than the packets that the kernel sends at once for the browser.
-PICTURES, PICTURE_BYTES = 8, 5_000
+PICTURE_BYTES = 5_000
 PICTURE_PATHS = tuple(f"/picture-{number}" for number in range(1, PICTURES + 1))
 # More than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
@@ -57,7 +58,6 @@ ORDERED = FIRST_WAVE | SECOND_WAVE
 ORDERED_BYTES = 100_000
 # A style sheet for print, asked for last; and the one for the screen that is asked for in its middle, so long after all
 # others arrived. Only the prefetched one may come after the style sheet for print, as urgent as that.
-BACKGROUND, URGENT = "/background", "/urgent"
 URGENT_AFTER_MS = 300
 URGENT_BYTES = 2_000
 

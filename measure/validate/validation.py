@@ -12,7 +12,7 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.progress import each_shown
 from dataset.checks import Check, unchecked
-from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
+from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
 from measure.validate.company import judge_company, measure_company
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.largest_window import judge_largest_window

@@ -2,7 +2,7 @@
 
 import click
 
-from studies.grid.presets import PRESETS
+from studies.grid.defaults import PRESETS
 from studies.study import Study, late
 
 STUDY = Study(

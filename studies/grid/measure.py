@@ -13,18 +13,19 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.words import in_words
 from browsers.browsertime.configuration import STATIC_QUIET_MS
+from dataset.plan import Enough
 from dataset.table import RUNS, Row, Run, read_document, read_rows
 from films.policy import ALL_FILMS
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
-from measure.campaign.plan import Enough
 from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
 from record.grid import Page, page_named, read_size, size_name
-from studies.grid.presets import PRESETS, Preset, read_preset
+from studies.grid.defaults import PRESETS
+from studies.grid.presets import Preset, read_preset
 from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.defaults import DEFAULT_BROWSER

@@ -35,9 +35,10 @@ from dataset.table import read_document
 from record.grid import Page
 from studies.grid import heatmap, wait_download
 from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, pages_of, panels, row_label
+from studies.grid.defaults import PRESETS
 from studies.grid.hop_changes import hop_changes
 from studies.grid.measure import STUDY
-from studies.grid.presets import PRESETS, read_preset
+from studies.grid.presets import read_preset
 from studies.grid.slides import CONTROLLED, SIMILAR, SIMILAR_WITHIN, UNCHANGED, UNCONTROLLED, beside, read_old
 from studies.grid.slides import PRESETS as OF_SLIDES
 from studies.grid.timings import mean_times, timings

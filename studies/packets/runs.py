@@ -12,9 +12,9 @@ from typing import Any
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
 from base.files import read_json
+from dataset.har import navigated_s
 from dataset.run_files import HAR
 from dataset.table import CampaignDocument, Row, read_document, valid_rows
-from measure.run.evidence import navigated_s
 from studies.packets.connections import by_connection, first_request_connection, handshake, tally, times
 from studies.packets.dissection import Capture, ConnectionKey, read_capture
 from studies.packets.files import CLIENT, KEYS, PING, SERVERS, STUDY

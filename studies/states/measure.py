@@ -1,7 +1,7 @@
 """What congestion control does while a page loads, over time.
 
 QUIC's servers log it by themselves; TCP's connections are looked up in the kernel every few milliseconds. Either way a
-run's folder has a qlog for each connection (see `servers.qlog`), the load's evidence, and `loading.json`: when the
+run's folder has a qlog for each connection (see `base.qlog`), the load's evidence, and `loading.json`: when the
 navigation began and when the page had all that it asked for (s since 1970).
 """
 
@@ -13,15 +13,16 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.files import read_json, write_json
+from base.qlog import CLOSED, METRICS, QLOG_ENDING, Qlog, read_qlogs
 from base.structure import structured
+from dataset.har import started_s
 from dataset.reasons import Reason
 from dataset.run_files import HAR
 from measure.campaign.method import Method
-from measure.run.evidence import Evidence, started_s
+from measure.run.evidence import Evidence
 from measure.run.load import Instruments
 from measure.run.setting import Setting
 from servers.kernel_sockets import ACCOUNTS
-from servers.qlog import CLOSED, METRICS, SUFFIX, Qlog, read_qlogs
 from servers.registry import server_of
 from studies.campaign import study_campaign
 from studies.states.socket_monitor import INTERVAL_S, SAMPLING
@@ -134,4 +135,4 @@ def campaign(request: Request) -> Measurement:
     chosen = study_campaign(request, STUDY, StatesMethod())
     for protocol in chosen.protocols.values():
         require_account(protocol)
-    return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {SUFFIX} files"])
+    return Measurement(chosen, summary=lambda: [f"logged: {chosen.folder}; qvis opens the {QLOG_ENDING} files"])

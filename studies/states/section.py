@@ -19,8 +19,8 @@ from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
 from analysis.text import NOTHING, label, level, listing, ms, plural, share
 from base.errors import EyelevelError
+from base.qlog import QLOG_ENDING, read_qlog
 from dataset.table import Row, require_document, valid_rows
-from servers.qlog import SUFFIX, read_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.estimates import Connections, probability_estimates, share_estimates, transition_counts
@@ -87,7 +87,7 @@ def read_load(folder: Path, row: Row) -> Load:
     assert plt_ms is not None, "a load that counts has a load event"
     period = (loading.navigated_s, loading.finished_s)
     connections = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for path in sorted(folder.glob(f"*{QLOG_ENDING}")):
         log = read_qlog(path)
         connections.append(LoggedConnection(path, delivered_bytes(log, *period), tuple(spells(log, *period))))
     if not connections:

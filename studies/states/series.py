@@ -1,6 +1,6 @@
 """Series of windows, spells of states and shares of time, from the qlogs of connections.
 
-The functions take what `servers.qlog` reads. Times are in s from a moment that the caller names (in s since 1970),
+The functions take what `base.qlog` reads. Times are in s from a moment that the caller names (in s since 1970),
 sizes in bytes.
 """
 
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from servers.qlog import METRICS, STATE, Qlog
+from base.qlog import METRICS, STATE, Qlog
 
 # The kernel is asked for the state of TCP's connections this often (`studies.states`). QUIC's servers log every change,
 # so their logs are sampled as often here: a short state is then as likely to be seen over QUIC as over TCP.

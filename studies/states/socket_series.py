@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from base.files import sync
+from base.qlog import METRICS, PARAMETERS, QLOG_ENDING, STARTED, STATE, Event, Qlog, write_qlog
 from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, accounts_of_clients
-from servers.qlog import METRICS, PARAMETERS, STARTED, STATE, SUFFIX, Event, Qlog, write_qlog
 
 # Values of TcpInfo.ca_state. The kernel reduces the window when a queue of the servers' machine is full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4
@@ -32,7 +32,7 @@ def write_qlogs(folder: Path) -> list[Path]:
         name = f"tcp-{first.server[0]}-{first.client[1]}"
         # A port may be used again.
         earlier = sum(path.name.startswith(name) for path in paths)
-        path = folder / f"{name}{f'-{earlier + 1}' if earlier else ''}{SUFFIX}"
+        path = folder / f"{name}{f'-{earlier + 1}' if earlier else ''}{QLOG_ENDING}"
         write_qlog(path, qlog_of(samples), "Linux", ["TCP", "HTTP2"])
         sync(path)
         paths.append(path)

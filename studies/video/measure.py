@@ -10,12 +10,13 @@ from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.norms import REQUEST_MISSED, Norm
+from measure.norms import MISSED_REQUEST_NORM, Norm
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.video import LADDER_BPS, RULES, SEGMENT, TRUE, Video, page_named
+from record.video import LADDER_BPS, RULES, TRUE
+from record.video.pages import SEGMENT, Video, page_named
 from studies.campaign import networks_before
 from studies.study import RUNS, Measurement, Request
 from studies.video.defaults import NETWORKS, PLAYER, PROTOCOLS, SECONDS, VIDEOS
@@ -46,7 +47,7 @@ class VideoMethod(Method):
     def norms(self) -> Sequence[Norm]:
         """See `Method`. How much a play asks for is no norm: it asks for less where a protocol brings less. But it
         asks for nothing that is not there."""
-        return [REQUEST_MISSED]
+        return [MISSED_REQUEST_NORM]
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""

@@ -8,37 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from factories import ROW
 
 from analysis import auto_runs, hypotheses
-from analysis.auto_runs import (
-    Plan,
-    announcement,
-    expectation,
-    expected_lines,
-    saved_line,
-    saving,
-    simulated_stops,
-    simulated_values,
-)
+from analysis.auto_runs import Plan, expectation, expected_lines, simulated_stops, simulated_values
 from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
-from analysis.hypotheses import DECLARED, Hypotheses, Pair
+from analysis.hypotheses import Hypotheses, Pair
 from analysis.runs import CampaignTable
 from analysis.samples import Samples
 from analysis.simulate import Truth, write
 from analysis.stopping import looks_until, stopping_table
-from dataset.plan import write_plan
 from dataset.table import CampaignDocument, read_document, write_document
-from measure.campaign.campaign import Campaign
-from measure.campaign.plan import plan
-from measure.campaign.results import opened
-from measure.host.lanes import Lanes
-from measure.host.machine import machine
-from record.demo import generate
-from record.site import write_site
-from tuning import networks, protocols
+from tuning import networks
 
 PAIR = Pair("tcp", "quic")
+HOST = "here"
 DECIDED_AT_ONCE = Expected(0.02, 0.0, {(PAIR, metric): (-0.3, 0.0) for metric in ("si", "plt")}, "large")
 # Within the margin of half a round trip, of which the scatter lets nobody be sure.
 NEVER_DECIDED = Expected(0.5, 0.0, {(PAIR, metric): (0.0, 0.0) for metric in ("si", "plt")}, "large")
@@ -114,10 +97,10 @@ def earlier_campaign(folder: Path, host: str) -> Path:
 def test_scatter_and_gains_are_those_of_the_newest_campaign_of_this_machine(
     tmp_path: Path, declared: Hypotheses
 ) -> None:
-    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
+    earlier_campaign(tmp_path / "earlier", HOST)
     known = {name: networks.load()[name] for name in ("dsl", "mss")}
     notes: list[str] = []
-    expected = expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)
+    expected = expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)
     dsl = expected["dsl"]
     assert dsl.source == "earlier"
     assert not notes
@@ -132,16 +115,16 @@ def test_what_another_machine_or_network_showed_is_not_taken(tmp_path: Path, dec
     earlier_campaign(tmp_path / "elsewhere", "another")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "runs.csv").write_text("no table")
-    earlier_campaign(tmp_path / "here", str(machine()["host"]))
+    earlier_campaign(tmp_path / "here", HOST)
     dsl = networks.load()["dsl"]
     slower = {"dsl": replace(dsl, down_mbps=1.0)}
     notes: list[str] = []
-    assert expected_behind(slower, declared, tmp_path, tmp_path / "new", notes.append)["dsl"] == Expected(SCATTER)
+    assert expected_behind(slower, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"] == Expected(SCATTER)
     assert notes == [
         f"the earlier campaign broken is left aside: {tmp_path / 'broken'} is no campaign: campaign.json is missing"
     ]
     itself = tmp_path / "here"
-    assert expected_behind({"dsl": dsl}, declared, tmp_path, itself, notes.append)["dsl"] == Expected(SCATTER)
+    assert expected_behind({"dsl": dsl}, declared, tmp_path, itself, HOST, notes.append)["dsl"] == Expected(SCATTER)
 
 
 @pytest.mark.parametrize(
@@ -159,12 +142,12 @@ def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
     tmp_path: Path, declared: Hypotheses, change: dict[str, Any]
 ) -> None:
     """Whatever is wrong with it: what stands beside a new campaign must not keep it from being measured."""
-    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
-    odd = earlier_campaign(tmp_path / "odd", str(machine()["host"]))
+    earlier_campaign(tmp_path / "earlier", HOST)
+    odd = earlier_campaign(tmp_path / "odd", HOST)
     file = odd / "campaign.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
-    assert expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)["dsl"].source in (
+    assert expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source in (
         "earlier",
         "odd",
     )
@@ -172,11 +155,11 @@ def test_a_campaign_that_is_damaged_is_left_aside_in_one_line(
 
 
 def test_a_table_that_cannot_be_read_is_left_aside_in_one_line(tmp_path: Path, declared: Hypotheses) -> None:
-    earlier_campaign(tmp_path / "earlier", str(machine()["host"]))
-    odd = earlier_campaign(tmp_path / "odd", str(machine()["host"]))
+    earlier_campaign(tmp_path / "earlier", HOST)
+    odd = earlier_campaign(tmp_path / "odd", HOST)
     (odd / "runs.csv").write_bytes(b"\xff\xfe" + (odd / "runs.csv").read_bytes())
     known, notes = {"dsl": networks.load()["dsl"]}, list[str]()
-    assert expected_behind(known, declared, tmp_path, tmp_path / "new", notes.append)["dsl"].source == "earlier"
+    assert expected_behind(known, declared, tmp_path, tmp_path / "new", HOST, notes.append)["dsl"].source == "earlier"
     (note,) = notes
     assert note.startswith("the earlier campaign odd is left aside: ")
 
@@ -197,75 +180,3 @@ def test_what_is_assumed_is_said(declared: Hypotheses) -> None:
     assert "dsl 2.0 %" in measured
     assert "since no earlier campaign here has measured it" in assumed
     assert "lte 7.1 %" in assumed
-
-
-@pytest.mark.slow
-def test_a_campaign_announces_what_the_rule_is_expected_to_save(tmp_path: Path) -> None:
-    site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    known = {name: protocols.load()[name] for name in ("tcp", "quic")}
-    campaign = Campaign(
-        tmp_path / "results" / "c",
-        {"demo-light": site},
-        {"dsl": networks.load()["dsl"]},
-        known,
-        runs=31,
-        seed=1,
-        auto=True,
-        hypotheses=DECLARED.read_text(),
-    )
-    first, _ = announcement(campaign)
-    assert first.startswith("RUNS=auto: about ")
-    in_lanes, *_ = announcement(replace(campaign, lanes=Lanes(2)))
-    assert (first.rpartition(" of ")[2], in_lanes.rpartition(" of ")[2]) == ("10 min", "5 min")
-    (line,) = announcement(replace(campaign, protocols={"tcp": known["tcp"]}))
-    assert "compares nothing" in line
-
-
-def test_margins_are_expected_to_be_those_of_the_whole_path_behind_a_hop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans: list[Plan] = []
-    original = auto_runs.expectation
-
-    def noted(planned: Plan, *others: Any) -> auto_runs.Expectation:
-        plans.append(planned)
-        return original(planned, *others)
-
-    monkeypatch.setattr(auto_runs, "expectation", noted)
-    behind = {name: networks.load()[name] for name in ("dsl", "geo-control")}
-    known = {name: protocols.load()[name] for name in ("tcp", "quic")}
-    sites = {"demo-light": write_site(generate("demo-light"), tmp_path / "demo-light")}
-    text = DECLARED.read_text()
-    announcement(
-        Campaign(tmp_path / "results" / "c", sites, behind, known, runs=31, seed=1, auto=True, hypotheses=text)
-    )
-    # The report's margins are (`analysis.runs`).
-    (planned,) = plans
-    assert planned.rtt_ms == {"dsl": 24, "geo-control": 600}
-
-
-@pytest.mark.parametrize(("lanes", "minutes"), [(1, (10, 40)), (2, (5, 20))])
-def test_what_was_saved_is_what_was_planned_and_not_needed(
-    tmp_path: Path, lanes: int, minutes: tuple[int, int]
-) -> None:
-    names: dict[str, dict[str, Any]] = {
-        "sites": {"s": {}},
-        "networks": {"dsl": {}, "lte": {}},
-        "protocols": {"tcp": {}, "quic": {}},
-    }
-    document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, "lanes": lanes, **names})
-    with opened(tmp_path / "c", document) as results:
-        write_plan(tmp_path / "c", plan(["s"], ["dsl", "lte"], ["tcp", "quic"], 10, 1))
-        for network, runs in (("dsl", 5), ("lte", 10)):
-            for number in range(1, runs + 1):
-                for protocol in ("tcp", "quic"):
-                    place = f"runs/s/{network}/{protocol}/{number}-1"
-                    row = replace(ROW, network=network, protocol=protocol, run=number, folder=place, seconds=60.0)
-                    results.keep_attempt(row)
-    saved = saving(tmp_path / "c", [("s", "dsl"), ("s", "lte")])
-    saved_min, total_min = minutes
-    assert (saved.runs, saved.seconds, saved.made_runs) == (10, 60.0 * saved_min, 30)
-    line = f"RUNS=auto saved 10 of 40 runs (25 %), about {saved_min} min of {total_min} min: "
-    line += "dsl after 5 runs of each setting"
-    assert saved_line(saved) == line
-    assert "saved nothing" in saved_line(saving(tmp_path / "c", []))

@@ -13,6 +13,7 @@ from support.known_campaigns import write
 from support.validations import KNOWN
 
 from analysis import hypotheses
+from analysis.aspects import decisions
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import NOT_DECIDED
 from analysis.programs import (
@@ -28,6 +29,7 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import Samples, samples_of
 from base.structure import unstructured
 from dataset.table import CampaignDocument
+from measure.server_choices import choices_of_server
 
 QUIC, BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 CADDY = Pair("caddy-h2", "caddy-h3")
@@ -64,7 +66,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tables]:
 
 
 def test_each_server_has_a_pair_beside_the_contrast_of_its_congestion_control() -> None:
-    every = variants([QUIC, BBR], PROTOCOLS, ["chromium"])
+    every = variants([QUIC, BBR], PROTOCOLS, {}, ["chromium"])
     assert [(one.contrast, one.pair, one.servers) for one in every] == [
         (QUIC, QUIC, "nginx and quic_server"),
         # A server that has both transports is compared with itself; its congestion control is no other's.
@@ -77,7 +79,7 @@ def test_each_server_has_a_pair_beside_the_contrast_of_its_congestion_control() 
 
 
 def test_one_program_changes_at_a_time() -> None:
-    every = variants([QUIC], {name: PROTOCOLS[name] for name in (*QUIC, "quinn-h3")}, ["chromium", "firefox"])
+    every = variants([QUIC], {name: PROTOCOLS[name] for name in (*QUIC, "quinn-h3")}, {}, ["chromium", "firefox"])
     changes = [
         (one.servers, one.browser, one.varies, one.before and (one.before.servers, one.before.browser)) for one in every
     ]
@@ -94,11 +96,19 @@ def real(*names: str) -> dict[str, dict[str, Any]]:
     return {name: unstructured(KNOWN[name]) for name in names}
 
 
+def document_of(protocols: dict[str, dict[str, Any]]) -> CampaignDocument:
+    """The document of a campaign of these behind LTE."""
+    settings = {"networks": {"lte": {}}, "protocols": protocols, "browser": {"name": "chromium"}}
+    choices = {name: choices_of_server(KNOWN[name]) for name in protocols if name in KNOWN}
+    return CampaignDocument(settings, server_choices=choices)
+
+
 def test_another_server_is_compared_with_the_nearest_setting() -> None:
     """quinn's Cubic is of one connection, as that of quic+1con; quic+1con+2rtt needs a round trip more."""
     protocols = real("tcp+", "quic", "quic+1con+2rtt", "quic+1con", "quic+1con+urgency", "quinn-h3", *CADDY)
     near = Pair("tcp+", "quic+1con")
-    assert [(one.pair, one.varies, one.before and one.before.pair) for one in variants([QUIC], protocols, [""])] == [
+    every = variants([QUIC], protocols, decisions(document_of(protocols)), [""])
+    assert [(one.pair, one.varies, one.before and one.before.pair) for one in every] == [
         (QUIC, "", None),
         (near, "", None),
         (Pair("tcp+", "quinn-h3"), "server", near),
@@ -110,26 +120,25 @@ def differences_of(protocols: dict[str, dict[str, Any]], all_declared: Hypothese
     """Of four blocks of one site behind LTE."""
     times = np.exp(np.random.default_rng(1).normal(7, 0.2, (1, 1, len(protocols), 1, 4)))
     samples = Samples(times, ("lte",), ("s",), tuple(protocols), ("si",))
-    settings = {"networks": {"lte": {}}, "protocols": protocols, "browser": {"name": "chromium"}}
     declared = (all_declared or hypotheses.load()).restricted_to(samples.protocols, ["si"])
-    return program_differences(CampaignTable(pd.DataFrame(), CampaignDocument(settings)), samples, declared)
+    return program_differences(CampaignTable(pd.DataFrame(), document_of(protocols)), samples, declared)
 
 
 def test_in_what_else_than_programs_settings_differ_is_said() -> None:
     protocols = real("tcp+", "quic", "quinn-h3", *CADDY)
     table = differences_of(protocols)
     assert pairs_beside(table) == [Pair("quic", "quinn-h3"), Pair("quic", "caddy-h3"), Pair("tcp+", "caddy-h2")]
-    (sentence,) = sentences(table, 0.95, protocols)
+    (sentence,) = sentences(table, 0.95, decisions(document_of(protocols)))
     assert sentence.endswith(
         " Not the program alone: these settings also differ, quinn-h3 and QUIC in answer to a loss and order of "
         "service; caddy-h3 and QUIC in congestion control, answer to a loss and order of service; caddy-h2 and TCP+ "
         "in congestion control and answer to a loss."
     )
     level = real("tcp+", "quic", "quic+1con", "quinn-h3")
-    (sentence,) = sentences(differences_of(level), 0.95, level)
+    (sentence,) = sentences(differences_of(level), 0.95, decisions(document_of(level)))
     assert sentence.endswith("these settings also differ, quinn-h3 and quic+1con in order of service.")
     same = real("tcp+", "quic") | {"again": {**unstructured(KNOWN["quic"]), "name": "again", "server": "unknown"}}
-    assert "Not the program alone" not in sentences(differences_of(same), 0.95, same)[0]
+    assert "Not the program alone" not in sentences(differences_of(same), 0.95, decisions(document_of(same)))[0]
 
 
 def test_a_setting_that_came_later_is_compared_with_nothing() -> None:
@@ -140,12 +149,12 @@ def test_a_setting_that_came_later_is_compared_with_nothing() -> None:
 
 
 def test_one_set_of_programs_is_compared_with_nothing(known: Callable[[str], Tables]) -> None:
-    assert variants([QUIC, BBR], {name: PROTOCOLS[name] for name in (*QUIC, *BBR)}, ["chromium"]) == []
+    assert variants([QUIC, BBR], {name: PROTOCOLS[name] for name in (*QUIC, *BBR)}, {}, ["chromium"]) == []
     # Two settings of TCP are no contrast of TCP and QUIC.
-    assert variants([Pair("tcp", "tcp+")], PROTOCOLS, ["chromium", "firefox"]) == []
+    assert variants([Pair("tcp", "tcp+")], PROTOCOLS, {}, ["chromium", "firefox"]) == []
     differences = program_differences(*known("tenth"))
     assert differences.empty and program_gains(*known("tenth")).empty
-    assert sentences(differences, 0.95, PROTOCOLS) == []
+    assert sentences(differences, 0.95, {}) == []
 
 
 def test_what_a_browser_changes_is_found_and_what_a_server_does_not_change_is_not(

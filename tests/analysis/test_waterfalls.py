@@ -21,10 +21,7 @@ from analysis.waterfalls import (
     rows_of_loads,
 )
 from base.errors import EyelevelError
-from browsers.registry import all_browsers
 from dataset.run_files import HAR
-
-CHROMIUM = all_browsers()["chromium"]
 
 
 def entry(url: str, protocol: str, second: float, **timings: float) -> dict[str, Any]:
@@ -47,7 +44,7 @@ def har(*entries: dict[str, Any]) -> dict[str, Any]:
 def load_of(*requests: tuple[str, float, float]) -> Any:
     """A load with requests: URL, and from when to when (ms)."""
     entries = [entry(url, "h2", 1 + start / 1000, wait=end - start) for url, start, end in requests]
-    return requests_of(har(*entries), CHROMIUM)
+    return requests_of(har(*entries))
 
 
 def differing(first: Any, second: Any, threshold_ms: float = 50) -> dict[str, tuple[str, ...]]:
@@ -62,14 +59,14 @@ def differing(first: Any, second: Any, threshold_ms: float = 50) -> dict[str, tu
 def test_phases_follow_each_other_from_when_a_request_was_wanted_to_its_last_byte() -> None:
     # As Chromium has it: what waited in the page's queue began later, and TLS is a part of connecting.
     times = {"_queued": 20, "blocked": 5, "dns": 10, "connect": 90, "ssl": 50, "send": 1, "wait": 60, "receive": 14}
-    (tcp,) = requests_of(har(entry("https://a/", "h2", 1.1, **times)), CHROMIUM)
+    (tcp,) = requests_of(har(entry("https://a/", "h2", 1.1, **times)))
     assert tcp.start_ms == pytest.approx(80, abs=0.01)
     lengths = {phase: round(end - begin) for phase, (begin, end) in tcp.spans.items()}
     assert lengths == {"queue": 25, "dns": 10, "tcp": 40, "tls": 50, "wait": 61, "download": 14}
     assert [begin for begin, _ in [*tcp.spans.values()][1:]] == [end for _, end in [*tcp.spans.values()][:-1]]
     assert tcp.duration_ms == pytest.approx(200)
     # QUIC's handshake is TLS's; the HAR has it as both.
-    (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)), CHROMIUM)
+    (quic,) = requests_of(har(entry("https://a/", "h3", 1.1, connect=50, ssl=50, wait=60)))
     assert {phase: round(end - begin) for phase, (begin, end) in quic.spans.items()} == {"quic": 50, "wait": 60}
 
 

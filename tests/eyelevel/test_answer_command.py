@@ -23,6 +23,7 @@ from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
+from dataset.plan import Enough
 from dataset.table import RUNS, CampaignDocument, read_document, read_rows, write_document
 from eyelevel.commands import answering as answer
 from eyelevel.commands.answer import main
@@ -46,7 +47,6 @@ from eyelevel.commands.answering import (
 )
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, PlannedWork
-from measure.campaign.plan import Enough
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.run.setting import Loading

@@ -19,8 +19,8 @@ from rich.console import Console
 from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.table import DOCUMENT
+from eyelevel.arguments import campaign_folder
 from eyelevel.consent import require_consent
-from eyelevel.options import campaign_folder
 from eyelevel.study_command import study_command
 from measure.campaign.campaign import Campaign
 from record.collection import choose_sites
@@ -166,7 +166,7 @@ def test_lanes_make_it_shorter(tmp_path: Path) -> None:
 
 
 def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eyelevel.options.RESULTS", tmp_path)
+    monkeypatch.setattr("eyelevel.arguments.RESULTS", tmp_path)
     similar(tmp_path)
     with pytest.raises(EyelevelError, match=r"is a folder; there is a campaign lte-quic$"):
         campaign_folder("lte-qiuc")

@@ -21,20 +21,21 @@ from support.campaigns import light_campaign, run_of_each
 from support.material import recording_path
 
 from analysis.first_answer import report
-from analysis.quiet_times import read_run
 from analysis.report.waterfall import STRIP_PICTURES
 from analysis.runs import load, records, rows_of
 from analysis.waterfalls import read_load
 from base.places import PROJECT, tool
 from browsers.browsertime.configuration import IDLE_LIMIT_MS, ORANGE_FRAMES, ORANGE_LIMIT_MS, QUIET_MS, READINESS
 from browsers.chromium.netlog import read_netlog
+from dataset.har import navigated_s
 from dataset.run_files import FILM, VISUAL
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, read_rows, require_document
 from eyelevel.commands.waterfall import main as waterfall
 from films.contents import film_contents
 from films.frames import film_start
 from measure.campaign.campaign import Campaign
-from measure.run.evidence import navigated_s, read_evidence
+from measure.quiet_times import read_run
+from measure.run.evidence import read_evidence
 from record.formats import read_recording
 from record.site import Site, write_site
 from tuning import networks

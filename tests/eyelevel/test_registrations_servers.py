@@ -124,7 +124,7 @@ from browsers.chromium_browser import Chromium
 class Toy(Chromium):
     name = "toy"
     programs = {"toy-browser": "--version", "chromedriver": "--version"}
-    network_log = "toy.json.gz"
+    network_log = "netlog-toy.json.gz"
 
     def settings(self):
         return {**super().settings(), "toys": 1}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.norms import ENOUGH, NORMS, REQUEST_MISSED, RunAppearance, judge
+from measure.norms import ENOUGH, MISSED_REQUEST_NORM, NORMS, RunAppearance, judge
 
 PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
 USUAL = RunAppearance(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
@@ -66,8 +66,8 @@ def test_a_protocol_over_which_a_page_asks_for_more_keeps_its_runs() -> None:
 
 
 def test_what_asks_for_the_same_however_fast_it_comes_has_a_norm_of_its_own() -> None:
-    assert list(judge([*[USUAL] * ENOUGH, replace(USUAL, missed=20)], norms=[REQUEST_MISSED])) == [ENOUGH]
-    assert judge([*[USUAL] * ENOUGH, replace(USUAL, missed=5)], norms=[REQUEST_MISSED]) == {}
+    assert list(judge([*[USUAL] * ENOUGH, replace(USUAL, missed=20)], norms=[MISSED_REQUEST_NORM])) == [ENOUGH]
+    assert judge([*[USUAL] * ENOUGH, replace(USUAL, missed=5)], norms=[MISSED_REQUEST_NORM]) == {}
 
 
 @given(st.lists(st.integers(40, 80), min_size=ENOUGH, max_size=30), st.integers(0, 10))

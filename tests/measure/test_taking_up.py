@@ -18,8 +18,9 @@ from analysis.package import write_package
 from analysis.runs import load
 from base.errors import EyelevelError
 from dataset.last_frames import LAST_FRAMES, read_digests
-from dataset.package import FILES, METADATA, MOST_BYTES, MOST_LINES
+from dataset.package import FILES, METADATA, MOST_LINES
 from dataset.plan import write_plan
+from dataset.reading import MOST_BYTES
 from dataset.reasons import Reason
 from dataset.run_files import LAST
 from dataset.table import GivenUp, Row, read_document, read_rows, write_given_up

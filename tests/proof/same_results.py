@@ -50,7 +50,7 @@ from measure.norms import judge
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.site import Site
-from studies import STUDIES
+from studies import section_of
 from studies.packets.measure import PacketsMethod
 from studies.states.measure import StatesMethod
 from tuning import networks, protocols
@@ -187,7 +187,7 @@ def check_tables(folder: Path, copy: Path) -> list[str]:
     old_tables = sorted((folder / TABLES).glob("*.csv"))
     if not old_tables:
         return []
-    write_report(copy, [study.section for study in STUDIES], hypotheses.load(hypotheses.DECLARED))
+    write_report(copy, section_of(require_document(copy)), hypotheses.load(hypotheses.DECLARED))
     new_tables = {path.name: path for path in (copy / TABLES).glob("*.csv")}
     differences = []
     for path in old_tables:

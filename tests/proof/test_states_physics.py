@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from base.qlog import QLOG_ENDING, STATE, Qlog, read_qlog
 from dataset.table import Run
 from measure.campaign.block import measure_one
 from measure.run.setting import Loading, Setting
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site
-from servers.qlog import STATE, SUFFIX, Qlog, read_qlog
 from studies.states.measure import StatesMethod
 from studies.states.series import delivered_bytes, series
 from tuning import protocols
@@ -95,7 +95,7 @@ def download(site: Site, protocol: Protocol, folder: Path) -> tuple[Qlog, Means]
             run, Setting(site, NETWORK, protocol, Loading(filmed=False), seed=1), StatesMethod(), tried, 0
         )
         assert row.valid, row.reason
-        log = max((read_qlog(path) for path in (tried / row.folder).glob(f"*{SUFFIX}")), key=delivered_bytes)
+        log = max((read_qlog(path) for path in (tried / row.folder).glob(f"*{QLOG_ENDING}")), key=delivered_bytes)
         if (values := means(log)).longest_s < QUIET_S:
             return log, values
     pytest.fail("the machine is too busy")

@@ -38,7 +38,7 @@ from base import jailer
 from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER
 from base.places import tool
-from servers.qlog import METRICS, PRIORITY, STATE, read_qlog
+from base.qlog import METRICS, PRIORITY, STATE, read_qlog
 from servers.quic import fetch
 
 # The slowest answer, a body of 5 MB on a busy machine, takes a second or two.

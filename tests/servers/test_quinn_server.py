@@ -28,7 +28,7 @@ from support.own_servers import (
 
 from base.errors import EyelevelError
 from base.places import tool
-from servers.qlog import CLOSED, METRICS, STATE, read_qlog
+from base.qlog import CLOSED, METRICS, STATE, read_qlog
 from servers.registry import all_servers, require_served
 from tuning import protocols
 from tuning.protocols import Protocol

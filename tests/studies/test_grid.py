@@ -27,7 +27,8 @@ from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
 from studies.grid import STUDY
 from studies.grid import measure as grid
-from studies.grid.presets import PRESETS, Series, read_preset
+from studies.grid.defaults import PRESETS
+from studies.grid.presets import Series, read_preset
 from tuning import networks, protocols
 from tuning.hops import NONE, Hop
 from tuning.networks import TRACE_LINE_BYTES, Network, read_trace

@@ -19,9 +19,9 @@ from support.reports import accessible_report
 from analysis.figures.style import SMALL, save
 from analysis.intervals import over_runs
 from base.errors import EyelevelError
+from base.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from dataset.table import CampaignDocument, header, lines, write_document
 from servers.kernel_sockets import ACCOUNTS, RECORD, Bbr, KernelSockets, TcpInfo, decoded, identity, lasting
-from servers.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from studies.states import graph as states_graph
 from studies.states import windows_figure
 from studies.states.estimates import probability_estimates, share_estimates, transition_counts

@@ -22,9 +22,9 @@ from eyelevel.study_command import study_command
 from measure.norms import ENOUGH, RunAppearance, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
-from record import video
 from record.collection import choose_sites, load_site
-from record.video import media
+from record.video import LADDER_BPS, media
+from record.video import pages as video
 from studies.study import Request
 from studies.video import STUDY
 from studies.video.figure import WAITING, shown, waiting
@@ -245,7 +245,7 @@ def test_segments_have_the_bytes_of_their_rate_and_the_same_each_time() -> None:
             assert len({*body[8:2056]}) > 250
     assert "medium.m3u8" in bodies["main.m3u8"].decode()
     (pictures,) = media.pictures(1).segments
-    for quality, bps in video.LADDER_BPS.items():
+    for quality, bps in LADDER_BPS.items():
         assert 8 * len(media.padded(pictures, bps, quality)) == bps * media.SEGMENT_S
     with pytest.raises(EyelevelError, match="more than 8 bit/s make of 2 s"):
         media.padded(b"100", 8, "tiny/1")

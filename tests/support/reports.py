@@ -16,5 +16,5 @@ def accessible_report(browser: Browser, folder: Path, section: StudySection) -> 
     (`support.axe`). Its pictures are white, since axe-core looks at none."""
     with pytest.MonkeyPatch.context() as patch:
         only_lay_out(patch)
-        into = write_report(folder, [section], hypotheses.load())
+        into = write_report(folder, section, hypotheses.load())
     return accessible(browser, (into / "index.html").as_uri())

@@ -30,9 +30,12 @@ _begin = time.monotonic()
 _load = os.getloadavg()[0]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
+) -> None:
     """Append this run to the log."""
-    if hasattr(config, "workerinput"):  # of which each has a part of the run
+    # A worker has a part of the run, and one that was interrupted says nothing.
+    if hasattr(config, "workerinput") or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     stats = terminalreporter.stats
     failures = sorted({report.nodeid for kind in ("failed", "error") for report in stats.get(kind, ())})

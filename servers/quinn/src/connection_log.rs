@@ -1,4 +1,4 @@
-//! What a connection's congestion control does over time, as a qlog in the form that `servers/qlog.py` describes: a file
+//! What a connection's congestion control does over time, as a qlog in the form that `base/qlog.py` describes: a file
 //! for each connection. It has no events of packets.
 
 use std::fs::{File, OpenOptions};

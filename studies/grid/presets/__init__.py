@@ -9,10 +9,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.structure import structured
 from record.grid import Page, read_size
+from studies.grid.defaults import PRESETS_FOLDER
 from tuning.devices import DESKTOP
-
-FOLDER = Path(__file__).parent
-PRESETS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Preset:
         return list(dict.fromkeys(one for series in self.series for one in series.too_few()))
 
 
-def read_preset(name: str, folder: Path = FOLDER) -> Preset:
+def read_preset(name: str, folder: Path = PRESETS_FOLDER) -> Preset:
     """The preset `name`. Raises EyelevelError that names the file and the key."""
     file = folder / f"{name}.toml"
     try:

@@ -19,6 +19,7 @@ from analysis.simulate import Truth, write
 from base.errors import EyelevelError
 from base.structure import unstructured
 from dataset.table import CampaignDocument
+from measure.server_choices import choices_of_server
 from tuning import networks
 
 STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+level", "quic+1con")
@@ -39,7 +40,8 @@ def campaign(
         for kept in [entry(of)]
         for setting in json.loads(json.dumps(kept.passed))
     )
-    document = CampaignDocument(settings={"protocols": protocols, "networks": nets})
+    choices = {name: choices_of_server(KNOWN[name]) for name in names}
+    document = CampaignDocument(settings={"protocols": protocols, "networks": nets}, server_choices=choices)
     return CampaignTable(pd.DataFrame(), document, observations=on_machines)
 
 
@@ -143,14 +145,6 @@ def test_a_link_that_repairs_its_losses_loses_nothing_and_chosen_packets_are_los
     table.document.networks["da2gc"]["retransmit_ms"] = 65
     table.document.networks["lte"]["drop_down_packets"] = [120]
     assert level_ground(table, [STOCK])[0].endswith("are lost: behind MSS (6 %) and LTE (chosen packets).")
-
-
-def test_an_older_campaign_had_servers_that_the_browser_did_not_know() -> None:
-    table = campaign([], STOCK)
-    for document in table.document.protocols.values():
-        del document["known_servers"]
-    (text,) = level_ground(table, [STOCK])
-    assert "whether the browser knows" not in text
 
 
 def test_settings_that_were_not_kept_are_not_known() -> None:

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,7 +20,7 @@ from support.browser import Browser
 from support.figure_layout import draw_nothing, only_lay_out
 from support.films import ORANGE, WHITE, film, frame, page
 from support.pdf import page_texts
-from support.validations import write_validation
+from support.validations import KNOWN, write_validation
 
 from analysis.hypotheses import DECLARED
 from analysis.report.page import script_json
@@ -27,7 +28,9 @@ from analysis.runs import KEYS
 from analysis.simulate import Truth, write
 from base.places import PROJECT
 from dataset import metrics
+from dataset.table import require_document, write_document
 from eyelevel.commands.report import main
+from measure.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow
 
@@ -333,6 +336,9 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(tmp_path / "c", Truth(sites=2, networks=("lte",), protocols=("tcp+", "quic", "quinn-h3"), runs=6))
+    document = require_document(folder)
+    choices = {name: choices_of_server(KNOWN[name]) for name in document.protocols}
+    write_document(folder, replace(document, server_choices=choices))
     report(folder)
     text = (folder / "report" / "index.html").read_text()
     _, _, section = text.partition('<section id="programs">')

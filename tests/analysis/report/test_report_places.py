@@ -87,7 +87,7 @@ def test_links_lead_to_the_files_of_runs_that_are_there_and_to_no_others(
 
 def test_a_package_has_no_links_to_runs(campaign: Path, tmp_path: Path) -> None:
     def packaged(of: Path) -> Path:
-        return write_report(of, [], hypotheses.load(hypotheses.DECLARED))
+        return write_report(of, None, hypotheses.load(hypotheses.DECLARED))
 
     write_package(campaign, tmp_path / "package", LICENCE, packaged)
     assert links(tmp_path / "package" / "report" / "index.html") == {}

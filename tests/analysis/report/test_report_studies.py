@@ -39,7 +39,7 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """One study, which has something to say of any folder."""
-    monkeypatch.setattr("studies.STUDIES", [SimpleNamespace(section=lambda folder: SECTION)])
+    monkeypatch.setattr("studies.STUDIES", [SimpleNamespace(name="", section=lambda folder: SECTION)])
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:

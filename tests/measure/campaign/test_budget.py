@@ -10,10 +10,10 @@ import pytest
 from factories import ROW, campaign_document
 
 from base.errors import EyelevelError
+from dataset.plan import never_enough
 from measure.campaign import budget
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign, PlannedWork
-from measure.campaign.plan import never_enough
 from measure.campaign.results import Results, opened
 from record.demo import generate
 from record.site import write_site

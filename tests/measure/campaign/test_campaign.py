@@ -33,7 +33,7 @@ from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import Campaign, Selection, measure
 from measure.campaign.progress import ProgressDisplay
 from measure.defaults import REPEATS
-from measure.gates import PARDONS
+from measure.gates import MACHINE_RETRIES
 from measure.host.canary import Canary
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Loading, Setting
@@ -191,7 +191,7 @@ def test_a_page_that_always_makes_the_machine_busy_is_given_up_in_the_end(
     busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
     one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
     assert "given up" in go(one, monkeypatch, [busy])
-    assert len(rows(campaign)) == REPEATS + 1 + PARDONS
+    assert len(rows(campaign)) == REPEATS + 1 + MACHINE_RETRIES
 
 
 def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,14 @@ from analysis import distant_servers
 from base.errors import EyelevelError
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
-from measure.run.server_rtts import FILE, OFF, RECORDED, ServerRtts, kept_server_rtts, parse_server_rtts
+from measure.run.server_rtts import FILE, ServerRtts, kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from record.connections import Connection
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay.shells.registry import require_emulated
 from tuning import networks, protocols
+from tuning.defaults import OFF, RECORDED
 
 CLIENT_SIDE = """
 ["a"]

@@ -11,13 +11,7 @@ from dataset.checks import Check
 from measure.captures.reading import HTTPS_PORT
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Fields, Flight, quic_flight, tcp_flight
-from measure.validate.loss_response import (
-    KEPT,
-    REGROWTH,
-    expected_curve,
-    judge_loss_response,
-    loss_response,
-)
+from measure.validate.loss_response import KEPT, REGROWTH, expected_curve, judge_loss_response, loss_response
 from measure.validate.server_account import ServerWindow
 from servers.registry import server_of
 from tuning import protocols

@@ -10,7 +10,8 @@ import pytest
 
 from base.errors import EyelevelError
 from dataset.checks import Check
-from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE, VALIDATION, kept_entries
+from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
+from dataset.validation import VALIDATION, kept_entries
 from measure.validate import record
 from measure.validate import validation as validating
 from measure.validate.server_rtts import DelayedSite

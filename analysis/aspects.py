@@ -9,23 +9,33 @@ from typing import Any
 
 from base.errors import EyelevelError
 from base.structure import structured
-from dataset.validation import LOSS_RESPONSE, ORDER_OF_SERVICE
-from measure.validate.loss_response import KEPT_TOLERANCE
-from measure.validate.order_of_service import ANSWER_BYTES, MOST_AGAINST_PRIORITY, ONE_AFTER_ANOTHER, TURNS
-from measure.validate.protocol import (
+from dataset.observations import (
+    ANSWER_BYTES,
+    ANSWER_TO_LOSS,
     BURST_PACKETS,
-    CLEAR,
+    CLEAR_RTT_MS,
     FLIGHT_TOLERANCE_PACKETS,
+    KEPT_TOLERANCE,
+    LOSS_RESPONSE,
+    MOST_AGAINST_PRIORITY,
+    ONE_AFTER_ANOTHER,
+    ORDER,
+    ORDER_OF_SERVICE,
     PACED_SHARE,
+    PICTURES,
     REQUEST_TOLERANCE_RTT,
+    TURNS,
     UNPACED_SHARE,
 )
-from measure.validate.site import PICTURES
-from servers.registry import server_of
+from dataset.table import CampaignDocument
 from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 Seen = Mapping[str, Any]
 Value = float | str
+# What the server of a protocol has decided on, by decision (`CampaignDocument.server_choices`).
+Choices = Mapping[str, str]
+# Protocol → decision → its value.
+Decisions = Mapping[str, Mapping[str, str]]
 # What two windows may differ by, and what is more than ten packets, of a sender that sends one more than its window.
 WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
 BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
@@ -41,8 +51,9 @@ class Aspect:
 
     `measured`: its value in what was seen of a protocol, None if that was not looked at; `text` is it for a reader.
     `differ`: whether two values are further apart than loads of one protocol are. `decision`: the setting that decides,
-    by which it is named where it was not measured; `setting` is what a protocol has of it. Of none, both are nothing.
-    `of_transport`: whether transports differ in it by themselves.
+    by which it is named where it was not measured; `setting` is its value in a protocol whose server has made these
+    choices. Both are empty where nothing decides, or the choice is not known. `of_transport`: whether transports differ
+    in it by themselves.
     """
 
     name: str
@@ -50,7 +61,7 @@ class Aspect:
     text: Callable[[Any], str]
     differ: Callable[[Any, Any], bool]
     decision: str = ""
-    setting: Callable[[Protocol], str] = lambda protocol: ""
+    setting: Callable[[Protocol, Choices], str] = lambda protocol, choices: ""
     of_transport: bool = False
 
 
@@ -75,19 +86,8 @@ def _kept(seen: Seen) -> float | None:
     return response["after"] / response["before"] if response else None
 
 
-def _back_off(protocol: Protocol) -> str:
-    control = protocol.congestion_control
-    if control != "cubic":
-        return control
-    connections = server_of(protocol).cubic_connections(protocol)
-    return f"{control} as {connections} {'connection' if connections == 1 else 'connections'}"
-
-
-def _service(protocol: Protocol) -> str:
-    return server_of(protocol).order_of_service(protocol) or "as written to the kernel's send buffer"
-
-
-ORDER = ("order of service", _service)
+def _chosen(decision: str) -> tuple[str, Callable[[Protocol, Choices], str]]:
+    return decision, lambda protocol, choices: choices.get(decision, "")
 
 
 def _flight(number: int) -> Callable[[Seen], list[list[float]] | None]:
@@ -103,12 +103,12 @@ def _spread(seen: Seen) -> float | None:
     first_bytes = _flight_bytes(0)(seen)
     if first_bytes is None or not (flight := _flight(int(first_bytes <= BURST_BYTES))(seen)):
         return None
-    return (flight[-1][0] - flight[0][0]) / (CLEAR.min_rtt_ms / 1e3)
+    return (flight[-1][0] - flight[0][0]) / (CLEAR_RTT_MS / 1e3)
 
 
 def _round_trips(seen: Seen) -> float | None:
     request_after_s = seen.get("request_after_s")
-    return None if request_after_s is None else request_after_s / (CLEAR.min_rtt_ms / 1e3)
+    return None if request_after_s is None else request_after_s / (CLEAR_RTT_MS / 1e3)
 
 
 def _kilobytes(value: float) -> str:
@@ -125,8 +125,7 @@ BACK_OFF = Aspect(
     _kept,
     lambda share: f"{share:.2f}",
     _further_than(2 * KEPT_TOLERANCE),
-    "answer to a loss",
-    _back_off,
+    *_chosen(ANSWER_TO_LOSS),
 )
 ASPECTS = (
     Aspect(
@@ -135,7 +134,7 @@ ASPECTS = (
         str,
         _unequal,
         "congestion control",
-        lambda protocol: protocol.congestion_control,
+        lambda protocol, choices: protocol.congestion_control,
     ),
     BACK_OFF,
     Aspect(
@@ -144,24 +143,24 @@ ASPECTS = (
         _kilobytes,
         # What the link takes while a server begins its answer.
         _further_than(ANSWER_BYTES),
-        *ORDER,
+        *_chosen(ORDER),
     ),
     Aspect(
         "bytes sent against priority",
         _in_order("against_priority"),
         _percent,
         _further_than(MOST_AGAINST_PRIORITY),
-        *ORDER,
+        *_chosen(ORDER),
     ),
-    Aspect("incremental responses sent in turns", _in_order("turns_incremental"), _percent, _TURNING, *ORDER),
-    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *ORDER),
+    Aspect("incremental responses sent in turns", _in_order("turns_incremental"), _percent, _TURNING, *_chosen(ORDER)),
+    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *_chosen(ORDER)),
     Aspect(
         "initial window",
         _flight_bytes(0),
         _kilobytes,
         _further_than(WINDOW_TOLERANCE_BYTES),
         "initial window",
-        lambda protocol: f"{protocol.initial_window_packets} packets",
+        lambda protocol, choices: f"{protocol.initial_window_packets} packets",
     ),
     Aspect(
         "pacing of a flight",
@@ -169,7 +168,7 @@ ASPECTS = (
         lambda share: f"over {_percent(share)} of a round trip",
         _on_two_sides((PACED_SHARE + UNPACED_SHARE) / 2),
         "pacing",
-        lambda protocol: "on" if protocol.pacing else "off",
+        lambda protocol, choices: "on" if protocol.pacing else "off",
     ),
     Aspect(
         "window after a pause",
@@ -177,7 +176,7 @@ ASPECTS = (
         _kilobytes,
         lambda one, other: max(one, other) > GROWN * min(one, other),
         "window after a pause",
-        lambda protocol: "the initial one" if protocol.restarts_after_idle else "kept",
+        lambda protocol, choices: "the initial one" if protocol.restarts_after_idle else "kept",
     ),
     # Over a connection that is there; what a server that is not known yet is asked for, no load of a validation shows.
     Aspect(
@@ -192,7 +191,7 @@ ASPECTS = (
         str,
         _unequal,
         "whether the browser knows beforehand what servers speak",
-        lambda protocol: "yes" if protocol.browser_knows_servers else "no",
+        lambda protocol, choices: "yes" if protocol.browser_knows_servers else "no",
     ),
     Aspect(
         "backup connections",
@@ -200,7 +199,7 @@ ASPECTS = (
         str,
         _unequal,
         "backup connections of the browser",
-        lambda protocol: BACKUP if protocol.in_kernel and protocol.backup_connections is not False else "none",
+        lambda protocol, choices: BACKUP if protocol.in_kernel and protocol.backup_connections is not False else "none",
     ),
     Aspect(
         "round trips before the first request",
@@ -208,7 +207,7 @@ ASPECTS = (
         lambda round_trips: f"{round_trips:.1f}",
         _further_than(REQUEST_TOLERANCE_RTT),
         "round trips before the first request",
-        lambda protocol: f"{protocol.round_trips_before_request}",
+        lambda protocol, choices: f"{protocol.round_trips_before_request}",
         of_transport=True,
     ),
 )
@@ -227,19 +226,18 @@ FURTHER_KEYS = (
 def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
     """The protocol of that document in `campaign.json`; None if it is none of this version's."""
     try:
-        # Before this was a setting, the browser was told of no server.
-        return structured({"known_servers": False, **document}, Protocol, "")
+        return structured(document, Protocol, "")
     except EyelevelError:
         return None
 
 
-def decisions(protocol: Protocol) -> dict[str, str]:
-    """What `protocol` has of each setting that decides on an aspect, but for what only a server decides that is none of
-    this version's."""
-    texts = {}
-    for aspect in ASPECTS:
-        try:
-            texts[aspect.decision] = aspect.setting(protocol)
-        except EyelevelError:
-            continue
-    return texts
+def decisions(document: CampaignDocument) -> Decisions:
+    """Protocol → the value of each setting that decides on an aspect, as far as it is known; without protocols that are
+    none of this version's."""
+    decided = {}
+    for name, settings in document.protocols.items():
+        if protocol := protocol_of(settings):
+            choices = document.server_choices.get(name, {})
+            texts = {aspect.decision: aspect.setting(protocol, choices) for aspect in ASPECTS}
+            decided[name] = {decision: text for decision, text in texts.items() if text}
+    return decided

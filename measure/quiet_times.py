@@ -22,12 +22,13 @@ from base.errors import EyelevelError
 from base.files import read_json
 from browsers.contract import Request
 from browsers.registry import browser_of
+from dataset.gates import PAGE_GATES
 from dataset.last_frames import read_last_frame
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import CampaignDocument, Row, read_rows, require_document
 from films.visual_metrics import visually_complete
 from measure.gates import SHOWN_URL_LENGTH
-from measure.norms import NORM_NAMES, RunAppearance, judge
+from measure.norms import RunAppearance, judge
 from measure.run.evidence import read_request_log
 
 # What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
@@ -217,7 +218,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
             if networks.setdefault(name, setting) != setting:
                 raise EyelevelError(f"the network {name} of {folder} is another one than in the campaigns before it")
-        attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *NORM_NAMES)]
+        attempts = [row for row in read_rows(folder) if row.valid or row.gate in (*REQUEST_GATES, *PAGE_GATES)]
         cells: dict[tuple[str, str, str], list[RunTimes]] = {}
         for row in attempts:
             try:
@@ -232,7 +233,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
 
 def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
     """The rows of `RunChanges.table` of the runs of one site, network and browser, for one quiet time."""
-    compared = [run for run in runs if run.row.valid or run.row.gate in NORM_NAMES]
+    compared = [run for run in runs if run.row.valid or run.row.gate in PAGE_GATES]
     places = {run.folder: place for place, run in enumerate(compared)}
     usual, shorter = _norms(compared, quiet_ms)
     rows = []

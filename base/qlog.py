@@ -29,7 +29,8 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import write_atomically
 
-SUFFIX = ".sqlog"
+# How the names of such files end.
+QLOG_ENDING = ".sqlog"
 VERSION, FORMAT = "0.3", "JSON-SEQ"
 RECORD = "\x1e"
 
@@ -88,7 +89,7 @@ def read_qlog(path: Path) -> Qlog:
 
 def read_qlogs(folder: Path) -> list[Qlog]:
     """Every qlog in `folder`, in order of names. Raises EyelevelError."""
-    return [read_qlog(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return [read_qlog(path) for path in sorted(folder.glob(f"*{QLOG_ENDING}"))]
 
 
 def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -> None:

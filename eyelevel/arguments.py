@@ -1,0 +1,38 @@
+"""Arguments that several commands take, and how a command begins. Nothing here needs what measures."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+import click
+
+from base.errors import EyelevelError
+from base.places import RESULTS
+from dataset.table import DOCUMENT
+
+PATH = click.Path(path_type=Path)
+campaign_argument = click.argument("campaign")
+# How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
+ALIKE = 0.75
+
+
+def campaign_folder(campaign: str) -> Path:
+    """The folder that `campaign` names: one of `results/`, or any path of one. Raises EyelevelError."""
+    for folder in (RESULTS / campaign, Path(campaign)):
+        if folder.is_dir():
+            return folder
+    similar = similar_campaign(RESULTS / campaign)
+    raise EyelevelError(
+        f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder"
+        f"{f'; there is a campaign {similar}' if similar else ''}"
+    )
+
+
+def similar_campaign(folder: Path) -> str:
+    """The name of the campaign beside `folder` that is most like its own, so that it may be mistyped; "" if none is."""
+    others = [file.parent.name for file in folder.parent.glob(f"*/{DOCUMENT}") if file.parent != folder]
+    return next(iter(get_close_matches(folder.name, others, n=1, cutoff=ALIKE)), "")
+
+
+def begin(text: str) -> None:
+    """Say on the standard error what a command is about to do, before it loads libraries that take a second."""
+    click.echo(text, err=True)

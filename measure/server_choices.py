@@ -1,0 +1,15 @@
+"""What the server of a protocol decides on that no setting says."""
+
+from dataset.observations import ANSWER_TO_LOSS, ORDER
+from servers.registry import server_of
+from tuning.protocols import Protocol
+
+
+def choices_of_server(protocol: Protocol) -> dict[str, str]:
+    """Decision → what the server of `protocol` has chosen, in words. Raises EyelevelError."""
+    server, control = server_of(protocol), protocol.congestion_control
+    if control == "cubic":
+        connections = server.cubic_connections(protocol)
+        control += f" as {connections} connection{'' if connections == 1 else 's'}"
+    order = server.order_of_service(protocol) or "as written to the kernel's send buffer"
+    return {ANSWER_TO_LOSS: control, ORDER: order}
