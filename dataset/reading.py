@@ -21,8 +21,8 @@ def read_bytes(path: Path) -> bytes:
     """
     try:
         return read_regular(path, MOST_BYTES.get(path.suffix, MOST_BYTES_OF_OTHERS))
-    except FileNotFoundError:
-        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileNotFoundError(*error.args) from None
     except MalformedMessage as error:
         raise EyelevelError(f"{path} cannot be read: {error}") from None
     except OSError as error:

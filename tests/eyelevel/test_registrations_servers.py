@@ -245,7 +245,7 @@ def test_a_server_and_a_browser_are_followed_to_the_report(testbed: Checkout) ->
     assert "toy against TCP" in page and "toy-server 1.0" in page
     # The browser has made both loads.
     for protocol in ("tcp", "toy"):
-        with gzip.open(campaign / runs.loc[protocol, "folder"] / "toy.json.gz", "rt") as log:
+        with gzip.open(campaign / runs.loc[protocol, "folder"] / "netlog-toy.json.gz", "rt") as log:
             assert "--toys=1" in log.read()
     # The canary's page is loaded in it, too: it alone need be installed.
     assert (testbed.folder / "browsers" / "toy.asked").exists()
