@@ -96,7 +96,7 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     Raises EyelevelError when it is another kind of campaign.
     """
     require_question(question, campaign.name)
-    if len(campaign.document.sites) != 1 or not PAIR.is_of(campaign.protocols):
+    if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
     declared = question.restricted_to(campaign.protocols, (METRIC,))
     samples, looks = samples_of(campaign), looks_of(campaign)
@@ -223,7 +223,7 @@ def _open(undecided: Sequence[NetworkAnswer]) -> str:
 
 def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, question: Hypotheses) -> list[str]:
     """What the answer rests on behind each network, what would decide what is open, and what the words mean."""
-    (site,) = campaign.document.sites
+    (site,) = campaign.settings.sites
     texts = [_evidence(answer, site, campaign) for answer in by_network]
     bound = level(question.equivalence_margin)
     # Networks that were added have a family of their own, with a level of its own.
@@ -270,7 +270,7 @@ def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> 
         return "These are too few to tell how many more would decide."
     if math.isinf(answer.more_runs):
         return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
-    runs = int(campaign.document.settings.get("runs", 0))
+    runs = campaign.settings.runs or 0
     of_site = "" if campaign.name == f"{PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
     # Runs that do not count are among the planned ones.
     command = f"make answer SITE={site}{of_site} RUNS={max(runs, answer.pairs) + math.ceil(answer.more_runs)}"

@@ -11,7 +11,7 @@ def discoveries(campaign: CampaignTable) -> dict[str, str]:
     """Each protocol whose servers speak another one beside it → how the browser finds that one."""
     return {
         name: settings["discovery"]
-        for name, settings in campaign.document.protocols.items()
+        for name, settings in campaign.settings.protocols.items()
         if settings.get("alternative")
     }
 

@@ -235,7 +235,7 @@ def decisions(document: CampaignDocument) -> Decisions:
     """Protocol → the value of each setting that decides on an aspect, as far as it is known; without protocols that are
     none of this version's."""
     decided = {}
-    for name, settings in document.protocols.items():
+    for name, settings in document.settings.protocols.items():
         if protocol := protocol_of(settings):
             choices = document.server_choices.get(name, {})
             texts = {aspect.decision: aspect.setting(protocol, choices) for aspect in ASPECTS}

@@ -1,6 +1,6 @@
 """How a campaign deviates from what it declared before its first run, and what that means for its verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
@@ -19,13 +19,22 @@ def warnings(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFram
     declared = declaration_of(campaign.document, campaign.folder)
     texts = []
     if not hypotheses.origin.is_post_hoc:
+        alone = "of their own, corrected alone"
         texts = [
-            f"{_names(added)} {'was' if len(added) == 1 else 'were'} added after the first run: {consequence}."
-            for added, consequence in (
-                (declared.sites, "the means over sites are over these, too, which were not declared"),
-                (declared.networks, "the contrasts of an added network are a family of their own, corrected alone"),
-                (declared.further_browsers, "its contrasts are a family of their own, corrected alone"),
-                (declared.protocols, "no comparison with a protocol that was added is among the declared hypotheses"),
+            f"{_names(added, write)} {'was' if len(added) == 1 else 'were'} added after the first run: {consequence}."
+            for added, write, consequence in (
+                (declared.sites, str, "the means over sites are over these, too, which were not declared"),
+                (
+                    declared.networks,
+                    label,
+                    f"the contrasts of an added network are a family {alone}",
+                ),
+                (declared.further_browsers, label, f"its contrasts are a family {alone}"),
+                (
+                    declared.protocols,
+                    label,
+                    "no comparison with an added protocol is among the declared hypotheses",
+                ),
             )
             if added
         ]
@@ -49,6 +58,6 @@ def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
     return int((rates["planned"] - rates["tried"]).fillna(0).sum()) - given_up
 
 
-def _names(added: Mapping[str, str]) -> str:
-    names = [label(name) for name in added][:5]
+def _names(added: Mapping[str, str], write: Callable[[str], str]) -> str:
+    names = [write(name) for name in added][:5]
     return listing(names + ([f"{len(added) - 5} more"] if len(added) > 5 else []))

@@ -42,7 +42,7 @@ def residuals(runs: pd.DataFrame) -> pd.DataFrame:
 
 def aa_pairs(document: CampaignDocument, protocols: Collection[str]) -> list[Pair]:
     """The A/A pairs of `protocols`: their settings in `campaign.json` differ in nothing but the name."""
-    settings = {name: {**values, "name": ""} for name, values in document.protocols.items() if values}
+    settings = {name: {**values, "name": ""} for name, values in document.settings.protocols.items() if values}
     pairs = [Pair(*names) for names in combinations(settings, 2)]
     return [pair for pair in pairs if pair.is_of(protocols) and settings[pair.reference] == settings[pair.compared]]
 

@@ -93,7 +93,7 @@ def _measured_in(
     measured = {
         name: measured_behind(name, campaign, hypotheses)
         for name, network in networks.items()
-        if not expected[name].source and _is_same(campaign.document.networks.get(name), network)
+        if not expected[name].source and _is_same(campaign.settings.networks.get(name), network)
     }
     return {name: known for name, known in measured.items() if known}
 

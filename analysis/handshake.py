@@ -43,7 +43,7 @@ def handshake_table(findings: Findings) -> pd.DataFrame:
     samples, sites = findings.samples, findings["sites"]
     table = samples.compare([pair for pair in PAIRS if pair.is_of(samples.protocols)], statistics, COLUMNS)
     table = table[table["site"].isin(sites.loc[sites["servers"] == 1, "site"]) & table["metric"].isin(METRICS)]
-    rtt_ms = {name: path_rtt_ms(network) for name, network in findings.campaign.document.networks.items()}
+    rtt_ms = {name: path_rtt_ms(network) for name, network in findings.campaign.settings.networks.items()}
     table = table.assign(rtt_ms=table["network"].map(rtt_ms).astype(float))
     for name in ("delta_ms", "delta_low", "delta_high"):
         table[name] += table["rtt_ms"]

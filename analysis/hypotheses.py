@@ -125,12 +125,15 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
     # In each browser, a network came when both were there.
-    names = (network_and_browser(name, document.browsers)[0] for name in (*document.networks, *declared.networks))
+    names = (
+        network_and_browser(name, document.settings.browsers)[0]
+        for name in (*document.settings.networks, *declared.networks)
+    )
     added = dict(declared.networks)
-    for network, browser in product(dict.fromkeys(names), document.browsers):
+    for network, browser in product(dict.fromkeys(names), document.settings.browsers):
         times = (declared.networks.get(network), declared.further_browsers.get(browser))
         if any(times):
-            added[network_in(network, browser, document.browser)] = max(filter(None, times))
+            added[network_in(network, browser, document.settings.first_browser)] = max(filter(None, times))
     return replace(hypotheses, added_protocols=declared.protocols, added_networks=added, origin=origin)
 
 

@@ -8,10 +8,10 @@ def warnings(document: CampaignDocument) -> list[str]:
     """That nobody knows whether the campaign's lanes disturbed each other; nothing where that was measured before, or
     one run was made at a time."""
     machines = [name for name, record in document.lanes.items() if not record.get("calibration")]
-    if document.lane_count == 1 or not machines:
+    if document.settings.lanes == 1 or not machines:
         return []
     return [
-        f"{document.lane_count} runs were made at once, in lanes, on {listing(machines)}, since somebody said so: "
+        f"{document.settings.lanes} runs were made at once, in lanes, on {listing(machines)}, since somebody said so: "
         "whether they disturbed each other was not measured. Runs of a block are compared within their lane; times "
         "must not be compared with those of campaigns in another number of lanes. LANES=auto measures first."
     ]

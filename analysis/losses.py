@@ -54,10 +54,8 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
     table["attempts"] = attempts.groupby(key).size()
     table = table.fillna(0).astype(int)
     sizes = table["tried"].where(table["tried"] > 0)
-    settings = campaign.document.settings
-    planned = (
-        len(_names(campaign)[1]) * settings["runs"] if settings.get("runs") and not settings.get("auto") else np.nan
-    )
+    settings = campaign.settings
+    planned = len(_names(campaign)[1]) * settings.runs if settings.runs and not settings.auto else np.nan
     table = table.assign(planned=planned, success=table["valid"] / sizes, lost_share=table["lost"] / sizes)
     networks, _, protocols = _names(campaign)
     lost = cube(tried, "lost", protocols, networks)
@@ -133,7 +131,7 @@ def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[f
     key = ["network", "site"]
     longest = campaign.valid.groupby(key)[list(campaign.metrics)].max().max(axis=1)
     places = tried[key].drop_duplicates().set_index(key).index
-    named = campaign.document.settings.get("limit_s")
+    named = campaign.settings.limit_s
     limit = pd.Series(1e3 * (named or SHORTEST_LIMIT_S), places)
     if not named and "seconds" in campaign.runs:
         attempts = rejections(campaign.runs)
@@ -312,5 +310,5 @@ def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> 
 
 def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "protocol")) -> list[list[str]]:
     """The names of the campaign's networks, sites and protocols, with those that only its runs have at the end."""
-    declared = {"network": campaign.networks, "site": campaign.document.sites, "protocol": campaign.protocols}
+    declared = {"network": campaign.networks, "site": campaign.settings.sites, "protocol": campaign.protocols}
     return [list(dict.fromkeys([*declared[key], *campaign.runs[key].unique()])) for key in keys]

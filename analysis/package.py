@@ -65,7 +65,7 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
 def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any]:
     """The crate's metadata: the data set, each of its files with size and SHA-256, and the program that made it."""
     files = [_file(path, folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    settings = campaign.document.settings
+    settings = campaign.settings
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -86,7 +86,7 @@ def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any
     measurement = {
         "@id": "#measurement",
         "@type": "CreateAction",
-        "name": f"Measurement with seed {settings.get('seed')}",
+        "name": f"Measurement with seed {settings.seed}",
         "instrument": {"@id": "#eyelevel"},
         "result": {"@id": RUNS},
     }
@@ -130,7 +130,8 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     lines = [f"| {name} | {version} |" for name, version in sorted(versions.items()) if isinstance(version, str)]
     described = [f"- `{name}`: {text}" for name, text in FILES.items() if (folder / name).exists()]
     times = campaign.runs.get("started_at", ["unknown"])
-    settings = campaign.document.settings
+    settings = campaign.settings
+    seed = "unknown" if settings.seed is None else settings.seed
     # Another commit goes on with a campaign only after it has validated networks and protocols itself.
     commits = dict.fromkeys(
         str(on.get("testbed", "unknown"))
@@ -144,9 +145,9 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
             f"Measured from {min(times)} to {max(times)} by Eyelevel "
             f"(commit{'s' if len(commits) > 1 else ''} {listing(list(commits))}). Licence: {licence}",
             "",
-            f"Sites: {', '.join(campaign.document.sites)}. Networks: {', '.join(campaign.networks)}.",
-            f"Planned: {settings.get('runs', 'an unknown number of')} runs of each site, network and protocol, in",
-            f"blocks whose order is drawn (seed {settings.get('seed', 'unknown')}). {_machines(campaign)}",
+            f"Sites: {', '.join(campaign.settings.sites)}. Networks: {', '.join(campaign.networks)}.",
+            f"Planned: {settings.runs or 'an unknown number of'} runs of each site, network and protocol, in",
+            f"blocks whose order is drawn (seed {seed}). {_machines(campaign)}",
             "",
             *_claims(folder),
             "Not in it: films, pictures, logs of browsers and servers, and the recordings of the sites, which are",

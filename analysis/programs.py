@@ -192,7 +192,7 @@ def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses)
     networks = dict.fromkeys(network_and_browser(name, campaign.browsers)[0] for name in samples.networks)
     # What came later shares no block with the others.
     added = hypotheses.added_protocols
-    protocols = {name: settings for name, settings in campaign.document.protocols.items() if name not in added}
+    protocols = {name: settings for name, settings in campaign.settings.protocols.items() if name not in added}
     decided, browsers = decisions(campaign.document), campaign.browsers or (DEFAULT_BROWSER,)
     all_variants = variants(hypotheses.family, protocols, decided, browsers)
     for network, metric, one in product(networks, hypotheses.family_metrics, all_variants):

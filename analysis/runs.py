@@ -15,6 +15,7 @@ from base.errors import EyelevelError
 from dataset.metrics import metric_names, time_names
 from dataset.reasons import gate_name
 from dataset.schema import fields
+from dataset.settings import CampaignSettings
 from dataset.site_facts import SiteFacts, parse_facts
 from dataset.table import (
     ATTEMPT_FOLDER,
@@ -74,31 +75,36 @@ class CampaignTable:
         return self.folder.resolve().name
 
     @property
+    def settings(self) -> CampaignSettings:
+        """Its settings."""
+        return self.document.settings
+
+    @property
     def networks(self) -> tuple[str, ...]:
         """The names of its networks, in its order."""
-        return tuple(self.document.networks)
+        return tuple(self.settings.networks)
 
     @property
     def browsers(self) -> tuple[str, ...]:
         """The names of its browsers, in its order."""
-        return self.document.browsers
+        return self.settings.browsers
 
     @property
     def rtt_ms(self) -> dict[str, float]:
         """The minimum round-trip time of each network that has one."""
-        times = {name: path_rtt_ms(network) for name, network in self.document.networks.items()}
+        times = {name: path_rtt_ms(network) for name, network in self.settings.networks.items()}
         return {name: float(time) for name, time in times.items() if time}
 
     @property
     def protocols(self) -> tuple[str, ...]:
         """The names of its protocols, in its order."""
-        return tuple(self.document.protocols)
+        return tuple(self.settings.protocols)
 
     @cached_property
     def known_sites(self) -> dict[str, SiteFacts]:
         """Those of its sites that anything is known of. Raises EyelevelError."""
         kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
-        return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.document.sites if name in kept}
+        return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.settings.sites if name in kept}
 
     @property
     def site_facts(self) -> dict[str, dict[str, float]]:
@@ -163,12 +169,11 @@ def load(folder: Path) -> CampaignTable:
     Raises EyelevelError when there is no campaign, or it is broken.
     """
     document = require_document(folder)
-    try:
+    # Runs have thousands of short texts that are read one by one, which is slower with Arrow's arrays.
+    with pd.option_context("mode.string_storage", "python"):
         runs = read_runs(folder)
-    except (ValueError, TypeError) as error:
-        raise EyelevelError(f"the campaign in {folder} is broken: {error}") from None
-    _require_one_quiet_time(runs, document, folder)
-    return CampaignTable(*_within_browsers(runs, document), folder, *validation(folder))
+        _require_one_quiet_time(runs, document, folder)
+        return CampaignTable(*_within_browsers(runs, document), folder, *validation(folder))
 
 
 def network_in(network: str, browser: str, first: str) -> str:
@@ -185,7 +190,7 @@ def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]
 
 def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
     """The attempts and the document of a campaign, with a network for each browser."""
-    first, *further = document.browsers or (DEFAULT_BROWSER,)
+    first, *further = document.settings.browsers or (DEFAULT_BROWSER,)
     # A table need not name the first browser.
     browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
     pairs = zip(runs["network"], browsers, strict=True)
@@ -194,9 +199,9 @@ def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd
         return runs, document
     networks = {
         network_in(network, browser, first): values
-        for browser, (network, values) in product((first, *further), document.networks.items())
+        for browser, (network, values) in product((first, *further), document.settings.networks.items())
     }
-    return runs, replace(document, settings={**document.settings, "networks": networks})
+    return runs, replace(document, settings=replace(document.settings, networks=networks))
 
 
 def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:
@@ -220,13 +225,13 @@ def read_runs(folder: Path) -> pd.DataFrame:
     # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
     missing = {metric: [""] for metric in metric_names()}
     texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE, BROWSER), str)
-    # Tables of runs have thousands of short texts, each of which is looked at alone again and again: that takes longer
-    # with the arrays of Arrow.
-    with pd.option_context("mode.string_storage", "python"):
+    try:
         runs = pd.read_csv(io.StringIO(read_lines(folder)), dtype=texts, keep_default_na=False, na_values=missing)
+        runs = runs.astype({name: float for name in metric_names() if name in runs})
+    except (ValueError, TypeError) as error:
+        raise EyelevelError(f"{path} is broken: {error}") from None
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
-    runs = runs.astype({name: float for name in metric_names() if name in runs})
     # The header is the first line.
     for column in [name for name in WHOLE_NUMBERS if name in runs]:
         cells = pd.to_numeric(runs[column].replace("", 0), errors="coerce")
@@ -263,9 +268,9 @@ def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
     """The checks of networks and protocols before the runs in `folder`, and what was seen of those that passed. Raises
     EyelevelError."""
     entries = kept_entries(folder)
-    rows = [{"host": entry.on.get("host"), **vars(check)} for entry in entries for check in entry.checks]
+    rows = [{"host": entry.on["host"], **vars(check)} for entry in entries for check in entry.checks]
     observations = tuple(
-        Observation(str(entry.on.get("host")), setting, entry.seen.get(setting["name"], {}))
+        Observation(entry.on["host"], setting, entry.seen.get(setting["name"], {}))
         for entry in entries
         for setting in entry.passed
     )

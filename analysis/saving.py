@@ -35,7 +35,7 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
     attempted = {row.of for row in rows}
     given_up = {(entry.site, entry.network) for entry in read_given_up(folder)}
     spared = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
-    lanes = require_document(folder).lane_count
+    lanes = require_document(folder).settings.lanes
     run_s = mean_seconds(rows)
     spared_s = (sum(run_s[run.cell] for run in spared) + pace_seconds(spared)) / lanes
     numbers: dict[Cell, set[int]] = {}

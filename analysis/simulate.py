@@ -17,6 +17,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from dataset.declaration import declaration, keep_hypotheses
 from dataset.metrics import time_names
+from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
 
@@ -120,18 +121,15 @@ def write(folder: Path, truth: Truth, hypotheses: Path = DECLARED) -> Path:
         raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
     all_networks, all_protocols, text = networks.load(), protocols.load(), hypotheses.read_text()
     document = CampaignDocument(
-        settings={
-            "seed": truth.seed,
-            "runs": truth.runs,
-            "filmed": True,
-            "sites": {f"site-{number:02}": {} for number in range(1, truth.sites + 1)},
-            "networks": {name: asdict(all_networks[name]) if name in all_networks else {} for name in truth.networks},
-            "protocols": {
-                name: asdict(all_protocols[name]) if name in all_protocols else {} for name in truth.protocols
-            },
-        },
+        settings=CampaignSettings(
+            seed=truth.seed,
+            runs=truth.runs,
+            sites={f"site-{number:02}": {} for number in range(1, truth.sites + 1)},
+            networks={name: asdict(all_networks[name]) if name in all_networks else {} for name in truth.networks},
+            protocols={name: asdict(all_protocols[name]) if name in all_protocols else {} for name in truth.protocols},
+        ),
         begun_at=BEGUN_AT,
-        hypotheses=declaration(text, {"runs": truth.runs}) | {"declared_at": BEGUN_AT},
+        hypotheses=declaration(text, CampaignSettings(runs=truth.runs)) | {"declared_at": BEGUN_AT},
         further={"simulated": asdict(truth)},
     )
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,10 +23,10 @@ def looks_of(campaign: CampaignTable) -> tuple[int, ...]:
 
     A number of runs that was raised after the first run is a look, too: who raised it could have stopped there.
     """
-    settings = campaign.document.settings
-    ends = {*declaration_of(campaign.document, campaign.folder).runs, int(settings.get("runs") or LOOKS[-1])}
-    looks = {look for end in ends for look in looks_until(end)} if settings.get("auto") else ends
-    return tuple(sorted(looks)) if len(looks) > 1 or settings.get("auto") else ()
+    settings = campaign.settings
+    ends = {*declaration_of(campaign.document, campaign.folder).runs, settings.runs or LOOKS[-1]}
+    looks = {look for end in ends for look in looks_until(end)} if settings.auto else ends
+    return tuple(sorted(looks)) if len(looks) > 1 or settings.auto else ()
 
 
 def looks_until(most: int) -> tuple[int, ...]:
@@ -53,7 +53,7 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     fewest = runs.reindex(columns=list(campaign.protocols)).fillna(0).min(axis=1)
     going_on = {network_and_browser(name, campaign.browsers)[0] for name in campaign.networks if name not in networks}
     is_enough: dict[tuple[str, str], list[bool]] = {}
-    for name, site in product(networks, campaign.document.sites):
+    for name, site in product(networks, campaign.settings.sites):
         if (network := network_and_browser(name, campaign.browsers)[0]) not in going_on:
             is_enough.setdefault((site, network), []).append(fewest.get((site, name), 0) >= looks[0])
     return [cell for cell, in_browsers in is_enough.items() if all(in_browsers)]

@@ -9,8 +9,8 @@ def warnings(document: CampaignDocument) -> list[str]:
 
     The numbers are those of benchmarks/rootless/README.md.
     """
-    if document.shells != DEFAULT_SHELLS:
-        version = document.versions.get(document.shells, document.shells)
+    if document.settings.shells != DEFAULT_SHELLS:
+        version = document.versions.get(document.settings.shells, document.settings.shells)
         return [
             f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
             "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "

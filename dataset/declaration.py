@@ -14,6 +14,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.structure import structured, unstructured
 from dataset.reading import read_text
+from dataset.settings import CampaignSettings
 from dataset.table import DOCUMENT, GROWING, CampaignDocument
 
 HYPOTHESES = "hypotheses.toml"
@@ -43,14 +44,14 @@ def declaration_of(document: CampaignDocument, folder: Path) -> Declaration:
     return structured(document.hypotheses, Declaration, f"{folder / DOCUMENT} is broken: hypotheses")
 
 
-def declaration(text: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def declaration(text: str, settings: CampaignSettings) -> dict[str, Any]:
     """What `campaign.json` says of hypotheses that are declared now, of a campaign with these `settings`; nothing when
     there are none."""
-    return _terse(Declaration(text_sha256(text), now_iso(), runs=(settings["runs"],))) if text else {}
+    return _terse(Declaration(text_sha256(text), now_iso(), runs=_runs(settings))) if text else {}
 
 
 def continued_declaration(
-    folder: Path, original: CampaignDocument, settings: Mapping[str, Any], *, has_runs: bool
+    folder: Path, original: CampaignDocument, settings: CampaignSettings, *, has_runs: bool
 ) -> dict[str, Any]:
     """What it says when the campaign in `folder` goes on with `settings`; `has_runs`: whether anything was measured, so
     that what is new in them was not declared before. Raises EyelevelError."""
@@ -58,19 +59,23 @@ def continued_declaration(
         return {}
     declared, now = declaration_of(original, folder), now_iso()
     if not has_runs:
-        return _terse(Declaration(declared.sha256, declared.declared_at, runs=(settings["runs"],)))
+        return _terse(Declaration(declared.sha256, declared.declared_at, runs=_runs(settings)))
     added: dict[str, Any] = {
         group: {**getattr(declared, group), **dict.fromkeys(_new(settings, original.settings, group), now)}
         for group in GROWING
     }
-    runs = declared.runs or (original.settings["runs"],)
-    if settings["runs"] != original.settings["runs"]:
-        runs = (*runs, settings["runs"])
+    runs = declared.runs or _runs(original.settings)
+    if settings.runs != original.settings.runs:
+        runs = (*runs, *_runs(settings))
     return _terse(replace(declared, **added, runs=runs))
 
 
-def _new(settings: Mapping[str, Any], original: Mapping[str, Any], group: str) -> Iterable[str]:
-    return [name for name in settings.get(group, ()) if name not in original.get(group, ())]
+def _runs(settings: CampaignSettings) -> tuple[int, ...]:
+    return () if settings.runs is None else (settings.runs,)
+
+
+def _new(settings: CampaignSettings, original: CampaignSettings, group: str) -> Iterable[str]:
+    return [name for name in getattr(settings, group) if name not in getattr(original, group)]
 
 
 def _terse(declared: Declaration) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataset.declaration import HYPOTHESES
 from dataset.last_frames import LAST_FRAMES
 from dataset.plan import PLAN
 from dataset.reading import read_bytes
-from dataset.table import DOCUMENT, GIVEN_UP, GROWING, RUNS, require_document
+from dataset.table import DOCUMENT, GIVEN_UP, RUNS, require_document
 from dataset.validation import VALIDATION
 from dataset.verdicts import VERDICTS
 from record.bounded import parse_json
@@ -109,11 +109,6 @@ def _require_readable(path: Path, content: bytes) -> None:
 def _require_countable(package: Path) -> None:
     """Raises EyelevelError when the settings of `package` declare more runs than can be planned."""
     path, settings = package / DOCUMENT, require_document(package).settings
-    for name in ("browser", *GROWING):
-        if not isinstance(settings.get(name, {}), dict):
-            raise EyelevelError(f"{path} is broken: settings/{name} is no table")
-    if not isinstance(number := settings.get("runs", 1), int):
-        raise EyelevelError(f"{path} is broken: settings/runs is no whole number")
-    sizes = [len(settings.get(name, ())) for name in ("sites", "networks", "protocols")]
-    if (runs := number * prod(sizes) * (1 + len(settings.get("further_browsers", ())))) > MOST_RUNS:
+    sizes = [len(group) for group in (settings.sites, settings.networks, settings.protocols)]
+    if (runs := (settings.runs or 1) * prod(sizes) * (1 + len(settings.further_browsers))) > MOST_RUNS:
         raise EyelevelError(f"{path} declares {runs:,} runs, more than the {MOST_RUNS:,} that a package may have")

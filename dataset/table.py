@@ -16,12 +16,13 @@ import cattrs
 
 from base.errors import EyelevelError
 from base.files import write_json
-from base.structure import from_json
+from base.structure import from_json, structured
 from base.text import printable
 from dataset.metrics import metric_names
 from dataset.reading import read_object, read_text
 from dataset.reasons import Reason
-from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
+from dataset.settings import CampaignSettings
+from tuning.defaults import DEFAULT_BROWSER
 
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
@@ -246,7 +247,7 @@ class CampaignDocument:
     `further` are keys that this version does not know.
     """
 
-    settings: dict[str, Any]
+    settings: CampaignSettings = CampaignSettings()  # noqa: RUF009 (frozen)
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     films: dict[str, str] = field(default_factory=dict)
@@ -257,85 +258,6 @@ class CampaignDocument:
     server_choices: dict[str, dict[str, str]] = field(default_factory=dict)
     lanes: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def sites(self) -> dict[str, Any]:
-        """The sites: name → URL and fingerprint."""
-        return dict(self.settings.get("sites", {}))
-
-    @property
-    def networks(self) -> dict[str, dict[str, Any]]:
-        """The networks: name → settings."""
-        return dict(self.settings.get("networks", {}))
-
-    @property
-    def protocols(self) -> dict[str, dict[str, Any]]:
-        """The protocols: name → settings."""
-        return dict(self.settings.get("protocols", {}))
-
-    def quiet_ms(self, network: str) -> float | None:
-        """For how long a page behind `network` must have asked for nothing before it counts as finished (ms), None when
-        the document does not say it."""
-        of_network: float | None = self.networks.get(network, {}).get("quiet_ms")
-        usual: float | None = self.settings.get("browser", {}).get("quiet_ms")
-        return of_network or usual
-
-    @property
-    def filmed(self) -> bool:
-        """Whether loads are filmed."""
-        return bool(self.settings.get("filmed", True))
-
-    @property
-    def seconds_of_run(self) -> float | None:
-        """How long a run lasts where its study says so, as a play of a video does, whatever its page and network."""
-        seconds = self.settings.get("seconds")
-        return None if seconds is None else float(seconds)
-
-    @property
-    def browser(self) -> str:
-        """The name of the browser, the first if there are several; nothing when the document does not say it."""
-        return str(self.settings.get("browser", {}).get("name", ""))
-
-    @property
-    def shells(self) -> str:
-        """The name of the shells that emulate its networks."""
-        return str(self.settings.get("shells", DEFAULT_SHELLS))
-
-    @property
-    def server_rtts(self) -> str:
-        """How far beyond the network servers are, in the words of the setting (`measure.run.server_rtts`)."""
-        return str(self.settings.get("server_rtts", "off"))
-
-    @property
-    def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
-        """Site → server address → by how much its round trip is longer than the network's; nothing if off."""
-        sites = self.settings.get("sites", {})
-        return {name: dict(extra) for name, site in sites.items() if (extra := site.get("extra_rtts_ms"))}
-
-    @property
-    def think_time(self) -> bool:
-        """Whether servers take as long to answer as the recorded ones took."""
-        return "think_time" in self.settings
-
-    @property
-    def recorded_certificates(self) -> bool:
-        """Whether chains of certificates are as long as the recorded ones."""
-        return "certificates" in self.settings
-
-    @property
-    def recorded_alpn(self) -> bool:
-        """Whether servers of which only HTTP/1.1 was recorded speak that over TCP."""
-        return "alpn" in self.settings
-
-    @property
-    def browsers(self) -> tuple[str, ...]:
-        """The names of all its browsers; none when the document does not say them."""
-        return tuple(filter(None, (self.browser, *self.settings.get("further_browsers", ()))))
-
-    @property
-    def lane_count(self) -> int:
-        """How many runs each of its machines measures at once."""
-        return int(self.settings.get("lanes", 1))
 
     @property
     def cores_of_a_run(self) -> int | None:
@@ -356,7 +278,8 @@ class CampaignDocument:
     def content(self) -> dict[str, Any]:
         """What the file holds."""
         values = {name: value for name, value in vars(self).items() if value or name not in _OPTIONAL}
-        return {name: value for name, value in values.items() if name != "further"} | self.further
+        further = values.pop("further")
+        return {**values, "settings": self.settings.content(), **further}
 
 
 # Keys of `campaign.json` that not every campaign has.
@@ -367,8 +290,9 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
     """The document whose keys are `values`, of the file `path`. Raises EyelevelError."""
     names = {one.name for one in fields(CampaignDocument)} - {"further"}
     known = {name: value for name, value in values.items() if name in names and value is not None}
-    if not isinstance(known.get("settings"), dict):
+    if "settings" not in known:
         raise EyelevelError(f"{path} is broken: it has no settings")
+    known["settings"] = structured(known["settings"], CampaignSettings, f"{path} is broken: settings")
     for name in ("versions", "machine", "films", *_OPTIONAL):
         if not isinstance(known.get(name, {}), dict):
             raise EyelevelError(f"{path} is broken: {name} is no table")
@@ -456,7 +380,8 @@ def valid_rows(folder: Path, study: str) -> list[Row]:
     document = read_document(folder)
     if document is None or document.study_name != study or not (folder / RUNS).exists():
         return []
-    groups = (document.sites, document.networks, document.protocols, document.browsers)
+    settings = document.settings
+    groups = (settings.sites, settings.networks, settings.protocols, settings.browsers)
     places = [{name: place for place, name in enumerate(group)} for group in groups]
 
     def place(row: Row) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from base.errors import EyelevelError
 from base.files import write_json
 from base.ownership import give_to_caller
 from base.structure import from_json, unstructured
@@ -28,7 +27,9 @@ class ValidationEntry:
     seen: dict[str, Any]
 
     def __post_init__(self) -> None:
-        if not all("name" in setting for setting in self.passed):
+        if not isinstance(self.on.get("host"), str):
+            raise ValueError("on names no host")
+        if not all(isinstance(setting.get("name"), str) for setting in self.passed):
             raise ValueError("a setting that passed has no name")
 
     def is_comparable(self, setting: Mapping[str, Any]) -> bool:
@@ -57,5 +58,3 @@ def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
         return from_json(read_text(file), tuple[ValidationEntry, ...], f"{file} is broken")
     except FileNotFoundError:
         return ()
-    except EyelevelError as error:
-        raise EyelevelError(f"{error}; remove it, and it is made anew") from None

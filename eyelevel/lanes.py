@@ -47,7 +47,7 @@ def lanes_of_campaign(folder: Path, wanted: str | None, dask: str | None, consol
         )
     if wanted == AUTO:
         return _automatic(document, folder, console, browser)
-    count = number_of_lanes(wanted) if wanted else document.lane_count if document else 1
+    count = number_of_lanes(wanted) if wanted else document.settings.lanes if document else 1
     return _continued(document, folder, Lanes(count) if dask and count > 1 else lanes_by_number(count))
 
 
@@ -56,11 +56,11 @@ def _automatic(document: CampaignDocument | None, folder: Path, console: Console
     machine = machine_name()
     if document and not any(record.get("calibration") for record in document.lanes.values()):
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with {document.lane_count} at once, and nothing was measured of "
+            f"the campaign {folder.name} was begun with {document.settings.lanes} at once, and nothing was measured of "
             "lanes; go on with it without LANES, or use another campaign name"
         )
     if document and machine in document.lanes:
-        return _continued(document, folder, lanes_by_number(document.lane_count))
+        return _continued(document, folder, lanes_by_number(document.settings.lanes))
     text = "how many lanes this machine takes is measured; nothing else may run on it meanwhile"
     console.print(text, soft_wrap=True)
     return measured_lanes(console, browser)

@@ -99,7 +99,7 @@ def unnamed_variables(
 ) -> list[str]:
     """Of a new campaign, which has no `document` yet: the variables of make for those `decisive` options that were not
     given. One that goes on has none."""
-    return [] if document and document.settings else [name.upper() for name in decisive if options[name] is None]
+    return [] if document else [name.upper() for name in decisive if options[name] is None]
 
 
 def campaign_name(name: str | None) -> str:

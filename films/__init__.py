@@ -1,1 +1,9 @@
-"""Films of loads: decoded once, and read for when they begin, what is seen in them when, and a strip of pictures."""
+"""Films of loads: each is decoded once, for its start, its visual changes over time, and a strip of pictures.
+
+A run's folder keeps (`dataset.run_files`)
+
+strip.jpg         pictures of the film side by side, from the navigation to the last change
+last.png          the last frame, a pixel for each block of 8 by 8 (`films.frames.blocks`)
+film.mp4          the film as it was made, without loss
+film-small.mp4    or instead of it a lossy one (`films.policy`)
+"""

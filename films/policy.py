@@ -1,4 +1,4 @@
-"""Which films a campaign keeps, and how; `films.strip` carries it out."""
+"""Which films a campaign keeps, and how; `films.compression` carries it out."""
 
 from dataclasses import dataclass
 from pathlib import Path

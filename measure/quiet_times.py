@@ -130,8 +130,8 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
 
     Raises BrokenAttempt, and EyelevelError when the campaign does not say how long its quiet time was.
     """
-    quiet_ms = row.quiet_ms or document.quiet_ms(row.network)
-    awaited_requests = document.settings.get("browser", {}).get("waits_for_open_requests", False)
+    quiet_ms = row.quiet_ms or document.settings.quiet_ms(row.network)
+    awaited_requests = document.settings.browser.get("waits_for_open_requests", False)
     if quiet_ms is None:
         raise EyelevelError(f"{folder} does not say after how long without a request its runs ended")
     run_folder = folder / row.folder
@@ -209,12 +209,12 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
     networks: dict[str, dict[str, Any]] = {}
     for folder in folders:
         document = require_document(folder)
-        if not document.filmed:
+        if not document.settings.filmed:
             raise EyelevelError(
                 f"the runs of {folder} were not filmed, so nobody knows when their pictures changed last; take filmed "
                 "campaigns"
             )
-        for name, network in document.networks.items():
+        for name, network in document.settings.networks.items():
             setting = {key: value for key, value in network.items() if value is not None and key != "quiet_ms"}
             if networks.setdefault(name, setting) != setting:
                 raise EyelevelError(f"the network {name} of {folder} is another one than in the campaigns before it")

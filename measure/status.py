@@ -54,7 +54,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     """How the campaign in `folder` stands; `enough` says which sites and networks need no more runs. Raises
     EyelevelError when there is none."""
     document = require_document(folder)
-    repeats = document.settings.get("repeats", 0)  # simulated ones say none
+    repeats = document.settings.repeats
     rows = read_rows(folder)
     store = FolderStore(folder, rows)
     given_up_sites = read_given_up(folder)
@@ -69,11 +69,11 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
     spared = {run for run in unmeasured if run not in given_up and run.cell in decided}
     open_runs = tuple(run for run in unmeasured if run not in given_up and run not in spared)
     try:
-        sites = {name: collection.load_site(name) for name in document.sites}
+        sites = {name: collection.load_site(name) for name in document.settings.sites}
         films = FilmPolicy(**document.films)
-        networks = {name: structured(values, Network, name) for name, values in document.networks.items()}
-        model = RunModel(sites, networks, films, document.filmed, document.seconds_of_run)
-        expected = forecast(open_runs, rows, folder, model).in_lanes(document.lane_count)
+        networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
+        model = RunModel(sites, networks, films, document.settings.filmed, document.settings.seconds_of_run)
+        expected = forecast(open_runs, rows, folder, model).in_lanes(document.settings.lanes)
     except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
@@ -88,7 +88,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         running=lock_holder(folder) is not None,
         given_up_sites=tuple(given_up_sites),
         expected=expected,
-        lanes=document.lane_count,
+        lanes=document.settings.lanes,
     )
 
 

@@ -73,10 +73,10 @@ def _require_runs_of_settings(package: Path) -> None:
     folders are named after what runs are of."""
     document = require_document(package)
     known = {
-        "site": set(document.sites),
-        "network": set(document.networks),
-        "protocol": set(document.protocols),
-        "browser": set(document.browsers) or {DEFAULT_BROWSER},
+        "site": set(document.settings.sites),
+        "network": set(document.settings.networks),
+        "protocol": set(document.settings.protocols),
+        "browser": set(document.settings.browsers) or {DEFAULT_BROWSER},
     }
     planned = [run for block in read_plan(package) for run in block]
     for file, runs in ((PLAN, planned), (RUNS, [row.of for row in read_rows(package)])):

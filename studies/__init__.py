@@ -2,7 +2,7 @@
 
 from dataset.table import CampaignDocument
 from studies import downloads, fairness, fidelity, grid, ladder, packets, states, video
-from studies.study import Study, StudySection
+from studies.study import Study
 
 # In the order of the commands and of the sections of a report.
 STUDIES: list[Study] = [
@@ -17,6 +17,6 @@ STUDIES: list[Study] = [
 ]
 
 
-def section_of(document: CampaignDocument) -> StudySection | None:
-    """What writes the section of the campaign with this `document`; None when it is of no study."""
-    return next((study.section for study in STUDIES if study.name == document.study_name), None)
+def study_of(document: CampaignDocument) -> Study | None:
+    """The study that the campaign with this `document` belongs to; None if it belongs to none."""
+    return next((study for study in STUDIES if study.name == document.study_name), None)

@@ -16,7 +16,7 @@ from tuning.settings import choose
 
 def networks_before(request: Request) -> list[Network]:
     """The networks that the campaign of `request` has already, as they were when it began. Raises EyelevelError."""
-    measured = request.document.networks if request.document else {}
+    measured = request.document.settings.networks if request.document else {}
     return [structured(values, Network, f"the network {name}") for name, values in measured.items()]
 
 
@@ -48,8 +48,8 @@ def study_campaign(
     )
     # What has been measured stays in the campaign, and is not planned anew.
     if request.document:
-        sites = [*choose_sites(list(request.document.sites)), *sites]
-        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
+        sites = [*choose_sites(list(request.document.settings.sites)), *sites]
+        over = [*choose_protocols(list(request.document.settings.protocols), protocols.load()), *over]
     return Campaign(
         folder=request.folder,
         sites={site.name: site for site in sites},

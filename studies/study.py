@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analysis.report.section import Section
     from measure.campaign.campaign import Campaign
 
-# What a report says of a campaign's folder; None when there is nothing to say.
+# Makes a study's section of the report from the campaign's folder; None if there is nothing to show.
 StudySection = Callable[[Path], "Section | None"]
 
 SEED = 1
@@ -61,8 +61,8 @@ class Request:
     def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
         """The browser of the command line on each of its devices, or those of the campaign in `folder`, or the usual
         one on the `usual_devices`. Raises EyelevelError."""
-        if self.browser is None and self.device is None and self.document and self.document.browsers:
-            return list(self.document.browsers)
+        if self.browser is None and self.device is None and self.document and self.document.settings.browsers:
+            return list(self.document.settings.browsers)
         return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
 
     @property
@@ -76,8 +76,13 @@ class Request:
         return max(self.runs or 0, int(self.setting("runs", usual if self.runs is None else 0)))
 
     def setting(self, name: str, default: Any) -> Any:
-        """A setting of the campaign that was begun, or `default`."""
-        return self.document.settings.get(name, default) if self.document else default
+        """A setting of the campaign that was begun, or `default` where there is none, or it has none."""
+        value = getattr(self.document.settings, name) if self.document else None
+        return default if value is None else value
+
+    def own_setting(self, name: str, default: Any) -> Any:
+        """A setting of the study's own in the campaign that was begun, or `default`."""
+        return self.document.settings.method.get(name, default) if self.document else default
 
     def names(self, option: str, group: str, default: str | Sequence[str] | None = None) -> str | list[str]:
         """The names that the command line gives for a group (sites, networks, protocols), or the campaign that was

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from base.structure import structured
 from dataset.reasons import Reason
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row
 
 # A run that counts.
@@ -55,7 +57,7 @@ def campaign_document(versions: Mapping[str, str] | None = None, **settings: Any
     """The `campaign.json` of a campaign with `ROW` in it."""
     base = {"seed": 1, "runs": 3, "sites": {"s": {"sha256": "0"}}, "networks": {"lte": {"up_mbps": 2.8}}}
     return CampaignDocument(
-        settings={**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings},
+        settings=structured({**base, "protocols": {"tcp": {"transport": "tcp"}}, **settings}, CampaignSettings, ""),
         versions=dict(versions or {"chromium": "1"}),
         machine={"host": "here"},
     )

@@ -89,7 +89,7 @@ def write_answer(
     where it is. `recording`: what makes loads of the recorded site say little about it; `servers`: what is known of the
     recorded servers that the answer leaves out. Raises EyelevelError."""
     campaign = load(folder)
-    by_network, (site,) = answers(campaign, question), campaign.document.sites
+    by_network, (site,) = answers(campaign, question), campaign.settings.sites
     sentence, table = headline(site, by_network), milestones(campaign, question)
     contents = Contents({}, {"tables": tables(by_network, table, question)}, [], _versions())
     into = folder / ANSWER
@@ -104,7 +104,7 @@ def write_answer(
             answer_css=Markup((HERE / "answer.css").read_text()),
             name=campaign.name,
             site=site,
-            url=campaign.document.settings["sites"][site].get("url", ""),
+            url=campaign.settings.sites[site].get("url", ""),
             sentence=sentence,
             basis=_basis(by_network),
             recording=recording,
@@ -175,7 +175,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
     verdict, detail = in_words(answer)
     return Card(
         answer.place[:1].upper() + answer.place[1:],
-        network_words(campaign.document.networks.get(answer.network, {})),
+        network_words(campaign.settings.networks.get(answer.network, {})),
         verdict,
         detail,
         VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",

@@ -30,7 +30,7 @@ def level_ground(campaign: CampaignTable, pairs: Iterable[Pair]) -> list[str]:
 
 
 def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
-    documents = [campaign.document.protocols.get(name, {}) for name in (pair.compared, pair.reference)]
+    documents = [campaign.settings.protocols.get(name, {}) for name in (pair.compared, pair.reference)]
     if all(documents) and _nameless(documents[0]) == _nameless(documents[1]):
         return ""
     names = f"{label(pair.compared)} and {label(pair.reference)}"
@@ -155,17 +155,17 @@ def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:
 def _where_packets_are_lost(campaign: CampaignTable) -> str:
     networks = [
         f"{label(name)} ({level(network['loss'])})"
-        for name, network in campaign.document.networks.items()
+        for name, network in campaign.settings.networks.items()
         if network.get("loss") and network.get("retransmit_ms") is None
     ]
     networks += [
         f"{label(name)} (chosen packets)"
-        for name, network in campaign.document.networks.items()
+        for name, network in campaign.settings.networks.items()
         if any(network.get(key) for key in network if key.startswith("drop_"))
     ]
     networks += [
         f"{label(name)} (off at times)"
-        for name, network in campaign.document.networks.items()
+        for name, network in campaign.settings.networks.items()
         if any(network.get(key) for key in ("on_off", "up_on_off", "down_on_off"))
     ]
     if networks:

@@ -119,7 +119,7 @@ def study_page(campaign: CampaignTable, contents: Contents, figures: Path, links
     template = environment(figures, contents.sections, links).get_template("study.html.j2")
     basics = page_basics(campaign.document, contents)
     return template.render(
-        **basics, name=campaign.name, filmed=campaign.document.filmed, run_files=links.table(campaign)
+        **basics, name=campaign.name, filmed=campaign.settings.filmed, run_files=links.table(campaign)
     )
 
 
@@ -156,8 +156,8 @@ def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any
         "machine": {**document.machine, **lanes.facts(document)},
         "settings": document.settings,
         "browsers": {
-            document.browser: document.settings.get("browser", {}),
-            **document.settings.get("further_browsers", {}),
+            document.settings.first_browser: document.settings.browser,
+            **document.settings.further_browsers,
         },
         "begun_at": document.begun_at,
         "broad_columns": BROAD_COLUMNS,

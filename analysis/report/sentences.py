@@ -50,7 +50,7 @@ def scope(findings: Findings) -> str:
             campaign.protocols or findings.samples.protocols,
         )
     )
-    planned = len(campaign.document.sites)
+    planned = len(campaign.settings.sites)
     sites = plural("site", measured) if planned <= measured else f"{measured} of {plural('site', planned)}"
     names = [described(name) for name in campaign.browsers]
     browsers = f" in {listing(names)} ({names[0]} where no browser is named)" if len(names) > 1 else ""
@@ -118,7 +118,7 @@ def warnings(findings: Findings) -> list[str]:
     """What a reader must know before trusting the results."""
     texts = []
     sites = len(findings.samples.sites)
-    if findings.campaign.document.settings.get("auto"):
+    if findings.campaign.settings.auto:
         saved = saving(findings.campaign.folder, decided_cells(findings.campaign, findings.declared))
         total = saved.runs + saved.made_runs
         share = f" and spared {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""

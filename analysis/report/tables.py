@@ -129,7 +129,7 @@ def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
     """The paper's Table 1: the protocol settings; of one that is loaded as deployed, those of its TCP."""
     rows = []
     for name in names:
-        settings = campaign.document.protocols.get(name, {})
+        settings = campaign.settings.protocols.get(name, {})
         beside = settings.get("alternative_settings") or {}
         sysctls = [f"{key} = {value}" for key, value in settings.get("server_sysctls", {}).items()]
         rows.append(
@@ -158,7 +158,7 @@ def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
     }  # fmt: skip
     rows = []
     for name in names:
-        settings = campaign.document.networks.get(name, {})
+        settings = campaign.settings.networks.get(name, {})
         texts = {title: NOTHING if settings.get(key) is None else str(settings[key]) for key, title in columns.items()}
         rows.append({"network": label(name), **texts, "further": "; ".join(further(settings))})
     table = pd.DataFrame(rows)

@@ -1,14 +1,13 @@
 """Writing the report of a campaign, of pages or of a study: its page, figures and tables."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
-from pkgutil import resolve_name
 
 from analysis.analyses import analyse
 from analysis.hypotheses import Hypotheses
@@ -24,36 +23,34 @@ from analysis.runs import load, typed
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
-from dataset.table import USER_STUDY
 
 REPORT, FIGURES = "report", "figures"
 # In every report, and in hardly any other folder.
 PARQUET = "runs.parquet"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
-# A study's section of the report on a campaign's folder; None when the campaign is not of this study.
-StudySection = Callable[[Path], Section | None]
 
 
 def write_report(
     folder: Path,
-    study: StudySection | None,
+    sections: Sequence[Section],
     declaration: Hypotheses,
     site: str | None = None,
     into: Path | None = None,
 ) -> Path:
-    """Write the report of the campaign in `folder`, with the section of its `study`, into that folder, or to `into`, in
-    place of an older one; returns where.
+    """Write the report of the campaign in `folder` into that folder, or to `into`, in place of an older one; returns
+    where.
 
+    `sections`: those of its studies.
     `site`: whose films to show, instead of those of the site with the largest disagreement. Raises EyelevelError.
     """
     campaign = load(folder)
     known_by = PARQUET if into else "*"
     into = _place(folder, into)
-    sections, links = sections_of(folder, study), Links(folder, into)
+    links = Links(folder, into)
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     with workers() as pool, replacing_folder(into, known_by) as new:
         (new / "tables").mkdir()
-        if not campaign.document.study_name and campaign.document.filmed:
+        if not campaign.document.study_name and campaign.settings.filmed:
             findings = analyse(campaign, declaration, pool)
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
@@ -75,14 +72,13 @@ def write_report(
     return into
 
 
-def write_figures(folder: Path, study: StudySection | None, declaration: Hypotheses, site: str | None = None) -> Path:
+def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None = None) -> Path:
     """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
     campaign = load(folder)
     into = _place(folder, None) / FIGURES
-    sections = sections_of(folder, study)
     with workers() as pool, replacing_folder(into) as new:
         figures: Mapping[str, list[ReportFigure]] = {}
-        if not campaign.document.study_name and campaign.document.filmed:
+        if not campaign.document.study_name and campaign.settings.filmed:
             findings = analyse(campaign, declaration, pool)
             figures = campaign_figures(findings, select_films(findings, site, playable=False).strips)
         draw(Contents(figures, {}, sections, {}).all_figures, new, pool)
@@ -103,15 +99,6 @@ def _place(folder: Path, into: Path | None) -> Path:
         raise EyelevelError(f"{into} is a file; choose another name for the folder of the report")
     require_writable(into.absolute().parent, "choose another folder for the report")
     return into
-
-
-def sections_of(folder: Path, study: StudySection | None) -> list[Section]:
-    """The sections of the campaign in `folder`: that of its `study`, if it is of one, and that of its user study, if it
-    has votes. Raises EyelevelError."""
-    sections = [study] if study else []
-    if (folder / USER_STUDY).is_dir():
-        sections.append(resolve_name("analysis.user_study.section:section"))
-    return [section for one in sections if (section := one(folder)) is not None]
 
 
 @contextmanager

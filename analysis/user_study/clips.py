@@ -79,7 +79,7 @@ def make_key(campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySett
     others. Raises EyelevelError when they name what the campaign has not, or no film is there."""
     chosen = [Pair(*pair) for pair in settings.pairs] or list(pairs)
     for group, names, known in (
-        ("sites", settings.sites, tuple(campaign.document.sites)),
+        ("sites", settings.sites, tuple(campaign.settings.sites)),
         ("networks", [*settings.networks, *settings.contexts], _networks(campaign)),
         ("protocols", [name for pair in chosen for name in pair], campaign.protocols),
     ):
@@ -105,7 +105,7 @@ def _shots(
     wanted = dict.fromkeys(name for pair in pairs for name in pair)
     cells: dict[tuple[str, str], dict[str, Side]] = {}
     for network in settings.networks or _networks(campaign):
-        for site in settings.sites or tuple(campaign.document.sites):
+        for site in settings.sites or tuple(campaign.settings.sites):
             shots = {name: typical(campaign.runs, campaign.folder, site, network, name) for name in wanted}
             sides = {name: _side(campaign, shot) for name, shot in shots.items() if shot}
             complete = {name for pair in pairs if pair.is_of(tuple(sides)) for name in pair}

@@ -39,7 +39,7 @@ from benchmarks.versions.comparison import (
     pairs_of,
     results,
 )
-from dataset.table import require_document
+from dataset.table import RUNS, require_document
 from measure.calibration.equivalence import BOUND
 
 
@@ -78,7 +78,7 @@ def beyond_s(campaigns: list[Turn], folder: Path) -> dict[str, float]:
             continue
         document, runs = require_document(campaign_of(turn, folder)), read_runs(campaign_of(turn, folder))
         valid = runs[runs["valid"]]
-        quiet_ms = valid[QUIET] if QUIET in valid else valid["network"].map(document.quiet_ms)
+        quiet_ms = valid[QUIET] if QUIET in valid else valid["network"].map(document.settings.quiet_ms)
         if len(valid):
             beyond[turn.version].append((seconds - (valid["plt"] + quiet_ms).sum() / 1000) / len(valid))
     return {version: mean(values) for version, values in beyond.items() if values}
@@ -152,7 +152,7 @@ def main(
     if analyse:
         if plan := read_plan(analyse):
             print_comparison(plan, analyse)
-        elif (analyse).exists():
+        elif (analyse / RUNS).exists():
             print_choice(analyse)
         else:
             raise EyelevelError(f"{analyse} is neither a comparison of versions nor a campaign")

@@ -25,12 +25,14 @@ from base.privileges import require_browsing
 from base.words import clock_in, in_words
 from dataset.declaration import HYPOTHESES, kept_hypotheses
 from dataset.plan import never_enough
+from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, read_rows
 from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.campaign import AUTO, SEED, enough_runs, number_of_runs
 from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
+from eyelevel.sections import sections_of
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
@@ -52,7 +54,6 @@ from record.round_trips import extra_rtts_ms, rtts_of
 from record.site import Site
 from record.summary import summary as recorded_summary
 from record.urls import normal_url
-from studies import section_of
 from tuning import networks, protocols
 from tuning.defaults import OFF, RECORDED
 from tuning.networks import Network
@@ -147,19 +148,21 @@ def answer(
         )
 
     with stoppable(again):
-        known = site or next(iter(document.sites), None) or site_of_folder(campaign_folder)
+        known = (
+            site or (next(iter(document.settings.sites), None) if document else None) or site_of_folder(campaign_folder)
+        )
         one = site_to_answer(target, known, folder, origin_ca, allow_private, progress)
-        if document.settings:
+        if document:
             require_same_settings(document, campaign_on(one))
         # A campaign that has begun stays with the site as it is.
-        completeness = closed(one, origin_ca, allow_private, progress, fetch=not document.settings)
+        completeness = closed(one, origin_ca, allow_private, progress, fetch=not document)
         one = Site.load(one.folder)
     faults = recording_faults(one, completeness)
     for text in faults:
         click.echo(f"eyelevel: WARNING: {text}", err=True)
     campaign = campaign_on(one)
     left_s = allowed.remaining_s - progress.left_s["validate"] - REPORT_S
-    if campaign.auto and not document.settings:
+    if campaign.auto and not document:
         campaign = replace(campaign, runs=affordable_runs(campaign, left_s, allowed.seconds - left_s))
     expected_s = expected(campaign)
     progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if is_limited else expected_s
@@ -214,16 +217,18 @@ def target_of(url: str | None, site: str | None) -> Target | None:
     return target
 
 
-def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path, CampaignDocument]:
-    """The folder of the campaign, and its document if there is one, else an empty one. Raises EyelevelError."""
+def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path, CampaignDocument | None]:
+    """The folder of the campaign, and its document if there is one. Raises EyelevelError."""
     if not (site or name):
         raise EyelevelError("name a page (make answer URL=https://www.gnu.org/) or a site (make answer SITE=gnu.org)")
     folder = results / campaign_name(name or f"{PREFIX}{require_site_name(site or '')}")
-    document = document_of(folder, "", command_of) or CampaignDocument({})
-    if not (site or document.sites or site_of_folder(folder)):
+    document = document_of(folder, "", command_of)
+    if not (site or document or site_of_folder(folder)):
         raise EyelevelError(f"there is no campaign {folder.name} to go on with; give URL or SITE")
-    others = {site} - {None, *document.sites} if document.settings else set()
-    if document.settings and (others or len(document.sites) != 1 or list(document.protocols) != OVER.split(",")):
+    settings = document.settings if document else None
+    if settings and (
+        {site} - {None, *settings.sites} or len(settings.sites) != 1 or list(settings.protocols) != OVER.split(",")
+    ):
         raise EyelevelError(
             f"the campaign {folder.name} is of other sites or protocols than this answer needs ({OVER}); name another "
             "with CAMPAIGN (--campaign)"
@@ -236,10 +241,10 @@ def site_of_folder(folder: Path) -> str | None:
     return folder.name.removeprefix(PREFIX) if folder.is_dir() and folder.name.startswith(PREFIX) else None
 
 
-def text_of_question(folder: Path, document: CampaignDocument) -> str:
+def text_of_question(folder: Path, document: CampaignDocument | None) -> str:
     """The question's hypotheses: those that the campaign in `folder` declared, or the default ones. Raises
     EyelevelError when they are no question that a sentence answers."""
-    if not document.settings:
+    if not document:
         return hypotheses.read_text(QUESTION)
     text = kept_hypotheses(folder, document)
     if not text:
@@ -251,39 +256,40 @@ def text_of_question(folder: Path, document: CampaignDocument) -> str:
     return text
 
 
-def runs_of(wanted: str | None, folder: Path, document: CampaignDocument) -> tuple[int, bool]:
+def runs_of(wanted: str | None, folder: Path, document: CampaignDocument | None) -> tuple[int, bool]:
     """How many runs of each there will be, and whether that is only the most that there are. Raises EyelevelError."""
-    number, before = number_of_runs(wanted, None, document.settings), document.settings
-    if not before:
+    number = number_of_runs(wanted, None, document)
+    if not document:
         return number, wanted in (None, AUTO)
     # A number for a campaign that may stop early is of the most that it makes.
-    if wanted == AUTO and not before.get("auto"):
+    settings = document.settings
+    if wanted == AUTO and not settings.auto:
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with a fixed number of runs ({before['runs']} of each), so it does "
+            f"the campaign {folder.name} was begun with a fixed number of runs ({settings.runs} of each), so it does "
             "not stop by itself; raise the number (RUNS), or name another with CAMPAIGN"
         )
-    if number < before["runs"]:
+    if number < (settings.runs or 0):
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with {before['runs']} runs of each, and cannot have {number}; leave "
+            f"the campaign {folder.name} was begun with {settings.runs} runs of each, and cannot have {number}; leave "
             "out RUNS, or name another with CAMPAIGN"
         )
-    return number, bool(before.get("auto"))
+    return number, settings.auto
 
 
-def networks_of(wanted: str | None, document: CampaignDocument) -> list[Network]:
+def networks_of(wanted: str | None, document: CampaignDocument | None) -> list[Network]:
     """The networks to be measured behind: those of the campaign, and what is `wanted` beside. Raises EyelevelError."""
     known = networks.load()
-    before = choose("network", list(document.networks), known) if document.networks else []
+    before = choose("network", list(document.settings.networks), known) if document else []
     chosen = choose("network", wanted or ANSWER_NETWORKS, known) if wanted or not before else []
     return [*before, *(network for network in chosen if network not in before)]
 
 
-def loading_of(server_rtts: str | None, think_time: str | None, document: CampaignDocument) -> Loading:
+def loading_of(server_rtts: str | None, think_time: str | None, document: CampaignDocument | None) -> Loading:
     """How pages are loaded: as was wanted, or as the campaign was begun with. Raises EyelevelError."""
-    settings = document.settings
+    settings = document.settings if document else CampaignSettings()
     return Loading(
         server_rtts=parse_server_rtts(server_rtts) if server_rtts else kept_server_rtts(settings),
-        think_time=(think_time or settings.get("think_time", OFF)) == RECORDED,
+        think_time=(think_time or settings.think_time) == RECORDED,
     )
 
 
@@ -292,7 +298,7 @@ def require_same_settings(document: CampaignDocument, campaign: Campaign) -> Non
     validated, which takes minutes."""
     now = campaign.document()
     for name, site in campaign.sites.items():
-        if document.sites[name].get("sha256") != now.sites[name]["sha256"]:
+        if document.settings.sites[name].get("sha256") != now.settings.sites[name]["sha256"]:
             raise EyelevelError(
                 f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} was begun with "
                 f"it; answer for it as it is now under another name: CAMPAIGN={campaign.folder.name}-2"
@@ -428,7 +434,7 @@ def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str
     campaign = load(folder)
     question = hypotheses.of_campaign(folder, campaign.document)
     if has_report := bool(len(campaign.valid)):
-        write_report(folder, section_of(campaign.document), question)
+        write_report(folder, sections_of(folder), question)
     sentence, page = write_answer(folder, question, faults, has_report=has_report, servers=servers)
     doubt = "\nBut the recording is not the site: see the warnings above, and the page." if faults else ""
     return f"\n{sentence}{doubt}\n{page}"

@@ -1,6 +1,5 @@
 """`eyelevel campaign`: run a campaign, or go on with one, and say what it found."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +109,21 @@ def main(**options: Any) -> None:
 
         if take_up(package, folder):
             console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
-    document = document_of(folder, "", command_of) or CampaignDocument({})
+    original = document_of(folder, "", command_of)
+    document = original or CampaignDocument()
     settings, films = document.settings, structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
 
     def names(option: str, group: str) -> str | list[str]:
-        return options[option] or list(settings.get(group, ())) or "all"
+        return options[option] or list(getattr(settings, group)) or "all"
 
-    def setting(name: str, default: Any) -> Any:
-        return settings.get(name, default) if options[name] is None else options[name]
+    def setting(name: str, usual: Any) -> Any:
+        if options[name] is not None:
+            return options[name]
+        return getattr(settings, name) if original else usual
 
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = options["runs"]
-    planned_runs = number_of_runs(runs, options["max_runs"], settings)
+    planned_runs = number_of_runs(runs, options["max_runs"], original)
     begin(f"preparing the campaign {folder.name}")
 
     from eyelevel.measuring import carry_out, no_announcement
@@ -134,7 +136,7 @@ def main(**options: Any) -> None:
     from tuning.defaults import OFF, RECORDED
     from tuning.settings import choose
 
-    declaration = declared_text(options["hypotheses"], folder, document)
+    declaration = declared_text(options["hypotheses"], folder, original)
     chosen_networks = choose("network", names("net", "networks"), networks.load())
     chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
     first_browser, *further_browsers = chosen_browsers(options["browser"], options["device"], document)
@@ -148,7 +150,7 @@ def main(**options: Any) -> None:
         loading=Loading(
             repeatable=setting("repeatable", True),
             browser=first_browser,
-            shells=options["shells"] or document.shells,
+            shells=options["shells"] or document.settings.shells,
             server_rtts=parse_server_rtts(given) if (given := options["server_rtts"]) else kept_server_rtts(settings),
             think_time=setting("think_time", OFF) == RECORDED,
             recorded_alpn=setting("alpn", OFF) == RECORDED,
@@ -157,12 +159,12 @@ def main(**options: Any) -> None:
         further_browsers=tuple(further_browsers),
         films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
         repeats=setting("repeats", REPEATS),
-        auto=settings.get("auto", False) if runs is None else runs == AUTO,
+        auto=settings.auto if runs is None else runs == AUTO,
         hypotheses=declaration,
     )
     measuring = MeasuringOptions.take(options)
     announcement = no_announcement
-    if campaign.auto and not settings:
+    if campaign.auto and not original:
         from eyelevel.auto_runs import announcement
     carry_out(
         campaign,
@@ -171,7 +173,7 @@ def main(**options: Any) -> None:
         "campaign",
         enough_runs if campaign.auto else never_enough,
         announcement,
-        unnamed_variables(document, options, DECISIVE),
+        unnamed_variables(original, options, DECISIVE),
         budget_s,
     )
     from analysis.first_answer import report
@@ -192,31 +194,32 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     from tuning.settings import choose
 
     if wanted is None and wanted_devices is None:
-        return list(document.browsers) or [DEFAULT_BROWSER]
+        return list(document.settings.browsers) or [DEFAULT_BROWSER]
     programs = choose("browser", wanted or DEFAULT_BROWSER, {name: name for name in all_browsers()})
     names = on_devices(programs, wanted_devices or DESKTOP)
-    return sorted(names, key=lambda name: (*document.browsers, *names).index(name))
+    return sorted(names, key=lambda name: (*document.settings.browsers, *names).index(name))
 
 
-def number_of_runs(wanted: str | None, most: int | None, settings: Mapping[str, Any]) -> int:
-    """How many runs of each setting are planned: `wanted`, or `most` when that is auto. Raises EyelevelError."""
-    if wanted is None:
-        return int(most or settings.get("runs", RUNS))
-    if wanted == AUTO:
-        return int(most or settings.get("runs", MAX_RUNS))
+def number_of_runs(wanted: str | None, most: int | None, original: CampaignDocument | None) -> int:
+    """How many runs of each setting are planned: `wanted`, or `most` when that is auto; unless given, as many as the
+    `original` campaign has. Raises EyelevelError."""
+    if wanted in (None, AUTO):
+        usual = RUNS if wanted is None else MAX_RUNS
+        return most or (original.settings.runs if original else None) or usual
+    assert wanted
     if not wanted.isdecimal() or not int(wanted):
         raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
     return int(wanted)
 
 
-def declared_text(file: Path | None, folder: Path, document: CampaignDocument) -> str:
-    """The text of the hypotheses in `file`; unless given, of those that the campaign in `folder` with this `document`
-    was begun with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
+def declared_text(file: Path | None, folder: Path, original: CampaignDocument | None) -> str:
+    """The text of the hypotheses in `file`; unless given, of those that the `original` campaign in `folder` was begun
+    with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
     from analysis import hypotheses
     from dataset.declaration import kept_hypotheses
 
-    if file is None and document.settings:
-        return kept_hypotheses(folder, document)
+    if file is None and original:
+        return kept_hypotheses(folder, original)
     text = hypotheses.read_text(path := file or hypotheses.DECLARED)
     hypotheses.parse(text, path)
     return text

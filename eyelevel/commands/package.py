@@ -38,10 +38,9 @@ def package_of(folder: Path, into: Path, licence: str) -> Path:
     from analysis import hypotheses
     from analysis.package import write_package
     from analysis.report.write import write_report
-    from studies import section_of
+    from eyelevel.sections import sections_of
 
     def report(of: Path) -> Path:
-        document = require_document(of)
-        return write_report(of, section_of(document), hypotheses.of_campaign(of, document, None))
+        return write_report(of, sections_of(of), hypotheses.of_campaign(of, require_document(of), None))
 
     return write_package(folder, into, licence, report)

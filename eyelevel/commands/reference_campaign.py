@@ -70,10 +70,10 @@ def measure_reference(
     is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
     if is_package(package) and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
-    document = document_of(folder, "", command_of) or CampaignDocument({})
+    document = document_of(folder, "", command_of) or CampaignDocument()
     # What is known of a site's completeness when it comes to a campaign stays, and so must the site.
     sites = [
-        site if site.name in document.sites else closed(site, console)
+        site if site.name in document.settings.sites else closed(site, console)
         for site in sites_of(declared.sites, corpus, console)
     ]
     campaign = campaign_of(declared, folder, sites, question)

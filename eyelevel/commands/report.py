@@ -40,7 +40,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     from analysis import hypotheses
     from analysis.report.write import write_figures, write_report
     from dataset.package import is_package
-    from studies import section_of
+    from eyelevel.sections import sections_of
 
     if is_package(folder):
         is_usual = not (site or file or into)
@@ -48,12 +48,11 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
             click.echo(report)
             return
         into = place_for_package(folder, into, figures_only=figures_only)
-    document = require_document(folder)
-    question, study = hypotheses.of_campaign(folder, document, file), section_of(document)
+    question, sections = hypotheses.of_campaign(folder, require_document(folder), file), sections_of(folder)
     if figures_only:
-        click.echo(write_figures(folder, study, question, site))
+        click.echo(write_figures(folder, sections, question, site))
     else:
-        click.echo(write_report(folder, study, question, site, into))
+        click.echo(write_report(folder, sections, question, site, into))
 
 
 def report_of_package(package: Path, *, figures_only: bool) -> Path | None:

@@ -34,7 +34,7 @@ def main(campaign: str, as_json: bool) -> None:
     from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 
     folder = campaign_folder(campaign)
-    is_auto = require_document(folder).settings.get("auto", False)
+    is_auto = require_document(folder).settings.auto
     enough = never_enough
     if is_auto:
         from eyelevel.commands.campaign import enough_runs

@@ -17,6 +17,7 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
 from dataset.plan import Enough, PlannedBlock, never_enough
 from dataset.reasons import Reason
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Cell, Condition, Row, Run
 from dataset.verdicts import Verdict
 from films.policy import ALL_FILMS, FilmPolicy
@@ -48,7 +49,7 @@ from replay.hop import programs_of as hop_programs
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
-from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
+from tuning.defaults import OFF, RECORDED
 from tuning.devices import device_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -117,36 +118,7 @@ class Campaign:
     def document(self) -> CampaignDocument:
         """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
         return CampaignDocument(
-            settings={
-                "seed": self.seed,
-                "runs": self.runs,
-                "auto": self.auto,
-                "repeats": self.repeats,
-                "repeatable": self.loading.repeatable,
-                "filmed": self.loading.filmed,
-                "limit_s": self.loading.limit_s,
-                **({"lanes": self.lanes.count} if self.lanes.count > 1 else {}),
-                **({} if self.loading.shells == DEFAULT_SHELLS else {"shells": self.loading.shells}),
-                **({} if (server_rtts := self.loading.server_rtts).kind == OFF else {"server_rtts": str(server_rtts)}),
-                **({"think_time": RECORDED} if self.loading.think_time else {}),
-                **({"alpn": RECORDED} if self.loading.recorded_alpn else {}),
-                **({"certificates": RECORDED} if self.loading.recorded_certificates else {}),
-                **self.method.settings(),
-                "browser": {"name": self.loading.browser, **self._browser_settings(self.loading.browser)},
-                **({"further_browsers": further} if (further := self._further_browsers()) else {}),
-                "sites": {
-                    name: {
-                        "url": site.url,
-                        "sha256": digest(site),
-                        **({"extra_rtts_ms": extra} if (extra := server_rtts.extra_ms(site)) else {}),
-                    }
-                    for name, site in self.sites.items()
-                },
-                "networks": {
-                    name: asdict(self._without_other_quiet_time(network)) for name, network in self.networks.items()
-                },
-                "protocols": {name: asdict(protocol) for name, protocol in self.protocols.items()},
-            },
+            settings=self.settings(),
             versions=self.versions(),
             machine={**machine(), **self._places()},
             films=asdict(self.films),
@@ -157,15 +129,41 @@ class Campaign:
             lanes={machine_name(): record} if (record := self.lanes.record()) and self.lanes.is_here else {},
         )
 
+    def settings(self) -> CampaignSettings:
+        """What its results depend on."""
+        loading = self.loading
+        return CampaignSettings(
+            seed=self.seed,
+            runs=self.runs,
+            auto=self.auto,
+            repeats=self.repeats,
+            repeatable=loading.repeatable,
+            filmed=loading.filmed,
+            limit_s=loading.limit_s,
+            lanes=self.lanes.count,
+            shells=loading.shells,
+            server_rtts=str(loading.server_rtts),
+            think_time=RECORDED if loading.think_time else OFF,
+            alpn=RECORDED if loading.recorded_alpn else OFF,
+            certificates=RECORDED if loading.recorded_certificates else OFF,
+            method=dict(self.method.settings()),
+            browser={"name": loading.browser, **self._browser_settings(loading.browser)},
+            further_browsers={name: self._browser_settings(name) for name in self.further_browsers},
+            sites={name: self._site_settings(site) for name, site in self.sites.items()},
+            networks={name: asdict(self._without_other_quiet_time(one)) for name, one in self.networks.items()},
+            protocols={name: asdict(protocol) for name, protocol in self.protocols.items()},
+        )
+
+    def _site_settings(self, site: Site) -> dict[str, Any]:
+        extra_ms = self.loading.server_rtts.extra_ms(site)
+        return {"url": site.url, "sha256": digest(site), **({"extra_rtts_ms": extra_ms} if extra_ms else {})}
+
     def _browser_settings(self, browser: str) -> dict[str, Any]:
         device = device_of(browser)
         return {
             **configuration.settings(browser_named(browser), self.loading.quiet_ms or QUIET_MS),
             **({"device": asdict(device)} if device else {}),
         }
-
-    def _further_browsers(self) -> dict[str, dict[str, Any]]:
-        return {name: self._browser_settings(name) for name in self.further_browsers}
 
     def _places(self) -> dict[str, Any]:
         """Which of this machine's cores do what in a run, unless each lane says it for itself."""

@@ -46,12 +46,11 @@ from measure.campaign.plan import extended
 from measure.campaign.store import FolderStore
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
-from tuning.defaults import DEFAULT_SHELLS
 
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of what an interrupted write leaves (`base.files`, `films.strip`).
+# The names of what an interrupted write leaves (`base.files`, `films.compression`).
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
@@ -303,7 +302,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
-        # What was declared or known of a site when it came to the campaign stays.
+        # What was declared, or known of a site or protocol when it came to the campaign, stays.
         document = replace(
             document,
             begun_at=original.begun_at,
@@ -326,6 +325,5 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 def _terms(document: CampaignDocument) -> dict[str, Any]:
     """What results depend on, as JSON has it: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, "idle_processors": ASLEEP, **document.versions}
-    settings = {"lanes": 1, "shells": DEFAULT_SHELLS, **document.settings}
-    terms: dict[str, Any] = json.loads(json.dumps({"settings": settings, "versions": versions}))
+    terms: dict[str, Any] = json.loads(json.dumps({"settings": vars(document.settings), "versions": versions}))
     return terms

@@ -15,10 +15,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from base.errors import EyelevelError
 from base.text import excerpt
+from dataset.settings import CampaignSettings
 from record.round_trips import extra_rtts_ms
 from record.site import Site
 from tuning.defaults import OFF, RECORDED
@@ -84,12 +84,11 @@ def parse_server_rtts(text: str) -> ServerRtts:
     return ServerRtts(FILE, by_site=document)
 
 
-def kept_server_rtts(settings: Mapping[str, Any]) -> ServerRtts:
-    """The setting of a campaign that was begun with these `settings` of `campaign.json`. Raises EyelevelError."""
-    text = str(settings.get("server_rtts", OFF))
-    if text != FILE:
-        return parse_server_rtts(text)
-    return ServerRtts(FILE, by_site={name: dict(site["extra_rtts_ms"]) for name, site in settings["sites"].items()})
+def kept_server_rtts(settings: CampaignSettings) -> ServerRtts:
+    """The setting of a campaign that was begun with these `settings`. Raises EyelevelError."""
+    if settings.server_rtts != FILE:
+        return parse_server_rtts(settings.server_rtts)
+    return ServerRtts(FILE, by_site=settings.extra_rtts_ms)
 
 
 def _by_address(site: Site, given: Mapping[str, float]) -> dict[str, float]:

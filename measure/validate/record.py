@@ -39,7 +39,10 @@ def validate_campaign(
     of_ours = versions((), shells=DEFAULT_SHELLS) if protocols else {}
     programs = of_ours | versions(_servers(protocols), shells=shells, further=_programs(networks))
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
-    entries = kept_entries(folder)
+    try:
+        entries = kept_entries(folder)
+    except EyelevelError as error:
+        raise EyelevelError(f"{error}; remove it, and it is made anew") from None
     # Two checkouts with uncommitted changes are called alike, whatever these are.
     distinguishable = not str(here["testbed"]).endswith("-dirty")
     valid = [entry for entry in entries if distinguishable and entry.on == installation]

@@ -21,7 +21,7 @@ def section(folder: Path) -> Section | None:
     document = read_document(folder)
     if document is None or downloads.empty:
         return None
-    (network, settings), *_ = document.networks.items()
+    (network, settings), *_ = document.settings.networks.items()
     names = [label(name) for name in dict.fromkeys(downloads["protocol"])]
     paragraph = (
         f"How long the browser takes to download single files over {listing(names)} behind {label(network)}, each over "
@@ -31,7 +31,7 @@ def section(folder: Path) -> Section | None:
     caption = "Download times of single files, as in the paper's Figure 2."
     over = {
         name: structured(values, Protocol, f"{folder / DOCUMENT} is broken: the protocol {name}: ")
-        for name, values in document.protocols.items()
+        for name, values in document.settings.protocols.items()
     }
     servers = {name: protocol.server for name, protocol in over.items()}
     figure = ReportFigure("figure2", caption, figure2.draw, (downloads, servers))

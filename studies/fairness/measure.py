@@ -141,14 +141,14 @@ def campaign(request: Request) -> Measurement:
     kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), known)
-    against = choose_protocol(request.options["against"] or request.setting("against", AGAINST), known)
+    against = choose_protocol(request.options["against"] or request.own_setting("against", AGAINST), known)
     mixes = _mixes(request.options["mixes"] or ",".join(_before(request)) or MIXES)
     for network in chosen:
         if network.has_company:
             raise EyelevelError(f"{network.name} has background flows already, and fairness is of flows of its own")
     for protocol in (*over, against):
         _require_flow(protocol)
-    how = FairnessMethod(against=against, seconds=request.options["seconds"] or request.setting("seconds", SECONDS))
+    how = FairnessMethod(against=against, seconds=request.options["seconds"] or request.own_setting("seconds", SECONDS))
     sites = [collection.load_site(mix_name(*mix)) for mix in mixes]
     chosen_campaign = Campaign(
         folder=request.folder,
@@ -167,7 +167,7 @@ def campaign(request: Request) -> Measurement:
 
 def _before(request: Request) -> list[str]:
     """The mixes of the campaign that was begun."""
-    sites = request.document.sites if request.document else ()
+    sites = request.document.settings.sites if request.document else ()
     return ["x".join(map(str, mix)) for site in sites if (mix := mix_named(site))]
 
 

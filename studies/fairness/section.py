@@ -23,14 +23,14 @@ def section(folder: Path) -> Section | None:
     if not runs:
         return None
     document = require_document(folder)
-    against = str(document.settings.get("against", AGAINST))
+    against = str(document.settings.method.get("against", AGAINST))
     confidence = of_campaign(folder, document).confidence
     rate_mbps = link_mbps(folder)
     all_runs = table(runs, rate_mbps)
     means = summary(all_runs, confidence)
     networks = {
         name: structured(values, Network, f"{folder / DOCUMENT} is broken: the network {name}")
-        for name, values in document.networks.items()
+        for name, values in document.settings.networks.items()
     }
     places = {name: (network.down_mbps or 0.0, *queue_of(network)) for name, network in networks.items()}
     drawn = []

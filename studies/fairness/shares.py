@@ -76,7 +76,7 @@ def read_runs(folder: Path, study: str) -> list[RunRates]:
 
 def link_mbps(folder: Path) -> dict[str, float | None]:
     """The rate of each network's downlink. Raises EyelevelError."""
-    return {name: values.get("down_mbps") for name, values in require_document(folder).networks.items()}
+    return {name: values.get("down_mbps") for name, values in require_document(folder).settings.networks.items()}
 
 
 def table(runs: Sequence[RunRates], rate_mbps: dict[str, float | None]) -> pd.DataFrame:

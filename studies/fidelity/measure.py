@@ -84,7 +84,7 @@ def fidelity_campaign(
 ) -> FidelityCampaign:
     """The campaign that replays `sites` as they are `compared`; its networks are those it began with, else `known`."""
     conditions = list(dict.fromkeys(condition for one in compared.values() for condition in one.conditions))
-    begun = request.document.networks if request.document else {}
+    begun = request.document.settings.networks if request.document else {}
     measured = {
         name: structured(begun[name], Network, f"the network {name}") if name in begun else known[name]
         for name, _ in conditions

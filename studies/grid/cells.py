@@ -42,7 +42,7 @@ COLUMNS += ["p_corrected", "equivalence_p_corrected", "verdict", "state", "remar
 
 def pages_of(campaign: CampaignTable) -> list[Page]:
     """The pages of a grid, with those of which nothing is measured yet."""
-    names = [*campaign.document.study.get("pages", ()), *campaign.document.sites]
+    names = [*campaign.document.study.get("pages", ()), *campaign.settings.sites]
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 
 
@@ -62,7 +62,7 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     table.loc[table["late"] > 0, [*TIMES, *TESTS]] = np.nan
     table.loc[table["late"] > 0, COUNTS] = 0
     table = table.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, int))
-    browsers = campaign.document.browsers
+    browsers = campaign.settings.browsers
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
     states = [_state(row, left_out.get((row["site"], _network(row, browsers)))) for _, row in table.iterrows()]
     table["state"], table["remark"] = zip(*states, strict=True) if states else ((), ())
@@ -188,9 +188,9 @@ IN_WORDS = (
 
 def row_label(campaign: CampaignTable, name: str) -> str:
     """The network `name` of `campaign` in a few words, and in which browser, if there are several."""
-    text = network_label(campaign.document.networks[name])
-    browsers = campaign.document.browsers
-    browser = network_and_browser(name, browsers)[1] or campaign.document.browser
+    text = network_label(campaign.settings.networks[name])
+    browsers = campaign.settings.browsers
+    browser = network_and_browser(name, browsers)[1] or campaign.settings.first_browser
     return f"{text}, {described(browser)}" if len(browsers) > 1 else text
 
 

@@ -67,7 +67,7 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
     Where a load did not end in time there is no row: the others are no sample of all loads.
     """
     samples = samples_of(campaign, [metric])
-    pairs = [pair for pair in hop_pairs(campaign.document.networks, campaign.browsers) if _is_measured(pair, samples)]
+    pairs = [pair for pair in hop_pairs(campaign.settings.networks, campaign.browsers) if _is_measured(pair, samples)]
     tables = [_changes_of(samples, pair, campaign.rtt_ms, hypotheses) for pair in pairs]
     if not tables:
         return pd.DataFrame(columns=COLUMNS)

@@ -241,7 +241,7 @@ def grid_campaign(
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder, browsers)
     without = frozenset((one.site, one.network) for one in out)
     document = read_document(folder)
-    earlier = document.sites if document else {}
+    earlier = document.settings.sites if document else {}
     names = [page.name for page in pages if any((page.name, network.name) not in without for network in chosen)]
     if not names:
         raise EyelevelError(f"nothing is left to measure: {out[0].site} behind {out[0].network} {out[0].reason}")

@@ -170,7 +170,7 @@ def column_name(page: Page, columns: tuple[Page, ...]) -> str:
 def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     """The bars of waiting and downloading, if their object was measured."""
     fast = {
-        name: network for name, network in campaign.document.networks.items() if network.get("down_mbps") == BARS_MBPS
+        name: network for name, network in campaign.settings.networks.items() if network.get("down_mbps") == BARS_MBPS
     }
     times = timings(campaign, BARS_PAGE.name, list(fast))
     if times.empty:
@@ -247,7 +247,7 @@ def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hy
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:
     """The old study's values beside those of `campaign`, which is of `preset`."""
     whole_percent = partial(percent, digits=0)
-    networks = campaign.document.networks
+    networks = campaign.settings.networks
     conditions = {name: f"{100 * one.get('loss', 0):g} %, {one['min_rtt_ms']:g} ms" for name, one in networks.items()}
     texts = text_table(
         old,
@@ -315,7 +315,7 @@ def limits(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
     sentences = []
     late, beyond = (cell_table[cell_table["state"] == state] for state in (TIME, BUDGET))
     if len(late):
-        limit_s = campaign.document.settings.get("limit_s")
+        limit_s = campaign.settings.limit_s
         sentences.append(f"{plural('cell', len(late))} cannot finish in the {limit_s:g} s that a load may take.")
     if len(beyond):
         sentences.append(
@@ -327,7 +327,7 @@ def limits(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
 
 def returning(campaign: CampaignTable) -> list[str]:
     """The side effects of comparing a protocol with early data with one without."""
-    settings = campaign.document.protocols
+    settings = campaign.settings.protocols
     with_it = [name for name in campaign.protocols if settings[name].get("early_data")]
     without = [name for name in campaign.protocols if name not in with_it]
     if not with_it or not without:
@@ -342,7 +342,7 @@ def returning(campaign: CampaignTable) -> list[str]:
 
 def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
     """The rate of the largest page where no link limits it, which shows what the machine can do."""
-    networks = campaign.document.networks
+    networks = campaign.settings.networks
     free = [name for name, network in networks.items() if network.get("down_mbps") is None]
     rows = cell_table[cell_table["network"].isin(free) & (cell_table["state"] == MEASURED)]
     if rows.empty:

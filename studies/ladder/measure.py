@@ -148,7 +148,7 @@ def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
     Raises EyelevelError when one is no rung.
     """
     order = [rung.protocol for rung in RUNGS]
-    begun = [name for name in (request.document.protocols if request.document else ()) if name in order]
+    begun = [name for name in (request.document.settings.protocols if request.document else ()) if name in order]
     names = request.proto.replace(",", " ").split() if request.proto else begun or order
     if strange := [name for name in names if name not in order]:
         raise EyelevelError(f"{strange[0]} is no rung of the ladder; choose among {', '.join(order)}")

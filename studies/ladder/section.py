@@ -165,7 +165,7 @@ def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> li
     changes = {row["name"]: row for row in entries if row["kind"] == CHANGE}
     if SLOW_BROWSER not in changes or SLOW_PAGE not in changes:
         return []
-    processors = campaign.document.settings.get("processor_share", 0)
+    processors = campaign.settings.method.get("processor_share", 0)
     return [
         f"With {processors:g} of one processor for the browser, {label(BELOW)}'s time changes by "
         f"{percent(changes[SLOW_PAGE]['gain'], 0)}, and the transport's contribution by "

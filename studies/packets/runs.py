@@ -74,14 +74,14 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
         "network": row.network,
         "protocol": row.protocol,
         "run": row.run,
-        "rtt_ms": path_rtt_ms(document.networks[row.network]),
+        "rtt_ms": path_rtt_ms(document.settings.networks[row.network]),
         "ping_ms": read_json(folder / PING)["mean_ms"],
     }
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
     begin_s = navigated_s(read_json(folder / HAR))
     # With early data the capture also has the browser's first visit.
-    start_s = begin_s - AHEAD_S if document.protocols[row.protocol]["early_data"] else 0.0
+    start_s = begin_s - AHEAD_S if document.settings.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], start_s)
     first = first_request_connection(client)
     try:

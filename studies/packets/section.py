@@ -165,7 +165,7 @@ def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigur
 
 
 def _beside_university(connections: pd.DataFrame, headers: pd.DataFrame, document: CampaignDocument) -> ReportTable:
-    transports = {name: settings["transport"] for name, settings in document.protocols.items()}
+    transports = {name: settings["transport"] for name, settings in document.settings.protocols.items()}
     data = university.beside(connections, headers, transports)
     forms: dict[Any, Any] = {"site": "site", "protocol": ("protocol", label), "quantity": "bytes of"}
     forms |= {"theirs": ("theirs", whole_number), ("ours", "ours_sd"): ("ours", _with_deviation)}

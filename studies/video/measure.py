@@ -64,15 +64,17 @@ class VideoMethod(Method):
 
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
-    before = [video for site in (request.document.sites if request.document else ()) if (video := page_named(site))]
-    seconds = int(request.options["seconds"] or request.setting("seconds", SECONDS))
+    before = [
+        video for site in (request.document.settings.sites if request.document else ()) if (video := page_named(site))
+    ]
+    seconds = int(request.options["seconds"] or request.own_setting("seconds", SECONDS))
     player = request.options["player"] or next((video.player for video in before), PLAYER)
     names = request.options["videos"] or (None if before else VIDEOS)
     kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
     over = choose_protocols(request.names("proto", "protocols", PROTOCOLS), protocols.load())
     if request.document:
-        over = [*choose_protocols(list(request.document.protocols), protocols.load()), *over]
+        over = [*choose_protocols(list(request.document.settings.protocols), protocols.load()), *over]
     videos = dict.fromkeys([*before, *(_videos(names, player, seconds) if names else ())])
     sites = [collection.load_site(video.name) for video in videos]
     one = Campaign(

@@ -16,6 +16,7 @@ from analysis.report.figures import campaign_figures
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.simulate import Truth
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 DECLARED = hypotheses.load()
@@ -74,7 +75,7 @@ def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_ne
     networks = [({"dsl": {"min_rtt_ms": 24.0}}, "0.5 round trips of the network")]
     networks += [({"moon": {}, "mars": {"min_rtt_ms": 0}}, "5 % of the reference's time")]
     for settings, text in networks:
-        campaign = CampaignTable(pd.DataFrame(), CampaignDocument({"networks": settings}))
+        campaign = CampaignTable(pd.DataFrame(), CampaignDocument(CampaignSettings(networks=settings)))
         assert equivalence_margin(DECLARED, campaign) == text
 
 

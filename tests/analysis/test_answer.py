@@ -184,7 +184,7 @@ def test_a_difference_that_ended_the_loads_early_is_told_to_be_probably_smaller(
     folder = write(tmp_path / "early", truth, DECLARED)
     document = read_document(folder)
     assert document
-    write_document(folder, replace(document, settings={**document.settings, "runs": 31, "auto": True}))
+    write_document(folder, replace(document, settings=replace(document.settings, runs=31, auto=True)))
     campaign = load(folder)
     (answer,) = answers(campaign, QUESTION)
     assert answer.verdict == FASTER

@@ -17,6 +17,7 @@ from analysis.runs import CampaignTable
 from analysis.samples import Samples
 from analysis.simulate import Truth, write
 from analysis.stopping import looks_until, stopping_table
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, read_document, write_document
 from tuning import networks
 
@@ -60,7 +61,9 @@ def test_simulated_campaigns_end_as_the_stopping_rule_has_it(declared: Hypothese
     measured, known = plan_of(), Expected(0.1, 0.03)
     expected = {"dsl": known, "lte": known}
     values = simulated_values(measured, declared, expected, 3, seed=3).reshape((3, 2, 3, 2, 2, 31))
-    document = CampaignDocument({"networks": {name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()}})
+    document = CampaignDocument(
+        CampaignSettings(networks={name: {"min_rtt_ms": rtt} for name, rtt in measured.rtt_ms.items()})
+    )
     table = CampaignTable(pd.DataFrame(), document)
     stops = simulated_stops(measured, declared, expected, 3, seed=3)
     assert len({int(stop) for stop in stops.ravel()}) > 1

@@ -31,7 +31,7 @@ def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findi
     ]
     protocols = tuple(dict.fromkeys(protocol for _, protocol in times))
     table = campaign_table(pd.DataFrame(rows), (network,), protocols)
-    table.document.networks[network]["min_rtt_ms"] = 74.0
+    table.document.settings.networks[network]["min_rtt_ms"] = 74.0
     samples = samples_of(table)
     pairs = hypotheses.load().restricted_to(samples.protocols, samples.metrics)
     tables = {"sites": pd.DataFrame({"site": ["two", "gnu"], "servers": [2, 1]})}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,9 @@ def declaring(campaign: CampaignTable, **values: object) -> CampaignTable:
     return replace(campaign, document=replace(document, hypotheses=document.hypotheses | values))
 
 
-def with_settings(campaign: CampaignTable, **values: object) -> CampaignTable:
+def with_settings(campaign: CampaignTable, **values: Any) -> CampaignTable:
     document = campaign.document
-    return replace(campaign, document=replace(document, settings=document.settings | values))
+    return replace(campaign, document=replace(document, settings=replace(document.settings, **values)))
 
 
 def warnings(campaign: CampaignTable) -> list[str]:

@@ -1,6 +1,7 @@
 """The runs as a sceptic looks at them; losses, balance and stability have tests of their own."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from analysis.samples import samples_of
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
 from dataset.metrics import time_names
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 QUIET = Truth(sites=4, networks=("dsl",), protocols=("tcp", "quic"), runs=20, effects={"quic": -0.1})
@@ -59,9 +61,10 @@ def mixed_gain(campaign: CampaignTable, metric: str) -> float:
 
 def test_one_protocol_under_two_names_is_an_aa_pair() -> None:
     alike = {"transport": "tcp", "pacing": True}
-    protocols = {"a": {"name": "a", **alike}, "b": {"name": "b", **alike}, "c": {"name": "c", "transport": "quic"}}
-    assert diagnostics.aa_pairs(CampaignDocument({"protocols": protocols}), protocols) == [Pair("a", "b")]
-    assert diagnostics.aa_pairs(CampaignDocument({"protocols": protocols}), ["a", "c"]) == []
+    protocols: dict[str, dict[str, Any]] = {name: {"name": name, **alike} for name in ("a", "b")}
+    protocols["c"] = {"name": "c", "transport": "quic"}
+    assert diagnostics.aa_pairs(CampaignDocument(CampaignSettings(protocols=protocols)), protocols) == [Pair("a", "b")]
+    assert diagnostics.aa_pairs(CampaignDocument(CampaignSettings(protocols=protocols)), ["a", "c"]) == []
 
 
 def test_an_aa_pair_that_is_none_is_seen() -> None:

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from analysis.hypotheses import DECLARED, Pair
 from analysis.simulate import Truth, write
 from analysis.text import moment
 from base.errors import EyelevelError
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, require_document, write_document
 
 TCP_QUIC = Pair("tcp", "quic")
@@ -110,12 +112,9 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
 
 def test_a_network_in_a_browser_came_when_both_were_there(simulated: Path) -> None:
     document = require_document(simulated)
-    settings = {
-        **document.settings,
-        "networks": {"lte": {}, "mss": {}},
-        "browser": {"name": "chromium"},
-        "further_browsers": {"firefox": {}},
-    }
+    networks: dict[str, dict[str, Any]] = {"lte": {}, "mss": {}}
+    browsers: dict[str, Any] = {"browser": {"name": "chromium"}, "further_browsers": {"firefox": {}}}
+    settings = replace(document.settings, networks=networks, **browsers)
     early, late = "2026-11-23T01:00:00+0000", "2026-11-23T02:00:00+0000"
     names = ["lte", "mss", "lte@firefox", "mss@firefox"]
 
@@ -170,7 +169,7 @@ def test_kept_hypotheses_that_are_not_the_declared_ones_are_refused(change: obje
 
 
 def test_a_declaration_that_is_no_table_is_told(simulated: Path) -> None:
-    write_document(simulated, CampaignDocument({}, further={"hypotheses": "mine"}))
+    write_document(simulated, CampaignDocument(CampaignSettings(), further={"hypotheses": "mine"}))
     with pytest.raises(EyelevelError, match=r"campaign\.json is broken: hypotheses is no table"):
         require_document(simulated)
 

@@ -45,7 +45,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Campa
 
 
 def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
-    rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.networks.items()}
+    rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.settings.networks.items()}
     declared = hypotheses.of_campaign(table.folder, table.document).restricted_to(table.protocols, table.metrics)
     return confirmatory(samples_of(table), declared, rtt_ms, LOOKS if known.blocks else (), table.networks)
 
@@ -75,8 +75,8 @@ def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callabl
     assert len({row.of for row in valid}) == len(valid)
     assert all((row.reason is None) == row.valid == (row.metrics["si"] is not None) for row in rows)
     document = load(folder).document
-    assert document.settings["auto"] is bool(known.blocks)
-    assert tuple(document.protocols) == known.protocols
+    assert document.settings.auto is bool(known.blocks)
+    assert tuple(document.settings.protocols) == known.protocols
     assert known.screen.warnings.isdisjoint(known.screen.silent)
     assert known.screen.warnings | known.screen.silent <= set(KINDS)
 

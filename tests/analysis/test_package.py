@@ -63,7 +63,9 @@ def test_the_data_sheet_names_every_commit_that_measured(tmp_path: Path) -> None
     document = require_document(campaign)
     write_document(campaign, replace(document, machine={**document.machine, "testbed": "first"}))
     commits = ["first", "second", "second"]
-    write_entries(campaign, [ValidationEntry("then", {"testbed": commit}, (), (), {}) for commit in commits])
+    write_entries(
+        campaign, [ValidationEntry("then", {"host": "here", "testbed": commit}, (), (), {}) for commit in commits]
+    )
     package = write_package(
         campaign, tmp_path / "late-package", "https://example.org/licence", lambda folder: (folder / "report").mkdir()
     )

@@ -27,7 +27,8 @@ from analysis.programs import (
 )
 from analysis.runs import CampaignTable, load
 from analysis.samples import Samples, samples_of
-from base.structure import unstructured
+from base.structure import structured, unstructured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 from measure.server_choices import choices_of_server
 
@@ -100,7 +101,7 @@ def document_of(protocols: dict[str, dict[str, Any]]) -> CampaignDocument:
     """The document of a campaign of these behind LTE."""
     settings = {"networks": {"lte": {}}, "protocols": protocols, "browser": {"name": "chromium"}}
     choices = {name: choices_of_server(KNOWN[name]) for name in protocols if name in KNOWN}
-    return CampaignDocument(settings, server_choices=choices)
+    return CampaignDocument(structured(settings, CampaignSettings, ""), server_choices=choices)
 
 
 def test_another_server_is_compared_with_the_nearest_setting() -> None:
@@ -169,7 +170,7 @@ def test_what_a_browser_changes_is_found_and_what_a_server_does_not_change_is_no
     assert ((browsers["difference_low"] < truth) & (truth < browsers["difference_high"])).all()
     assert servers["verdict"].isin((INDEPENDENT, NOT_DECIDED)).all() and (servers["verdict"] == INDEPENDENT).any()
     assert (table["sites"] == 12).all() and (table["blocks"] == 12 * 31).all()
-    (sentence,) = sentences(table, 0.95, known("programs")[0].document.protocols)
+    (sentence,) = sentences(table, 0.95, known("programs")[0].document.settings.protocols)
     assert "in 4 it depends on the program" in sentence and "Of 12 comparisons" in sentence
 
 
@@ -190,7 +191,7 @@ def test_a_difference_is_that_of_the_gains_and_a_common_reference_cancels() -> N
     protocols = {name: PROTOCOLS[name] for name in samples.protocols}
     declared = hypotheses.load().restricted_to(samples.protocols, ["si"])
     settings = {"networks": {"lte": {}}, "protocols": protocols, "browser": {"name": "chromium"}}
-    campaign = CampaignTable(pd.DataFrame(), CampaignDocument(settings))
+    campaign = CampaignTable(pd.DataFrame(), CampaignDocument(structured(settings, CampaignSettings, "")))
     (row,) = program_differences(campaign, samples, declared).to_dict("records")
     assert row["difference"] == pytest.approx(0.2) and row["difference_low"] == pytest.approx(0.2)
     ours, others = (row["gain"] for row in program_gains(campaign, samples, declared).to_dict("records"))

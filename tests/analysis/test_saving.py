@@ -8,7 +8,9 @@ import pytest
 from factories import ROW
 
 from analysis.saving import saved_line, saving
+from base.structure import structured
 from dataset.plan import write_plan
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 from measure.campaign.plan import plan
 from measure.campaign.results import opened
@@ -23,7 +25,9 @@ def test_what_was_saved_is_what_was_planned_and_not_needed(
         "networks": {"dsl": {}, "lte": {}},
         "protocols": {"tcp": {}, "quic": {}},
     }
-    document = CampaignDocument({"seed": 1, "runs": 10, "repeats": 2, "auto": True, "lanes": lanes, **names})
+    document = CampaignDocument(
+        structured({"seed": 1, "runs": 10, "repeats": 2, "auto": True, "lanes": lanes, **names}, CampaignSettings, "")
+    )
     with opened(tmp_path / "c", document) as results:
         write_plan(tmp_path / "c", plan(["s"], ["dsl", "lte"], ["tcp", "quic"], 10, 1))
         for network, runs in (("dsl", 5), ("lte", 10)):

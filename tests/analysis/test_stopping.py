@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,9 @@ def campaign(tmp_path: Path) -> CampaignTable:
     return with_settings(load(write(tmp_path / "c", truth)), auto=True, runs=31)
 
 
-def with_settings(campaign: CampaignTable, **values: object) -> CampaignTable:
+def with_settings(campaign: CampaignTable, **values: Any) -> CampaignTable:
     document = campaign.document
-    return replace(campaign, document=replace(document, settings=document.settings | values))
+    return replace(campaign, document=replace(document, settings=replace(document.settings, **values)))
 
 
 def decided(campaign: CampaignTable) -> list[tuple[str, str]]:
@@ -37,12 +38,12 @@ def test_before_the_first_look_all_go_on(campaign: CampaignTable) -> None:
 
 
 def test_a_site_that_was_added_to_it_is_measured_all_the_same(campaign: CampaignTable) -> None:
-    more = with_settings(campaign, sites={**campaign.document.sites, "site-99": {}})
+    more = with_settings(campaign, sites={**campaign.document.settings.sites, "site-99": {}})
     assert decided(more) == [("site-01", "dsl"), ("site-02", "dsl")]
 
 
 def test_a_protocol_that_was_added_to_it_is_measured_all_the_same(campaign: CampaignTable) -> None:
-    protocols = {**campaign.document.protocols, "quic+bbr": {}}
+    protocols = {**campaign.document.settings.protocols, "quic+bbr": {}}
     more = with_settings(campaign, protocols=protocols)
     document = replace(more.document, hypotheses={**more.document.hypotheses, "protocols": {"quic+bbr": "later"}})
     assert decided(replace(more, document=document)) == []

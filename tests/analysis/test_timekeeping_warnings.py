@@ -21,6 +21,6 @@ def test_a_network_with_it_is_none(versions: dict[str, str]) -> None:
 
 def test_a_campaign_behind_upstream_mahimahi_says_so_and_in_what_that_differs() -> None:
     document = campaign_document({"timekeeping": "ordinary priority", "mahimahi": "mahimahi 0.98"})
-    document = replace(document, settings={**document.settings, "shells": "mahimahi"})
+    document = replace(document, settings=replace(document.settings, shells="mahimahi"))
     (warning,) = timekeeping.warnings(document)
     assert "by the shells of mahimahi 0.98, not by ours: in whole milliseconds" in warning

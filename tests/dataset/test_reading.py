@@ -1,4 +1,4 @@
-"""Files of somebody's campaign are read to a limit, without waiting, and through no link."""
+"""Files of a campaign are untrusted: size limits, regular files only, no links."""
 
 import gzip
 import os
@@ -11,7 +11,7 @@ from dataset import reading
 from dataset.reading import read_bytes, read_object, read_text
 
 
-def test_what_is_there_is_read_unpacked_if_it_is_packed(tmp_path: Path) -> None:
+def test_gzip_files_are_decompressed(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"a": "\u00e9"}')
     (tmp_path / "a.json.gz").write_bytes(gzip.compress('{"a": "\u00e9"}'.encode()))
     assert read_object(tmp_path / "a.json") == read_object(tmp_path / "a.json.gz") == {"a": "\u00e9"}
@@ -29,13 +29,13 @@ def test_a_pipe_a_device_and_a_link_are_refused(tmp_path: Path) -> None:
             read_text(tmp_path / f"{name}.csv")
 
 
-def test_nothing_is_read_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_beyond_the_size_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_BYTES", {".csv": 1 << 20, ".gz": 1 << 20})
     (tmp_path / "runs.csv").write_bytes(bytes((1 << 20) + 1))
     with pytest.raises(EyelevelError, match=r"runs\.csv cannot be read: it is longer than 1 MiB"):
         read_text(tmp_path / "runs.csv")
     (tmp_path / "har.gz").write_bytes(gzip.compress(bytes(4 << 20)))
-    with pytest.raises(EyelevelError, match=r"har\.gz is broken: it is longer than 1 MiB when it is unpacked"):
+    with pytest.raises(EyelevelError, match=r"har\.gz is broken: it is longer than 1 MiB when decompressed"):
         read_text(tmp_path / "har.gz")
 
 
@@ -43,19 +43,19 @@ def test_nothing_is_read_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.Mo
     ("content", "fault"),
     [
         (b"[" * 100_000, "nested too deeply"),
-        (b"[]", "holds no JSON object"),
+        (b"[]", "is no JSON object"),
         (b'{"a": ', "Expecting value"),
         (b"\xff", "decode"),
     ],
 )
-def test_what_is_no_object_is_broken(content: bytes, fault: str, tmp_path: Path) -> None:
+def test_json_other_than_an_object_is_refused(content: bytes, fault: str, tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_bytes(content)
     with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: .*{fault}"):
         read_object(tmp_path / "campaign.json")
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no gzip" + data])
-def test_what_was_cut_short_or_is_not_packed_is_broken(damage: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no gzip" + data, lambda data: data + data])
+def test_truncated_or_invalid_gzip_is_refused(damage: object, tmp_path: Path) -> None:
     assert callable(damage)
     (tmp_path / "a.json.gz").write_bytes(damage(gzip.compress(b"{}")))
     with pytest.raises(EyelevelError, match=r"a\.json\.gz is broken"):

@@ -12,7 +12,9 @@ from factories import ROW, with_metrics
 
 from analysis.hypotheses import DECLARED
 from base.errors import EyelevelError
+from base.structure import structured
 from dataset.plan import write_plan
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, require_document, write_document
 from eyelevel.commands.campaign import MAX_RUNS, declared_text, enough_runs, main, number_of_runs
 from eyelevel.commands.status import main as status
@@ -25,7 +27,7 @@ Times = Callable[[int], float]
 def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str = "") -> Path:
     """A campaign with so many runs of two protocols, whose Speed Indexes are functions of the run's number."""
     names: dict[str, Any] = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"tcp": {}, "quic": {}}}
-    document = CampaignDocument({"seed": 1, "runs": 31, "repeats": 2, **names})
+    document = CampaignDocument(structured({"seed": 1, "runs": 31, "repeats": 2, **names}, CampaignSettings, ""))
     with opened(folder, document, hypotheses) as results:
         for run in range(1, runs + 1):
             for protocol, si in (("tcp", tcp), ("quic", quic)):
@@ -62,7 +64,7 @@ def test_status_says_what_was_spared(tmp_path: Path) -> None:
     write_plan(folder, plan(["s"], ["lte"], ["tcp", "quic"], 31, 1))
     undecided = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
     assert json.loads(undecided.output)["left"] == 52, "it is no campaign of RUNS=auto"
-    write_document(folder, replace(document, settings={**document.settings, "auto": True}))
+    write_document(folder, replace(document, settings=replace(document.settings, auto=True)))
     stands = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
     assert {name: json.loads(stands.output)[name] for name in ("planned", "done", "left", "spared")} == {
         "planned": 62,
@@ -102,10 +104,9 @@ def test_hypotheses_are_read_before_anything_is_measured(tmp_path: Path) -> None
 def test_a_campaign_declares_what_is_given_and_goes_on_with_its_own(tmp_path: Path) -> None:
     mine, folder = tmp_path / "mine.toml", tmp_path / "c"
     mine.write_text(DECLARED.read_text() + "# mine\n")
-    new = CampaignDocument({})
-    assert declared_text(None, folder, new) == DECLARED.read_text()
-    assert declared_text(mine, folder, new) == mine.read_text()
-    document = CampaignDocument({"runs": 1})
+    assert declared_text(None, folder, None) == DECLARED.read_text()
+    assert declared_text(mine, folder, None) == mine.read_text()
+    document = CampaignDocument(CampaignSettings(runs=1))
     with opened(folder, document, mine.read_text()):
         begun = require_document(folder)
     assert declared_text(None, folder, begun) == mine.read_text()
@@ -121,17 +122,18 @@ def test_a_broken_campaign_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "most", "begun", "runs"),
+    ("wanted", "most", "original", "runs"),
     [
-        ("5", None, {}, 5),
-        (None, None, {"runs": 7}, 7),
-        (None, None, {}, 31),
-        ("auto", None, {}, MAX_RUNS),
-        ("auto", 12, {}, 12),
+        ("5", None, None, 5),
+        (None, None, 7, 7),
+        (None, None, None, 31),
+        ("auto", None, None, MAX_RUNS),
+        ("auto", 12, None, 12),
     ],
 )
-def test_the_number_of_runs(wanted: str | None, most: int | None, begun: dict[str, int], runs: int) -> None:
-    assert number_of_runs(wanted, most, begun) == runs
+def test_the_number_of_runs(wanted: str | None, most: int | None, original: int | None, runs: int) -> None:
+    document = CampaignDocument(CampaignSettings(runs=original)) if original else None
+    assert number_of_runs(wanted, most, document) == runs
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])

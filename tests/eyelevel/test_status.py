@@ -8,7 +8,9 @@ import pytest
 from click.testing import CliRunner
 from factories import ROW, rejected
 
+from base.structure import structured
 from dataset.plan import write_plan
+from dataset.settings import CampaignSettings
 from dataset.table import (
     CampaignDocument,
     GivenUp,
@@ -44,7 +46,7 @@ def campaign(tmp_path: Path) -> Path:
         "networks": {"lte": asdict(networks.load()["lte"])},
         "protocols": {name: {} for name in PROTOCOLS},
     }
-    write_document(tmp_path, CampaignDocument(settings))
+    write_document(tmp_path, CampaignDocument(structured(settings, CampaignSettings, "")))
     runs = [
         Run("demo-light", "lte", protocol, number, browser)
         for number in range(1, 21)
@@ -100,7 +102,7 @@ def test_another_program_is_told_all(campaign: Path, monkeypatch: pytest.MonkeyP
 def test_runs_that_last_as_long_as_their_study_says_are_expected_to(campaign: Path) -> None:
     """Also of a page that would take much longer to load as a whole, as that of a video."""
     document = require_document(campaign)
-    write_document(campaign, replace(document, settings={**document.settings, "seconds": 600}))
+    write_document(campaign, replace(document, settings=replace(document.settings, method={"seconds": 600})))
     (campaign / "runs.csv").write_text(header())
     expected = status(campaign).expected
     assert expected

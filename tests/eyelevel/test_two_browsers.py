@@ -133,7 +133,7 @@ def test_versions_and_switches_are_kept(campaign: Campaign) -> None:
     document = read_document(campaign.folder)
     browser = all_browsers()[campaign.loading.browser]
     assert document and set(browser.programs) <= set(document.versions)
-    kept = document.settings["browser"]
+    kept = document.settings.browser
     assert {**kept, **json.loads(json.dumps(browser.settings())), "name": browser.name} == kept
 
 

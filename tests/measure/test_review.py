@@ -22,6 +22,8 @@ from support.browser import Browser
 from analysis import simulate
 from base.errors import EyelevelError
 from base.places import PROJECT
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, read_rows
 from dataset.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.campaign.results import Results, followed, opened
@@ -41,7 +43,7 @@ def document() -> CampaignDocument:
         "networks": {"lte": {}},
         "protocols": {"tcp": {}},
     }
-    return CampaignDocument(settings)
+    return CampaignDocument(structured(settings, CampaignSettings, ""))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ from record import bounded
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}
-DOCUMENT = campaign_document(films="all", protocols=PROTOCOLS)
+DOCUMENT = campaign_document(protocols=PROTOCOLS)
 RUNS = 4
 
 
@@ -240,8 +240,8 @@ def test_a_package_that_declares_more_runs_than_can_be_planned_is_refused_before
     [
         ({"sites": {f"s{number}": {} for number in range(40_000)}}, r"declares 240,000 runs"),
         ({"further_browsers": {f"b{number}": {} for number in range(20_000)}}, r"declares 120,006 runs"),
-        ({"runs": "many"}, r"is broken: settings/runs is no whole number"),
-        ({"networks": ["lte"]}, r"is broken: settings/networks is no table"),
+        ({"runs": "many"}, r"is broken: settings: runs must be a whole number"),
+        ({"networks": ["lte"]}, r"is broken: settings: networks must be a table"),
     ],
 )
 def test_the_runs_of_a_package_are_counted_whatever_makes_them_many(

@@ -43,6 +43,7 @@ from dataset.table import (
     require_document,
     write_document,
 )
+from eyelevel.sections import sections_of
 from measure.campaign.appearances import Appearances
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import seed_of
@@ -50,7 +51,6 @@ from measure.norms import judge
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.site import Site
-from studies import section_of
 from studies.packets.measure import PacketsMethod
 from studies.states.measure import StatesMethod
 from tuning import networks, protocols
@@ -76,7 +76,7 @@ class Catalogue:
         protocol = known.get(run.protocol.partition("~")[0])
         if protocol is None:
             raise EyelevelError(f"there is no protocol {run.protocol} any more")
-        values = self.document.networks[run.network]
+        values = self.document.settings.networks[run.network]
         network = networks.load().get(run.network) or structured(values, Network, run.network)
         return Setting(self._site(run.site), network, _named(protocol, run.protocol), loading, seed)
 
@@ -94,14 +94,13 @@ def _named(protocol: Protocol, name: str) -> Protocol:
 def loading_of(document: CampaignDocument) -> Loading:
     """How the campaign's pages were loaded."""
     settings = document.settings
-    quiet_ms = settings.get("browser", {}).get("quiet_ms", QUIET_MS)
-    filmed = settings.get("filmed", True)
-    return Loading(settings.get("repeatable", True), filmed, quiet_ms, settings.get("limit_s"))
+    quiet_ms = settings.browser.get("quiet_ms", QUIET_MS)
+    return Loading(settings.repeatable, settings.filmed, quiet_ms, settings.limit_s)
 
 
 def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Method, loading: Loading) -> list[Row]:
     """`rows` of the campaign in `folder` as its evidence is judged by this version, norms included."""
-    seed = int(catalogue.document.settings["seed"])
+    seed = catalogue.document.settings.seed or 0
     anew = []
     for row in rows:
         setting = catalogue.setting(row.of, loading, seed_of(row.of, seed))
@@ -187,7 +186,7 @@ def check_tables(folder: Path, copy: Path) -> list[str]:
     old_tables = sorted((folder / TABLES).glob("*.csv"))
     if not old_tables:
         return []
-    write_report(copy, section_of(require_document(copy)), hypotheses.load(hypotheses.DECLARED))
+    write_report(copy, sections_of(copy), hypotheses.load(hypotheses.DECLARED))
     new_tables = {path.name: path for path in (copy / TABLES).glob("*.csv")}
     differences = []
     for path in old_tables:

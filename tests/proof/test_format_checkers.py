@@ -79,7 +79,7 @@ def packaged(folder: Path) -> Path:
     """The package of a campaign, with its report."""
     known_campaigns.write(folder / "late", "late")
     question = hypotheses.load(hypotheses.DECLARED)
-    return write_package(folder / "late", folder / "crate", LICENCE, lambda of: write_report(of, None, question))
+    return write_package(folder / "late", folder / "crate", LICENCE, lambda of: write_report(of, [], question))
 
 
 def crate_of(folder: Path) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from analysis import hypotheses
 from analysis.programs import DEPENDS, INDEPENDENT, program_differences
 from analysis.runs import CampaignTable
 from analysis.samples import Array, Samples
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 # The share of runs in which a correct rate fails its test.
@@ -29,15 +30,15 @@ DIFFERENCES = 12
 CAMPAIGN = CampaignTable(
     pd.DataFrame(),
     CampaignDocument(
-        {
-            "networks": {place: {} for place in PLACES},
-            "protocols": {
+        CampaignSettings(
+            networks={place: {} for place in PLACES},
+            protocols={
                 name: {"transport": transport, "server": server, "congestion_control": "cubic"}
                 for name, (transport, server) in SERVERS.items()
             },
-            "browser": {"name": "chromium"},
-            "further_browsers": {"firefox": {}},
-        }
+            browser={"name": "chromium"},
+            further_browsers={"firefox": {}},
+        )
     ),
 )
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]

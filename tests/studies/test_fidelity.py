@@ -194,7 +194,7 @@ def test_the_report_tells_and_draws_the_errors_and_a_file_has_them(folder: Path)
 
 @pytest.mark.needs_axe
 def test_everybody_can_read_the_section(browser: Browser, folder: Path) -> None:
-    assert accessible_report(browser, folder, section) == []
+    assert accessible_report(browser, folder) == []
 
 
 def test_a_machine_that_was_slower_live_is_told_of() -> None:

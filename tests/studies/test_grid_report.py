@@ -499,7 +499,7 @@ def test_what_the_old_study_did_not_control_is_beside_the_grid_of_that_name(tmp_
 
 @pytest.mark.needs_axe
 def test_everybody_can_read_the_section(browser: Browser, longlook: Path) -> None:
-    assert accessible_report(browser, longlook, grid.section) == []
+    assert accessible_report(browser, longlook) == []
 
 
 def test_the_words_for_the_older_study_go_by_size_alone() -> None:

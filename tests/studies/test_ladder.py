@@ -185,7 +185,9 @@ def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypat
 def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> None:
     first = planned(requested(tmp_path, runs=1, proto=f"tcp,{BELOW},{ABOVE}"))
     known = {name: vars(one) for name, one in first.networks.items()}
-    document = campaign_document(None, networks=known, protocols=dict(first.protocols), sites={"page": {}}, runs=1)
+    document = campaign_document(
+        None, networks=known, protocols={name: {} for name in first.protocols}, sites={"page": {}}, runs=1
+    )
     missing = [{"name": "quic", "reason": "it was not there"}]
     document = replace(document, study={**first.study, "missing": missing})
     again = planned(Request(tmp_path, runs=2, document=document))
@@ -377,7 +379,7 @@ def test_intervals_of_few_blocks_leave_the_bars_their_room(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", sites=2, blocks=2, over=["lte"])
-    assert require_document(folder).filmed
+    assert require_document(folder).settings.filmed
     done = CliRunner().invoke(report, [str(folder)])
     assert done.exit_code == 0, done.output
     page = (folder / "report" / "index.html").read_text()
@@ -389,7 +391,7 @@ def test_the_report_of_a_ladder_is_its_section_though_its_loads_are_filmed(tmp_p
 @pytest.mark.needs_axe
 def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> None:
     folder = write_ladder(tmp_path / "ladder", blocks=6, run_sd=0.02)
-    assert accessible_report(browser, folder, section) == []
+    assert accessible_report(browser, folder) == []
 
 
 def test_other_campaigns_have_no_section(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
 @pytest.mark.needs_axe
 @pytest.mark.loads  # else its loads would be made once more, where it runs
 def test_everybody_can_read_the_section(captured: Campaign, browser: Browser) -> None:
-    assert accessible_report(browser, captured.folder, section.section) == []
+    assert accessible_report(browser, captured.folder) == []
 
 
 def test_a_campaign_without_captures_has_no_section(tmp_path: Path) -> None:

@@ -261,7 +261,9 @@ def test_hls_has_one_rule(tmp_path: Path) -> None:
 
 def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
     earlier = {"hdx": {"name": "hdx", "min_rtt_ms": 10.0}}
-    document = campaign_document(networks=earlier, protocols={"tcp": {}}, sites={"video-tiny-5s": {}}, seconds=5)
+    document = campaign_document(
+        networks=earlier, protocols={"tcp": {}}, sites={"video-tiny-5s": {}}, method={"seconds": 5}
+    )
     options = {"videos": "small", "player": None, "seconds": None}
     more = campaign(Request(folder=tmp_path, net="lte", proto="quic", options=options, document=document)).campaign
     assert [*more.sites] == ["video-tiny-5s", "video-small-5s"]
@@ -329,7 +331,7 @@ def test_the_section_has_means_deviations_p_and_a_figure(tmp_path: Path) -> None
 def test_everybody_can_read_the_section(browser: Browser, tmp_path: Path) -> None:
     plays = {"tcp+": [STOPPED, replace(STOPPED, first_frame_ms=2100.0)], "quic": [replace(STOPPED, gaps=())] * 2}
     write_campaign(tmp_path, plays)
-    assert accessible_report(browser, tmp_path, section) == []
+    assert accessible_report(browser, tmp_path) == []
 
 
 def test_a_difference_of_plays_has_its_interval_and_says_how_many_have_a_value(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array
 from analysis.simulate import Truth, simulate
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 # The share of runs in which a correct statistic fails its test.
@@ -111,7 +113,7 @@ def campaign_table(runs: pd.DataFrame, networks: Sequence[str], protocols: Seque
         "networks": {name: {} for name in networks},
         "protocols": {name: {} for name in protocols},
     }
-    return CampaignTable(runs, CampaignDocument(settings))
+    return CampaignTable(runs, CampaignDocument(structured(settings, CampaignSettings, "")))
 
 
 def simulated_table(truth: Truth) -> CampaignTable:
@@ -146,4 +148,8 @@ def varied_findings(declaration: Hypotheses) -> Findings:
     protocols = {name: {"name": name, "tuning": doubles.get(name, name)} for name in VARIED.protocols}
     settings = {"sites": {}, "networks": {"dsl": {"min_rtt_ms": 24.0}, "lte": {}}, "protocols": protocols}
     with ThreadPoolExecutor() as pool:
-        return analyse(CampaignTable(simulate(VARIED), CampaignDocument(settings)), declaration, pool)
+        return analyse(
+            CampaignTable(simulate(VARIED), CampaignDocument(structured(settings, CampaignSettings, ""))),
+            declaration,
+            pool,
+        )

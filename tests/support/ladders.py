@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from factories import ROW, with_metrics
 
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, header, lines, write_document
 from studies.ladder.measure import variants
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, CONDITIONS, HIGHEST, RUNGS, SLOW, UNKNOWN
@@ -94,11 +96,13 @@ def write_ladder(
     settings = {
         "seed": 1,
         "runs": blocks,
-        "processor_share": 0.5,
+        "method": {"processor_share": 0.5},
         "sites": {name: {} for name in names},
         "networks": {one.name: asdict(one) for one in chosen},
         "protocols": {name: asdict(all_protocols[name]) for name in ("tcp", *TRUTH, UNKNOWN) if name not in without},
     }
     study = {"name": "ladder", "conditions": list(conditions), "missing": list(missing)}
-    write_document(folder, CampaignDocument(settings, machine={"cpus": 2}, study=study))
+    write_document(
+        folder, CampaignDocument(structured(settings, CampaignSettings, ""), machine={"cpus": 2}, study=study)
+    )
     return folder

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CampaignTable
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 NETWORKS = ("dsl", "lte")
@@ -90,7 +92,9 @@ def table_of(runs: pd.DataFrame, planned: int, **settings: object) -> CampaignTa
         key: {name: {} for name in sorted(set(runs[key[:-1]]))} for key in ("sites", "networks")
     }
     names["protocols"] = {name: {} for name in PROTOCOLS}
-    return CampaignTable(runs, CampaignDocument({"runs": planned, **names, **settings}))
+    return CampaignTable(
+        runs, CampaignDocument(structured({"runs": planned, **names, **settings}, CampaignSettings, ""))
+    )
 
 
 def attempt(**cells: object) -> dict[str, object]:

@@ -18,6 +18,7 @@ from analysis.runs import CampaignTable, Observation, load
 from analysis.simulate import Truth, write
 from base.errors import EyelevelError
 from base.structure import unstructured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 from measure.server_choices import choices_of_server
 from tuning import networks
@@ -41,7 +42,7 @@ def campaign(
         for setting in json.loads(json.dumps(kept.passed))
     )
     choices = {name: choices_of_server(KNOWN[name]) for name in names}
-    document = CampaignDocument(settings={"protocols": protocols, "networks": nets}, server_choices=choices)
+    document = CampaignDocument(settings=CampaignSettings(protocols=protocols, networks=nets), server_choices=choices)
     return CampaignTable(pd.DataFrame(), document, observations=on_machines)
 
 
@@ -142,14 +143,14 @@ def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no
 
 def test_a_link_that_repairs_its_losses_loses_nothing_and_chosen_packets_are_lost() -> None:
     table = campaign([both(STOCK)], STOCK, ["da2gc", "mss", "lte"])
-    table.document.networks["da2gc"]["retransmit_ms"] = 65
-    table.document.networks["lte"]["drop_down_packets"] = [120]
+    table.document.settings.networks["da2gc"]["retransmit_ms"] = 65
+    table.document.settings.networks["lte"]["drop_down_packets"] = [120]
     assert level_ground(table, [STOCK])[0].endswith("are lost: behind MSS (6 %) and LTE (chosen packets).")
 
 
 def test_settings_that_were_not_kept_are_not_known() -> None:
     table = campaign([both(STOCK)], STOCK)
-    imported = replace(table, document=CampaignDocument(settings={}))
+    imported = replace(table, document=CampaignDocument())
     (text,) = level_ground(imported, [STOCK])
     assert text == (
         "In what QUIC and TCP+ differ beside the transport is not known: the campaign does not keep their settings."
@@ -158,7 +159,7 @@ def test_settings_that_were_not_kept_are_not_known() -> None:
 
 def test_what_was_seen_of_another_setting_of_that_name_is_no_measurement() -> None:
     table = campaign([both(STOCK)], STOCK)
-    table.document.protocols["quic"]["emulated_connections"] = 1
+    table.document.settings.protocols["quic"]["emulated_connections"] = 1
     assert "was not measured in this campaign" in level_ground(table, [STOCK])[0]
 
 
@@ -229,7 +230,7 @@ def test_the_report_says_how_much_of_each_page_came_over_http3() -> None:
 
 def test_a_protocol_against_itself_needs_no_paragraph() -> None:
     table = campaign([], ["tcp"])
-    table.document.settings["protocols"]["tcp~2"] = {**table.document.protocols["tcp"], "name": "tcp~2"}
+    table.document.settings.protocols["tcp~2"] = {**table.document.settings.protocols["tcp"], "name": "tcp~2"}
     assert level_ground(table, [Pair("tcp", "tcp~2")]) == []
 
 

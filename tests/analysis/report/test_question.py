@@ -40,7 +40,7 @@ def test_a_campaign_without_a_family_has_tables_and_an_answer(
 ) -> None:
     table = load(write(tmp_path / "c", Truth(sites=2, networks=("dsl",), protocols=protocols, runs=3)))
     absent = [metric for metric in table.metrics if metric not in metrics]
-    settings = {**table.document.settings, "networks": {}, "protocols": {}}
+    settings = replace(table.document.settings, networks={}, protocols={})
     table = replace(table, runs=table.runs.drop(columns=absent), document=replace(table.document, settings=settings))
     findings = findings_of(table, hypotheses.load())
     assert confirmatory(findings).texts["verdict"].notna().all()

@@ -337,7 +337,7 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
 ) -> None:
     folder = write(tmp_path / "c", Truth(sites=2, networks=("lte",), protocols=("tcp+", "quic", "quinn-h3"), runs=6))
     document = require_document(folder)
-    choices = {name: choices_of_server(KNOWN[name]) for name in document.protocols}
+    choices = {name: choices_of_server(KNOWN[name]) for name in document.settings.protocols}
     write_document(folder, replace(document, server_choices=choices))
     report(folder)
     text = (folder / "report" / "index.html").read_text()

@@ -18,6 +18,8 @@ from analysis.report import run_files
 from analysis.report.write import write_report
 from base.namespaces import namespaced
 from base.places import PROJECT
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, header, lines, write_document
 from eyelevel.commands import report as report_command
 from eyelevel.commands.package import package_of
@@ -31,7 +33,9 @@ def campaign_with(folder: Path, *rows: Row) -> Path:
     """A campaign of loads that were not filmed."""
     settings = {"sites": {"s": {}}, "networks": {"lte": {}}, "protocols": {"quic": {}}, "filmed": False}
     folder.mkdir(parents=True)
-    write_document(folder, CampaignDocument({"seed": 1, "runs": len(rows), **settings}))
+    write_document(
+        folder, CampaignDocument(structured({"seed": 1, "runs": len(rows), **settings}, CampaignSettings, ""))
+    )
     (folder / "runs.csv").write_text(header() + lines(rows))
     return folder
 
@@ -87,7 +91,7 @@ def test_links_lead_to_the_files_of_runs_that_are_there_and_to_no_others(
 
 def test_a_package_has_no_links_to_runs(campaign: Path, tmp_path: Path) -> None:
     def packaged(of: Path) -> Path:
-        return write_report(of, None, hypotheses.load(hypotheses.DECLARED))
+        return write_report(of, [], hypotheses.load(hypotheses.DECLARED))
 
     write_package(campaign, tmp_path / "package", LICENCE, packaged)
     assert links(tmp_path / "package" / "report" / "index.html") == {}

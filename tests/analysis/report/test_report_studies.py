@@ -10,9 +10,12 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 from support.figure_layout import only_lay_out
 
+from analysis import hypotheses
 from analysis.report.section import Drawing, ReportFigure, ReportTable, Section
+from analysis.report.write import write_report
 from analysis.simulate import Truth, write
 from eyelevel.commands import report
+from eyelevel.sections import sections_of
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><title>drawn</title></svg>'
 TABLE = pd.DataFrame({"what": ["<b>"], "how many": ["3"]})
@@ -39,14 +42,17 @@ FILES |= {"tables/fake_table.csv", "tables/fake_table.tex", "index.html"}
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     """One study, which has something to say of any folder."""
-    monkeypatch.setattr("studies.STUDIES", [SimpleNamespace(name="", section=lambda folder: SECTION)])
+    monkeypatch.setattr("studies.STUDIES", [SimpleNamespace(name="fake", section=lambda folder: SECTION)])
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
     """The report's page, and the files beside it."""
     done = CliRunner().invoke(report.main, [str(folder), *options])
     assert done.exit_code == 0, done.output
-    into = folder / "report"
+    return contents_of(folder / "report")
+
+
+def contents_of(into: Path) -> tuple[str, set[str]]:
     page = into / "index.html"
     return page.read_text() if page.exists() else "", {str(path.relative_to(into)) for path in into.rglob("*.*")}
 
@@ -63,6 +69,7 @@ def unfilmed(folder: Path) -> Path:
     write(folder, Truth(sites=1, networks=("dsl",), protocols=("tcp+",), runs=1))
     document = json.loads((folder / "campaign.json").read_text())
     document["settings"]["filmed"] = False
+    document["study"] = {"name": "fake"}
     document |= {"versions": {"chromium": "Chromium 1"}, "machine": {"host": "here"}}
     (folder / "campaign.json").write_text(json.dumps(document))
     return folder
@@ -82,7 +89,9 @@ def test_a_campaign_shows_its_studies_after_its_own_sections(tmp_path: Path, mon
     only_lay_out(monkeypatch)
     truth = Truth(sites=2, networks=("dsl",), protocols=("tcp+", "quic"), runs=3, effects={})
     folder = write(tmp_path / "campaign", truth)
-    page, files = reported(folder)
+    assert sections_of(folder) == [], "it is of no study"
+    into = write_report(folder, [SECTION], hypotheses.load())
+    page, files = contents_of(into)
     assert shows_the_study(page)
     assert page.index('id="exclusions"') < page.index('id="fake"') < page.index('id="methods"')
     assert files > FILES - {"figures/fake_figure.pdf"}

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.first_screens import findings_of
@@ -15,8 +16,8 @@ from analysis.runs import CampaignTable
 from dataset.table import WITHDRAWN, GivenUp, write_given_up
 
 WORLD = campaign(World(sites=4, runs=6), 1)
-SITES: dict[str, object] = {f"s0{number}": {} for number in range(4)}
-TABLE = replace(WORLD, document=replace(WORLD.document, settings={**WORLD.document.settings, "sites": SITES}))
+SITES: dict[str, dict[str, Any]] = {f"s0{number}": {} for number in range(4)}
+TABLE = replace(WORLD, document=replace(WORLD.document, settings=replace(WORLD.document.settings, sites=SITES)))
 
 
 def without(column: str, value: str) -> CampaignTable:

@@ -128,7 +128,7 @@ def test_everybody_can_see_every_screen_and_the_section_on_its_votes(
         go_on(browser, see=see, cares=False)
     assert set(faults) == {"welcome", "ratings", "rating", "pairs", "pair", "end"}
     assert all(faults_of == [] for faults_of in faults.values()), faults
-    assert accessible_report(browser, tmp_path / "c", section) == []
+    assert accessible_report(browser, tmp_path / "c") == []
 
 
 def test_without_a_place_for_votes_participants_download_them(

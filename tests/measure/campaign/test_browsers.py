@@ -20,6 +20,7 @@ from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
 from dataset.plan import read_plan
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from eyelevel.commands.campaign import chosen_browsers
 from films.frames import FilmStart
@@ -128,9 +129,9 @@ def test_every_run_is_loaded_in_its_browser_and_kept_with_it(
     )
     assert {row.of for row in rows} == {run for block in read_plan(campaign.folder) for run in block}
     document = require_document(campaign.folder)
-    assert document.browsers == BROWSERS
-    of_first = {name: value for name, value in document.settings["browser"].items() if name != "name"}
-    assert of_first and document.settings["further_browsers"]["toy"] == of_first
+    assert document.settings.browsers == BROWSERS
+    of_first = {name: value for name, value in document.settings.browser.items() if name != "name"}
+    assert of_first and document.settings.further_browsers["toy"] == of_first
     assert status(campaign.folder).done == 8
     # Going on makes nothing twice.
     assert go(campaign, monkeypatch) == []
@@ -186,8 +187,8 @@ def test_rejected_attempts_are_counted_by_browser() -> None:
 
 
 def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:
-    new, old = CampaignDocument({}), CampaignDocument({"browser": {"name": "chromium"}})
-    both = CampaignDocument({"browser": {"name": "toy"}, "further_browsers": {"chromium": {}}})
+    new, old = CampaignDocument(), CampaignDocument(CampaignSettings(browser={"name": "chromium"}))
+    both = CampaignDocument(CampaignSettings(browser={"name": "toy"}, further_browsers={"chromium": {}}))
     assert chosen_browsers(None, None, new) == chosen_browsers(None, None, old) == ["chromium"]
     assert chosen_browsers(None, None, both) == chosen_browsers("chromium,toy", None, both) == ["toy", "chromium"]
     with pytest.raises(EyelevelError, match="unknown browser 'opera'"):
@@ -195,9 +196,9 @@ def test_the_command_takes_a_list_and_keeps_the_order_of_the_campaign() -> None:
 
 
 def test_devices_are_crossed_with_browsers() -> None:
-    new = CampaignDocument({})
+    new = CampaignDocument()
     assert chosen_browsers(None, "desktop,phone-mid", new) == ["chromium", "chromium-on-phone-mid"]
-    begun = CampaignDocument({"browser": {"name": "chromium-on-phone-mid"}})
+    begun = CampaignDocument(CampaignSettings(browser={"name": "chromium-on-phone-mid"}))
     assert chosen_browsers(None, None, begun) == ["chromium-on-phone-mid"]
     assert chosen_browsers(None, "desktop,phone-mid", begun) == ["chromium-on-phone-mid", "chromium"]
     with pytest.raises(EyelevelError, match="unknown device 'fridge'; choose among desktop, phone-high, phone-mid"):

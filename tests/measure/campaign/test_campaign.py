@@ -531,13 +531,13 @@ def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(
         ("lte", "tcp+", "2000"),
     ]
     document = require_document(pages.folder)
-    assert (document.quiet_ms("dsl"), document.quiet_ms("lte")) == (3000, 2000)
+    assert (document.settings.quiet_ms("dsl"), document.settings.quiet_ms("lte")) == (3000, 2000)
     # A study with a quiet time of its own has it behind every network, and says so.
     study = replace(pages, folder=pages.folder.parent / "study", loading=Loading(quiet_ms=100))
     go(study, monkeypatch, [SOUND])
     assert {row["quiet_ms"] for row in rows(study)} == {"100"}
     document = require_document(study.folder)
-    assert (document.quiet_ms("dsl"), document.quiet_ms("lte")) == (100, 100)
+    assert (document.settings.quiet_ms("dsl"), document.settings.quiet_ms("lte")) == (100, 100)
 
 
 def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:

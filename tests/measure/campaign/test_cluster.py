@@ -11,6 +11,8 @@ from factories import ROW, rejected
 from rich.console import Console
 
 from base.errors import EyelevelError
+from base.structure import structured
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
 from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
@@ -69,7 +71,7 @@ def test_a_worker_has_a_place_for_each_lane(campaign: Campaign) -> None:
     in_lanes = replace(campaign, lanes=Lanes(3))
     assert Cluster("tcp://nowhere:1", in_lanes).places("w") == [("w", 1), ("w", 2), ("w", 3)]
     # Which lanes they are, each worker says for itself.
-    assert in_lanes.document().lane_count == 3 and in_lanes.document().lanes == {}
+    assert in_lanes.document().settings.lanes == 3 and in_lanes.document().lanes == {}
 
 
 def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,7 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
     message = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
     with (
-        opened(campaign.folder, CampaignDocument(settings)) as results,
+        opened(campaign.folder, CampaignDocument(structured(settings, CampaignSettings, ""))) as results,
         pytest.raises(EyelevelError, match=message),
     ):
         Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None, lambda _: True)
@@ -91,7 +93,7 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     evidence = {"attempt.json": b"{}", "film.mp4": b"film"}
     printed = io.StringIO()
     watch = ProgressDisplay(Console(file=printed, width=200), [ROW.of], 0)
-    with opened(tmp_path / "c", CampaignDocument(settings)) as results:
+    with opened(tmp_path / "c", CampaignDocument(structured(settings, CampaignSettings, ""))) as results:
         # What an attempt that was broken off has left.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
         bring_home(MeasuredBlock((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.run_files import ATTEMPT
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 from measure.campaign import campaign as campaigns
 from measure.campaign import cluster as module
@@ -105,7 +106,7 @@ class MadeUpCluster:
     def measure(self, *, wholly: bool = True) -> str:
         """Measure the campaign, `wholly` unless its budget ends it before; returns what was printed."""
         printed = io.StringIO()
-        with opened(self.campaign.folder, CampaignDocument({"seed": 1, "runs": 1})) as results:
+        with opened(self.campaign.folder, CampaignDocument(CampaignSettings(seed=1, runs=1))) as results:
             blocks = [self.campaign.block(n, runs) for n, runs in enumerate(self.campaign.plan(), start=1)]
             display = ProgressDisplay(Console(file=printed, width=200), [], 0)
             cluster = Cluster("tcp://127.0.0.1:1", self.campaign)

@@ -285,7 +285,7 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
         assert row.lane and document["affinity"] == list(campaign.lanes.lanes[row.lane - 1].cores)
     assert os.sched_getaffinity(0) == before
     kept = require_document(campaign.folder)
-    assert kept.lane_count == status(campaign.folder).lanes == 2
+    assert kept.settings.lanes == status(campaign.folder).lanes == 2
     assert kept.lanes[machine_name()]["cores"] == [list(lane.cores) for lane in campaign.lanes.lanes]
     assert kept.cores_of_a_run == len(campaign.lanes.lanes[0].cores)
 
@@ -351,7 +351,7 @@ def test_a_campaign_does_not_go_on_in_another_number_of_lanes(campaign: Campaign
 
 def test_a_campaign_without_lanes_is_what_it_was(campaign: Campaign) -> None:
     document = replace(campaign, lanes=ONE_LANE).document()
-    assert "lanes" not in document.settings and "lanes" not in document.content()
+    assert "lanes" not in document.settings.content() and "lanes" not in document.content()
     with opened(campaign.folder, document):
         pass
     with pytest.raises(EyelevelError, match="settings/lanes was 1, is 2"), opened(campaign.folder, campaign.document()):

@@ -221,16 +221,16 @@ def test_campaigns_that_do_not_tell_with_what_their_network_kept_time_are_roots(
 
 def test_a_campaign_has_the_shells_that_it_was_begun_with() -> None:
     others = document()
-    others = replace(others, settings={**others.settings, "shells": "mahimahi"})
+    others = replace(others, settings=replace(others.settings, shells="mahimahi"))
     assert changes(document(), others) == ["settings/shells was ours, is mahimahi"]
     assert changes(others, document()) == ["settings/shells was mahimahi, is ours"]
     assert changes(others, others) == []
-    assert (document().shells, others.shells) == ("ours", "mahimahi")
+    assert (document().settings.shells, others.settings.shells) == ("ours", "mahimahi")
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     script = "import sys; from pathlib import Path; from measure.campaign.results import opened\n"
-    script += "from dataset.table import CampaignDocument\n"
+    script += "from dataset.settings import CampaignSettings\nfrom dataset.table import CampaignDocument\n"
     script += f"with opened(Path({str(tmp_path / 'c')!r}), {document()!r}): print('in')"
     with opened(tmp_path / "c", document()):
         second = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -281,7 +281,7 @@ def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(
     first = begun(tmp_path / "c", text)
     assert (tmp_path / "c" / "hypotheses.toml").read_bytes() == text.encode()
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    assert first["hypotheses"] == {"sha256": sha256, "declared_at": "then", "runs": [document().settings["runs"]]}
+    assert first["hypotheses"] == {"sha256": sha256, "declared_at": "then", "runs": [document().settings.runs]}
     monkeypatch.setattr(declarations, "now_iso", lambda: "later")
     assert begun(tmp_path / "c", text) == first
     assert begun(tmp_path / "c") == first, "what is not said stays"
@@ -304,7 +304,7 @@ def test_what_is_added_after_the_first_run_is_kept_with_its_time(
     begun(folder, "one", settings=document(networks=networks).settings)
     more = document(networks=networks, runs=5, sites={"s": {"sha256": "0"}, "t": {"sha256": "1"}})
     begun(folder, "one", settings=more.settings)
-    begun(folder, "one", settings=replace(more, settings={**more.settings, "runs": 9}).settings)
+    begun(folder, "one", settings=replace(more, settings=replace(more.settings, runs=9)).settings)
     kept = read_document(folder)
     assert kept is not None
     declared = declarations.declaration_of(kept, folder)
@@ -313,7 +313,7 @@ def test_what_is_added_after_the_first_run_is_kept_with_its_time(
     assert declared.sites.keys() == {"t"}
     assert not declared.protocols
     assert declared.networks["dsl"] < declared.sites["t"]
-    assert declared.runs == (document().settings["runs"], 5, 9)
+    assert declared.runs == (document().settings.runs, 5, 9)
 
 
 def test_a_broken_declaration_is_told_by_its_place(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from support.lanes import CoresMethod
 
 from base.errors import EyelevelError
 from base.places import PROJECT
+from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
 from films.policy import ALL_FILMS
 from measure.campaign import cluster as cluster_of_campaign
@@ -267,7 +268,7 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
     display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     try:
         with (
-            opened(tmp_path / "campaign", CampaignDocument({"seed": 1, "runs": 1})) as results,
+            opened(tmp_path / "campaign", CampaignDocument(CampaignSettings(seed=1, runs=1))) as results,
             pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
         ):
             of_nothing = Cluster(scheduler.address, cast(Campaign, None))

@@ -7,6 +7,7 @@ import pytest
 
 from analysis import distant_servers
 from base.errors import EyelevelError
+from dataset.settings import CampaignSettings
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
 from measure.run.server_rtts import FILE, ServerRtts, kept_server_rtts, parse_server_rtts
@@ -108,11 +109,11 @@ def campaign(site: Site, server_rtts: ServerRtts, *, think_time: bool = False) -
 
 def test_a_campaign_keeps_how_far_its_servers_are_and_goes_on_with_no_others(site: Site, tmp_path: Path) -> None:
     usual = campaign(site, ServerRtts()).document()
-    assert not usual.settings.keys() & {"server_rtts", "think_time", "certificates"}, "as before there was a choice"
+    assert not usual.settings.content().keys() & {"server_rtts", "think_time", "certificates"}, "as usual"
     from_file = parse_server_rtts(file_with(tmp_path, CLIENT_SIDE))
     document = campaign(site, from_file, think_time=True).document()
-    assert (document.server_rtts, document.think_time) == (FILE, True)
-    assert document.extra_rtts_ms == {"a": from_file.extra_ms(site)}
+    assert (document.settings.server_rtts, document.settings.think_time) == (FILE, RECORDED)
+    assert document.settings.extra_rtts_ms == {"a": from_file.extra_ms(site)}
     (tmp_path / "rtts.toml").unlink()
     kept = kept_server_rtts(document.settings)
     assert kept.extra_ms(site) == from_file.extra_ms(site), "though the file has gone"
@@ -127,7 +128,7 @@ def test_a_campaign_keeps_how_far_its_servers_are_and_goes_on_with_no_others(sit
 
 def test_the_recorder_s_access_is_kept_to_its_last_digit() -> None:
     setting = parse_server_rtts("recorded-12.3456789ms")
-    assert kept_server_rtts({"server_rtts": str(setting)}) == setting
+    assert kept_server_rtts(CampaignSettings(server_rtts=str(setting))) == setting
     assert str(parse_server_rtts("recorded-12ms")) == "recorded-12ms"
 
 

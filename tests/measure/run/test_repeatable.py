@@ -240,6 +240,6 @@ def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: 
     tcp = protocols.load()["tcp"]
     usual = Campaign(tmp_path, {site.name: site}, {}, {tcp.name: tcp}, runs=1, seed=1)
     as_recorded = replace(usual, loading=Loading(repeatable=False))
-    assert usual.document().settings["repeatable"] is True, "unless told"
-    assert as_recorded.document().settings["repeatable"] is False
+    assert usual.document().settings.repeatable is True, "unless told"
+    assert as_recorded.document().settings.repeatable is False
     assert changes(usual.document(), as_recorded.document()) == ["settings/repeatable was True, is False"]

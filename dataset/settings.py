@@ -1,0 +1,83 @@
+"""What the results of a campaign depend on: `settings` in `campaign.json`, which leaves out what is as usual."""
+
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from base.structure import unstructured
+from tuning.defaults import DEFAULT_SHELLS, OFF
+
+Settings = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CampaignSettings:
+    """The settings of a campaign.
+
+    `seed`: the order of its runs and their losses are drawn from it. `runs`: how many there are of each site, network
+    and protocol, at most if `auto`. `repeats`: how often a run that does not count is made again. `repeatable`: whether
+    pages are made to ask for the same on every load. `filmed`: whether loads are filmed. `limit_s`: how long a load may
+    take; what suits page and network where it is None. `lanes`: how many runs each machine makes at once. `shells`: the
+    name of those that emulate networks. `server_rtts`: how far beyond the network servers are, as the option says it
+    (`measure.run.server_rtts`). `think_time`, `alpn`, `certificates`: `off` or `recorded`. `browser`: settings of the
+    first browser, with its `name`; `further_browsers`: those of the others, by name. `sites`: name → `url`, `sha256` of
+    the recording, `extra_rtts_ms` of its servers, by address. `networks`, `protocols`: all their values, by name.
+    `method`: settings of the campaign's study.
+    """
+
+    seed: int | None = None
+    runs: int | None = None
+    auto: bool = False
+    repeats: int = 0
+    repeatable: bool = True
+    filmed: bool = True
+    limit_s: float | None = None
+    lanes: int = 1
+    shells: str = DEFAULT_SHELLS
+    server_rtts: str = OFF
+    think_time: str = OFF
+    alpn: str = OFF
+    certificates: str = OFF
+    method: dict[str, Any] = field(default_factory=dict)
+    browser: dict[str, Any] = field(default_factory=dict)
+    further_browsers: Settings = field(default_factory=dict)
+    sites: Settings = field(default_factory=dict)
+    networks: Settings = field(default_factory=dict)
+    protocols: Settings = field(default_factory=dict)
+
+    def content(self) -> dict[str, Any]:
+        """What `campaign.json` holds of them."""
+        values: dict[str, Any] = unstructured(self)
+        return {one.name: values[one.name] for one in fields(self) if getattr(self, one.name) != usual(one)}
+
+    @property
+    def first_browser(self) -> str:
+        """The name of the first browser; nothing where there is none."""
+        return str(self.browser.get("name", ""))
+
+    @property
+    def browsers(self) -> tuple[str, ...]:
+        """The names of all browsers."""
+        return tuple(filter(None, (self.first_browser, *self.further_browsers)))
+
+    @property
+    def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
+        """Site → address of a server → by how much its round trip is longer than the network's (ms); nothing if off."""
+        return {name: dict(extra) for name, site in self.sites.items() if (extra := site.get("extra_rtts_ms"))}
+
+    @property
+    def seconds_of_run(self) -> float | None:
+        """How long a run lasts where its study says so, as a play of a video does, whatever its page and network."""
+        seconds = self.method.get("seconds")
+        return None if seconds is None else float(seconds)
+
+    def quiet_ms(self, network: str) -> float | None:
+        """For how long a page on `network` must have asked for nothing before it counts as finished (ms); None where
+        that is not known."""
+        of_network: float | None = self.networks.get(network, {}).get("quiet_ms")
+        usual_ms: float | None = self.browser.get("quiet_ms")
+        return of_network or usual_ms
+
+
+def usual(one: Any) -> Any:
+    """The default of a field."""
+    return one.default if one.default is not MISSING else one.default_factory()
