@@ -32,7 +32,7 @@ from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 Seen = Mapping[str, Any]
 Value = float | str
-# What the server of a protocol has decided on, by decision (`CampaignDocument.server_choices`).
+# The server choices of one protocol: name → value (`CampaignDocument.server_choices`).
 Choices = Mapping[str, str]
 # Protocol → decision → its value.
 Decisions = Mapping[str, Mapping[str, str]]
@@ -50,10 +50,10 @@ class Aspect:
     """One thing in which protocols may differ.
 
     `measured`: its value in what was seen of a protocol, None if that was not looked at; `text` is it for a reader.
-    `differ`: whether two values are further apart than loads of one protocol are. `decision`: the setting that decides,
-    by which it is named where it was not measured; `setting` is its value in a protocol whose server has made these
-    choices. Both are empty where nothing decides, or the choice is not known. `of_transport`: whether transports differ
-    in it by themselves.
+    `differ`: whether two values are further apart than loads of one protocol are. `decision`: the setting that
+    determines the aspect; reports show it where the aspect was not measured. `setting`: its value for a protocol and
+    its server's choices. Both are empty if no setting determines the aspect, or the choice is unknown. `of_transport`:
+    whether transports differ in it by themselves.
     """
 
     name: str
@@ -86,7 +86,7 @@ def _kept(seen: Seen) -> float | None:
     return response["after"] / response["before"] if response else None
 
 
-def _chosen(decision: str) -> tuple[str, Callable[[Protocol, Choices], str]]:
+def _server_choice(decision: str) -> tuple[str, Callable[[Protocol, Choices], str]]:
     return decision, lambda protocol, choices: choices.get(decision, "")
 
 
@@ -119,13 +119,14 @@ def _percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
+_SCHEDULER = _server_choice(ORDER)
 _TURNING = _on_two_sides((ONE_AFTER_ANOTHER[1] + TURNS[0]) / 2)
 BACK_OFF = Aspect(
     "window kept after one loss",
     _kept,
     lambda share: f"{share:.2f}",
     _further_than(2 * KEPT_TOLERANCE),
-    *_chosen(ANSWER_TO_LOSS),
+    *_server_choice(ANSWER_TO_LOSS),
 )
 ASPECTS = (
     Aspect(
@@ -143,17 +144,23 @@ ASPECTS = (
         _kilobytes,
         # What the link takes while a server begins its answer.
         _further_than(ANSWER_BYTES),
-        *_chosen(ORDER),
+        *_SCHEDULER,
     ),
     Aspect(
         "bytes sent against priority",
         _in_order("against_priority"),
         _percent,
         _further_than(MOST_AGAINST_PRIORITY),
-        *_chosen(ORDER),
+        *_SCHEDULER,
     ),
-    Aspect("incremental responses sent in turns", _in_order("turns_incremental"), _percent, _TURNING, *_chosen(ORDER)),
-    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *_chosen(ORDER)),
+    Aspect(
+        "incremental responses sent in turns",
+        _in_order("turns_incremental"),
+        _percent,
+        _TURNING,
+        *_SCHEDULER,
+    ),
+    Aspect("other responses sent in turns", _in_order("turns_others"), _percent, _TURNING, *_SCHEDULER),
     Aspect(
         "initial window",
         _flight_bytes(0),
@@ -232,8 +239,7 @@ def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
 
 
 def decisions(document: CampaignDocument) -> Decisions:
-    """Protocol → the value of each setting that decides on an aspect, as far as it is known; without protocols that are
-    none of this version's."""
+    """Protocol → decision → its value, as far as they are known; without protocols that this version cannot read."""
     decided = {}
     for name, settings in document.settings.protocols.items():
         if protocol := protocol_of(settings):

@@ -85,8 +85,8 @@ def newest_campaigns(results: Path, itself: Path) -> list[Path]:
 def _measured_in(
     folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, host: str, expected: Mapping[str, Expected]
 ) -> dict[str, Expected]:
-    """What the campaign in `folder`, if it was measured on the machine `host`, tells of those `networks` of which
-    `expected` says nothing yet."""
+    """The values that the campaign in `folder` adds for `networks` without a source in `expected`; none if another
+    machine than `host` measured it."""
     campaign = load(folder)
     if campaign.document.machine.get("host") != host:
         return {}

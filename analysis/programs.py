@@ -117,8 +117,8 @@ def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) ->
 
 
 def further_differences(decided: Decisions, one: str, other: str) -> list[str]:
-    """The settings, besides the server, in which two protocols of one transport differ; none of a protocol on which
-    nothing is `decided`."""
+    """The settings, besides the server, in which two protocols of one transport differ; none if `decided` lacks one of
+    them."""
     both = [decided.get(name, {}) for name in (one, other)]
     return [name for name in both[0] if name in both[1] and both[0][name] != both[1][name]]
 

@@ -1,4 +1,4 @@
-"""How many runs the rule of `RUNS=auto` has made unnecessary in a campaign."""
+"""The runs that `RUNS=auto` saved in a campaign."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -170,7 +170,7 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
         text = read_text(path)
         requests = requests_of(parse_json(text.encode()))
     except FileNotFoundError as error:
-        raise EyelevelError(f"{path}: {error.strerror}; without its HAR a run has no waterfall") from None
+        raise EyelevelError(f"{path}: {error.strerror}; a waterfall needs the run's HAR") from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError) as error:
         raise EyelevelError(f"{path} is no HAR as Browsertime writes it: {error!r}") from None
     metrics = {name: float(row[name]) for name in metrics_in(pd.DataFrame([row])) if math.isfinite(float(row[name]))}

@@ -29,7 +29,7 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import write_atomically
 
-# How the names of such files end.
+# The suffix of qlog files.
 QLOG_ENDING = ".sqlog"
 VERSION, FORMAT = "0.3", "JSON-SEQ"
 RECORD = "\x1e"

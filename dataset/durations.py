@@ -1,4 +1,4 @@
-"""How long runs take, by those that a campaign has."""
+"""Durations of runs, from a campaign's rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from tuning.devices import PACE_CHECK_OF_DEVICE_S, PACE_CHECK_S, device_of
 
 
 def mean_seconds(rows: Iterable[Row]) -> dict[Cell, float]:
-    """The mean duration of an attempt of each cell that `rows` have one of (s)."""
+    """The mean duration (s) of an attempt in each cell of `rows`."""
     seconds: dict[Cell, list[float]] = defaultdict(list)
     for row in rows:
         seconds[row.site, row.network].append(row.seconds)
@@ -18,8 +18,7 @@ def mean_seconds(rows: Iterable[Row]) -> dict[Cell, float]:
 
 
 def pace_seconds(runs: Iterable[Run]) -> float:
-    """How long it takes to check the paces of devices (s): once after each block of `runs`, which is once before the
-    next, too."""
+    """The time that checks of devices' paces take (s): one after each block of `runs`, which also serves the next."""
     devices: dict[tuple[str, str, int], set[str]] = defaultdict(set)
     for run in runs:
         if device := device_of(run.browser):

@@ -1,12 +1,12 @@
 """The kinds of rejections, by the gate that `runs.csv` names.
 
-What a gate that is not listed has rejected is a load that failed, so that nothing is taken as harmless that may not be.
+A rejection by a gate that is not listed counts as a failed load, the most serious kind.
 """
 
-# The load never ended or failed; another page was loaded than usual; the film was unfit, whose load was as good as any;
-# the machine or the testbed was at fault, and nothing is said of the page.
+# load: it failed or never ended. page: it differs from the site's other loads. film: the film is unusable, and the load
+# is as good as any. machine: the machine or the testbed was at fault, so the rejection says nothing about the page.
 LOAD, PAGE, FILM, MACHINE = KINDS = ("load", "page", "film", "machine")
-# Of the gates that compare a run with the others of its site.
+# The names of the norms (`measure.norms`).
 REQUEST_MISSED, EXCHANGE_UNUSED, LAST_FRAME_UNLIKE = PAGE_GATES = (
     "request_missed",
     "exchange_unused",

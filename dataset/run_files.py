@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-# A network log, whatever the browser.
+# The pattern of every browser's network log.
 NETWORK_LOGS = "netlog*.gz"
 # It is written last, when the attempt was made in full.
 ATTEMPT = "attempt.json"

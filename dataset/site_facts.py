@@ -1,4 +1,4 @@
-"""A recorded site in numbers, which a campaign keeps with its results: these may travel without the recordings."""
+"""A recorded site in numbers, kept with a campaign's results, which may be shared without the recordings."""
 
 from dataclasses import dataclass, fields
 from typing import Any

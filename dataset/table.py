@@ -149,8 +149,8 @@ def columns() -> tuple[str, ...]:
 
 
 def read_lines(folder: Path) -> str:
-    """The text of `runs.csv` in a campaign's `folder`, without a last line that is still being written, or that a power
-    cut has cut short. Raises EyelevelError."""
+    """The complete lines of `runs.csv` in a campaign's `folder`. A last line without a line end is still being written,
+    or a power cut interrupted that: it is left out. Raises EyelevelError."""
     try:
         text = read_text(folder / RUNS)
     except FileNotFoundError:
@@ -219,7 +219,7 @@ _CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell)
 
 def _truth(cell: str) -> bool:
     if cell.lower() not in ("true", "false"):
-        raise ValueError(f"{cell!r} is neither true nor false")
+        raise ValueError(f"{cell!r} must be true or false")
     return cell.lower() == "true"
 
 
@@ -232,7 +232,7 @@ def _cell(value: object) -> object:
     return printable(" ".join(str(value).split())) if isinstance(value, str | Reason) else value
 
 
-# The emulated network had it, as the version of "timekeeping" says (`measure.host.timekeeping`).
+# In the version of "timekeeping" if the emulated network ran with real-time priority (`measure.host.timekeeping`).
 REAL_TIME_PRIORITY = "real-time priority"
 
 
@@ -241,8 +241,8 @@ class CampaignDocument:
     """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
 
     `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`), `server_choices` what the
-    server of each protocol has decided on that no setting says (`dataset.observations`). `lanes` says of each machine
+    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`), `server_choices` what
+    each protocol's server does that no setting determines (`dataset.observations`). `lanes` says of each machine
     that measured in lanes, or found that it must not, which they are and why (`measure.host.lanes.Lanes.record`).
     `further` are keys that this version does not know.
     """
@@ -267,7 +267,7 @@ class CampaignDocument:
 
     @property
     def has_real_time_priority(self) -> bool:
-        """Whether the emulated network had it; True where the document does not say."""
+        """Whether the emulated network ran with real-time priority; True if the document does not say."""
         return REAL_TIME_PRIORITY in self.versions.get("timekeeping", REAL_TIME_PRIORITY)
 
     @property

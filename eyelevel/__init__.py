@@ -1,4 +1,4 @@
-"""The program `eyelevel`: its commands, above the libraries, which hold none.
+"""The program `eyelevel`: its commands, above the libraries, which have none.
 
 For a notebook: `from eyelevel import read_campaign`.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_campaign(folder: Path | str) -> pd.DataFrame:
-    """The attempts of the campaign or package in `folder`, a row each, in the order in which they were made.
+    """The attempts of the campaign or package in `folder`, one row each, in the order in which they were made.
 
     Columns, types and units are those of docs/runs-csv.md; times are in ms, from the start of the navigation. A row
     whose `valid` is False does not count, for the `reason` that it names. A metric is missing (NaN) where it was not

@@ -1,4 +1,4 @@
-"""Arguments that several commands take, and how a command begins. Nothing here needs what measures."""
+"""Arguments that several commands share, and how a command begins. Imports no measuring code."""
 
 from difflib import get_close_matches
 from pathlib import Path

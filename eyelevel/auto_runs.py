@@ -18,7 +18,7 @@ def announcement(campaign: Campaign) -> list[str]:
     hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
     hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())
     if not hypotheses.family:
-        return ["RUNS=auto saves nothing of a campaign of one protocol, which compares nothing"]
+        return ["RUNS=auto cannot save runs of a campaign of one protocol: there is nothing to compare"]
     plan = plan_of(campaign)
     notes: list[str] = []
     results = campaign.folder.parent
@@ -30,7 +30,7 @@ def announcement(campaign: Campaign) -> list[str]:
 
 
 def plan_of(campaign: Campaign) -> Plan:
-    """What of `campaign` the simulation needs."""
+    """The part of `campaign` that the simulation needs."""
     model = campaign.run_model()
     places = places_of(campaign)
     return Plan(

@@ -75,8 +75,8 @@ class Gate:
 
     @property
     def is_of_machine(self) -> bool:
-        """Whether what it rejects is the machine's fault, not the page's, and does not count against the run
-        (`MACHINE_RETRIES`)."""
+        """Whether its rejections are the machine's fault, not the page's. Up to MACHINE_RETRIES of them do not count
+        against a run."""
         return KIND_OF_GATE.get(self.name) == MACHINE
 
 
@@ -282,7 +282,7 @@ def company_missing(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-# How many rejections for the machine's fault do not count against a run.
+# Rejections for the machine's fault that do not count against a run.
 MACHINE_RETRIES = 10
 
 REPLAY = Gate("replay", replay, about_load=True)
@@ -326,7 +326,7 @@ def reason_against(evidence: Evidence, claim: Claim, gates: Iterable[Gate] = GAT
 
 
 def is_of_machine(reason: Reason | None) -> bool:
-    """Whether `reason` is the machine's fault, not the page's."""
+    """Whether `reason` blames the machine, not the page."""
     return reason is not None and KIND_OF_GATE.get(reason.gate) == MACHINE
 
 

@@ -86,9 +86,9 @@ def _allowed(others: Sequence[RunAppearance]) -> float:
 
 
 MISSED_REQUEST_NORM = Norm(REQUEST_MISSED, request_missed)
-# No norm of pages: requests for other things than were recorded are a page's own affair, and may depend on the
-# protocol. (Over QUIC behind slow networks imdb reports its times by nine requests, over TCP by two; every run over
-# QUIC would have been rejected.) A request in place of a recorded one leaves an exchange unused.
+# Not in NORMS: pages may request what was not recorded, and how much may depend on the protocol. (On slow networks,
+# imdb reports its times in nine requests over QUIC and in two over TCP; the norm would have rejected every run over
+# QUIC.) A request in place of a recorded one leaves an exchange unused, which a norm does check.
 NORMS: list[Norm] = [
     Norm(EXCHANGE_UNUSED, exchange_unused),
     Norm(LAST_FRAME_UNLIKE, last_frame_unlike),

@@ -1,4 +1,4 @@
-"""What the server of a protocol decides on that no setting says."""
+"""Server choices: what a protocol's server does that no setting determines."""
 
 from dataset.observations import ANSWER_TO_LOSS, ORDER
 from servers.registry import server_of
@@ -6,7 +6,7 @@ from tuning.protocols import Protocol
 
 
 def choices_of_server(protocol: Protocol) -> dict[str, str]:
-    """Decision → what the server of `protocol` has chosen, in words. Raises EyelevelError."""
+    """Server choice → its value in words, for the server of `protocol`. Raises EyelevelError when it is unknown."""
     server, control = server_of(protocol), protocol.congestion_control
     if control == "cubic":
         connections = server.cubic_connections(protocol)

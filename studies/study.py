@@ -118,7 +118,7 @@ class Study:
     measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
     times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
     `validates`: whether networks and protocols are measured before unless the command line says otherwise. `campaign`:
-    what is to be measured. `section`: the study's section of a report.
+    what is to be measured. `section` makes the study's section of the report.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The browser and the emulator of whoever chooses none, and how films are made: for those who only name them."""
+"""Default browser, emulator and frame rate, in a module that imports nothing else."""
 
 DEFAULT_BROWSER = "chromium"
 # Those of `shells/`.
 DEFAULT_SHELLS = "ours"
 # Pictures per second of a film.
 FRAMERATE = 30
-# What is as it was recorded, or not at all: distances of servers, think times, certificates, versions of HTTP.
+# Values of settings for distances of servers, think times, certificates and versions of HTTP: off, or as recorded.
 OFF, RECORDED = "off", "recorded"

@@ -13,7 +13,7 @@ ON = "-on-"
 # would get less than a tenth of a fast processor, which the kernel does not give evenly: their index scattered by 15 %.
 LEAST_INDEX, MOST_INDEX = 200, 5000
 MOST_CORES = 16
-# How long a check of paces takes: the benchmark's start, and its trials on each device.
+# Duration of a pace check (s): the benchmark's start, and its trials on each device.
 PACE_CHECK_S, PACE_CHECK_OF_DEVICE_S = 3.0, 6.5
 
 

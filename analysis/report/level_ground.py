@@ -127,7 +127,7 @@ def _against(aspect: Aspect, values: Sequence[tuple[Any, Any]]) -> str:
 def _set(aspect: Aspect, protocols: Sequence[Protocol | None], choices: Sequence[Choices]) -> str:
     """The setting that decides on the aspect with both protocols' values, if these differ."""
     both = zip(protocols, choices, strict=True)
-    compared, reference = (aspect.setting(protocol, chosen) if protocol else "" for protocol, chosen in both)
+    compared, reference = (aspect.setting(protocol, of_server) if protocol else "" for protocol, of_server in both)
     is_set = compared and reference and compared != reference
     return f"{aspect.decision} ({compared} against {reference})" if is_set else ""
 

@@ -1,4 +1,4 @@
-"""Pages that play a video: their qualities, players and rules here, the pages themselves in `record.video.pages`."""
+"""Pages that play a video: qualities, players and rules. `record.video.pages` makes the pages."""
 
 # In bit/s, by the names that YouTube's player had, which Kakhki et al. chose four of. The ladder is from theirs at the
 # time (0.24 Mbit/s) to what 4K takes today (16 Mbit/s).

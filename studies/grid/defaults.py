@@ -1,4 +1,4 @@
-"""The names of the grids that are presets, for who only names them."""
+"""Names of the preset grids, in a module that loads nothing else."""
 
 from pathlib import Path
 

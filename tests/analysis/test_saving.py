@@ -1,4 +1,4 @@
-"""How many runs the rule of RUNS=auto is said to have saved after a campaign."""
+"""The runs that RUNS=auto saved in a campaign."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A notebook reads a campaign by one function."""
+"""read_campaign, as a notebook calls it."""
 
 from pathlib import Path
 
@@ -11,15 +11,14 @@ from dataset.table import read_rows
 from eyelevel import read_campaign
 
 
-def test_a_notebook_reads_a_campaign_as_it_is_documented() -> None:
+def test_read_campaign_returns_the_documented_columns_and_types() -> None:
     runs = read_campaign(PROJECT / "data" / "reference")
-    described = fields()
-    assert set(runs) <= set(described)
+    assert set(runs) <= set(fields())
     assert [str(runs[name].dtype) for name in ("valid", "plt", "run")] == ["bool", "float64", "Int64"]
     assert {*runs["network"]} <= {*runs.attrs["campaign"]["settings"]["networks"]}
     assert len(runs) == len(read_rows(PROJECT / "data" / "reference"))
 
 
-def test_a_notebook_is_told_what_is_no_campaign(tmp_path: Path) -> None:
+def test_a_folder_without_campaign_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match=r"is no campaign: campaign\.json is missing"):
         read_campaign(str(tmp_path))

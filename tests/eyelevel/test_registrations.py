@@ -145,7 +145,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     assert len([row for row in rows if row["valid"] == "true"]) == 4
     assert all(40 <= float(row["weight"]) < 50 for row in rows if row["valid"] == "true")
     document = json.loads((folder / "campaign.json").read_text())
-    assert (document["settings"]["depth"], document["study"]) == (3, {"name": "toy"})
+    assert (document["settings"]["method"]["depth"], document["study"]) == (3, {"name": "toy"})
     status = json.loads(toys(tmp_path, "status", "--json", str(folder)).stdout)
     assert (status["done"], status["rejected"]) == (4, {"too_heavy": 2})
     # Going on measures nothing twice, and other settings of the study's own are refused.

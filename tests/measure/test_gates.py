@@ -243,7 +243,7 @@ def test_a_recorded_host_that_does_not_answer_rejects_the_run_whatever_its_port(
     )
 
 
-def test_only_the_machines_faults_do_not_count_and_a_late_page_counts_often() -> None:
+def test_only_machine_faults_do_not_count_and_a_late_page_counts_often() -> None:
     assert {gate.name for gate in GATES if gate.is_of_machine} == {
         *("replay", "company_missing", "machine_busy", "clock_shifted", "beyond_lane", "pace_not_kept"),
     }

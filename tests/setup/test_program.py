@@ -52,7 +52,7 @@ def test_it_runs_the_checkout_it_is_started_in_whichever_was_set_up_last(checkou
             assert eyelevel(folder, tmp_path / "cache", "a b", "c") == (f"{checkout.name} a b c\n", "", 0)
 
 
-def test_another_checkout_in_the_path_of_python_is_not_run(
+def test_a_checkout_on_pythonpath_is_not_run(
     checkouts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(checkouts[0]))

@@ -1,4 +1,4 @@
-"""`make soak` keeps what each run of the suite came to."""
+"""`make soak` logs the result of each run of the suite."""
 
 import csv
 import os
@@ -12,7 +12,7 @@ from base.places import PROJECT
 
 
 @pytest.mark.slow
-def test_each_run_is_a_line_with_its_failures(tmp_path: Path) -> None:
+def test_each_run_appends_a_line_with_its_failures(tmp_path: Path) -> None:
     suite = tmp_path / "test_one.py"
     suite.write_text("def test_passes():\n    pass\n\n\ndef test_fails():\n    assert False\n")
     command = [sys.executable, "-m", "support.soak", "--times", "2", "--busy", "1", "--log", str(tmp_path / "log.csv")]

@@ -34,7 +34,7 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
 ) -> None:
     """Append this run to the log."""
-    # A worker has a part of the run, and one that was interrupted says nothing.
+    # A worker sees only part of the run, and an interrupted run has no result.
     if hasattr(config, "workerinput") or exitstatus == pytest.ExitCode.INTERRUPTED:
         return
     stats = terminalreporter.stats

@@ -100,10 +100,11 @@ def test_only_flows_of_a_probe_are_sent(flow: Flow, first: int, most_bytes: int)
 
 
 def test_nothing_reads_an_end_that_is_closed() -> None:
-    threads = threading.active_count()
+    before = {*threading.enumerate()}
     for _ in range(100):
         End(socket.AF_INET, ("127.0.0.1", 0), echo=False).close()
-    assert threading.active_count() == threads
+    # Threads of earlier tests may end meanwhile.
+    assert {*threading.enumerate()} <= before
 
 
 @pytest.fixture
