@@ -153,7 +153,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     assert again.returncode == 0, again.stderr
     assert len((folder / "runs.csv").read_text().splitlines()) == len(rows) + 1
     other = toys(tmp_path, "weigh", "--depth", "4", "--results", str(tmp_path))
-    assert "settings/depth was 3, is 4" in other.stderr
+    assert "settings/method/depth was 3, is 4" in other.stderr
     done = toys(tmp_path, "report", str(folder))
     assert done.returncode == 0, done.stderr
     page = (folder / "report" / "index.html").read_text()
