@@ -24,6 +24,9 @@ from measure.host import idle_priority, quota
 # Names the temporary folder of the session, or of its worker, that a process belongs to.
 MARK = "EYELEVEL_TEST_SESSION"
 
+# How the names of control groups begin that tests make for themselves.
+GROUPS = "eyelevel-tests-"
+
 # A process that was asked to end may need a moment to.
 END_TIMEOUT_S = 5.0
 
@@ -91,7 +94,7 @@ def remove_session(folder: Path) -> None:
             subprocess.run(["umount", "--lazy", point], check=True)  # else its files were removed below
     with suppress(EyelevelError, OSError):  # where there are none
         parent = quota.hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
-        for prefix in (quota.PREFIX, idle_priority.PREFIX):
+        for prefix in (GROUPS, quota.PREFIX, idle_priority.PREFIX):
             quota.remove_abandoned(parent, prefix)
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from support.leaks import GROUPS
 
 from base.errors import EyelevelError
 from base.processes import first_readable, pidfd
 from measure.host import idle_priority as idle_priority_module
 from measure.host.idle_priority import (
-    PREFIX,
     IdlePriority,
     Policy,
     by_group,
@@ -125,7 +125,7 @@ def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority, monkeypatch: p
 
 
 def test_what_holds_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    prefix, cores = f"{PREFIX}{uuid.uuid4()}-", os.sched_getaffinity(0)
+    prefix, cores = f"{GROUPS}{uuid.uuid4()}-", os.sched_getaffinity(0)
     monkeypatch.setattr(idle_priority_module, "PREFIX", prefix)
     idle_priority_module._way.cache_clear()
     with idle_priority():
@@ -138,7 +138,7 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Whatever is measured at the same time removes groups of the usual name.
-    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix := f"{PREFIX}{uuid.uuid4()}-")
+    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix := f"{GROUPS}{uuid.uuid4()}-")
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
         elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
