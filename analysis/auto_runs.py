@@ -1,8 +1,8 @@
-"""What a campaign of `RUNS=auto` is expected to take: simulated campaigns, to which its own rule is applied
+"""Simulates campaigns of `RUNS=auto`, to forecast how many runs one needs before its own rule stops it
 (`analysis.confirmatory`).
 
-The simulation knows of a campaign its plan, its hypotheses and the times that its pages take at least. How much runs
-scatter and how large gains are it takes from `analysis.earlier`, so its result is as good as that.
+A simulation uses the campaign's plan, its hypotheses and the least times that its pages take. It takes the scatter of
+runs and the size of gains from `analysis.earlier`, so its result is as good as that.
 """
 
 from collections.abc import Mapping, Sequence

@@ -61,9 +61,8 @@ def expected_behind(
     host: str,
     warn: Callable[[str], None],
 ) -> dict[str, Expected]:
-    """What is expected behind each of `networks`: as the newest campaign in `results` measured on the machine `host`
-    that has the network, set as now. The campaign `itself` is none of these. `warn` is called for each that cannot be
-    read."""
+    """The values expected on each of `networks`, from the newest campaign in `results` that measured the same network
+    on the machine `host`. Skips the campaign `itself`. Calls `warn` for each campaign that cannot be read."""
     expected = {name: default(network) for name, network in networks.items()}
     for folder in newest_campaigns(results, itself):
         # All or nothing of a campaign. It may be damaged, or of a version that kept things otherwise, in ways that

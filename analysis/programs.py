@@ -227,8 +227,8 @@ def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
 
 
 def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:
-    """What the table of `program_differences` says of a campaign on whose protocols so much is
-    `decided`: a text for each contrast, and none without other programs."""
+    """The table of `program_differences` in words: a text for each contrast, and none without other programs.
+    `decided` has the known decisions of the campaign's protocols."""
     return [
         _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, decided)
         for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)

@@ -13,10 +13,12 @@ from dataset.table import Cell, read_given_up, read_rows, require_document
 
 @dataclass(frozen=True)
 class Saving:
-    """What the rule has saved: the runs of the plan that it made unnecessary, how long they would have taken, how many
-    were made and how long these took, and for each network that ended how many runs of a setting it has had.
+    """The runs that the rule saved.
 
-    Times are those in all lanes at once."""
+    `runs` of the plan were unnecessary, and would have taken `seconds`; `made_runs` were made, and took `made_s`.
+    `ends`: network that ended → the fewest and the most runs of one of its settings. Times are those in all lanes at
+    once.
+    """
 
     runs: int
     seconds: float
@@ -26,8 +28,8 @@ class Saving:
 
 
 def saving(folder: Path, decided: Collection[Cell]) -> Saving:
-    """What the rule has saved of the campaign in `folder`, whose `decided` cells need no more runs; nothing where there
-    is no plan. Raises EyelevelError."""
+    """The runs that the rule saved in the campaign in `folder`, whose `decided` cells need no more runs; none where
+    there is no plan. Raises EyelevelError."""
     planned = [run for block in read_plan(folder) for run in block]
     if not planned:
         return Saving(0, 0.0, 0, 0.0, {})

@@ -32,7 +32,7 @@ def write_last_frame(blocks: NDArray[np.uint8], folder: Path) -> None:
 
 
 def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
-    """What `write_last_frame` stored, or None when it did not, or it is broken."""
+    """The blocks that `write_last_frame` stored (height x width x RGB); None if the file is missing or broken."""
     try:
         with Image.open(folder / LAST) as picture:
             return np.asarray(picture.convert("RGB"))

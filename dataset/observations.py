@@ -31,7 +31,7 @@ BACKGROUND, URGENT = "/background", "/urgent"
 # asks another program for it, and a busy machine delays both.
 NARROW_MBPS = 8.0
 ANSWER_S = 0.1
-# What the link takes meanwhile.
+# The bytes that the link takes meanwhile.
 ANSWER_BYTES = int(ANSWER_S * NARROW_MBPS * 1e6 / 8)
 # The largest share of bytes that a strict server may have sent, or queued in the kernel, before the urgent request.
 MOST_AGAINST_PRIORITY = 0.05

@@ -1,4 +1,4 @@
-"""What the results of a campaign depend on: `settings` in `campaign.json`, which leaves out what is as usual."""
+"""The settings on which a campaign's results depend: `settings` in `campaign.json`, which leaves out defaults."""
 
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
@@ -45,7 +45,7 @@ class CampaignSettings:
     protocols: Settings = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
-        """What `campaign.json` holds of them."""
+        """The settings as `campaign.json` holds them."""
         values: dict[str, Any] = unstructured(self)
         return {one.name: values[one.name] for one in fields(self) if getattr(self, one.name) != usual(one)}
 

@@ -9,11 +9,12 @@ from base.structure import structured
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """What a site consists of, and how complete it is.
+    """The contents of a site in numbers, and how complete it is.
 
     `bytes` are those of bodies with their content-encoding on, `servers` IP addresses, `third_party_hosts` those under
-    another registrable domain than the start page; `largest` is a URL. Of closed sites (`measure.closing`): `served`
-    (the share of requested URLs), `jaccard` (of the sets of requested URLs, over all `loads`); None of others.
+    another registrable domain than the start page; `largest` is a URL. `served` (the
+    share of requested URLs) and `jaccard` (of the sets of requested URLs, over all `loads`) are None unless the site
+    was closed (`measure.closing`).
     """
 
     exchanges: int

@@ -13,7 +13,7 @@ from measure.host.machine import machine
 
 
 def announcement(campaign: Campaign) -> list[str]:
-    """What is printed before `campaign`, which is of `RUNS=auto`. Raises EyelevelError when it declares something
+    """The lines that are printed before `campaign`, one of `RUNS=auto`. Raises EyelevelError when its declaration is
     broken."""
     hypotheses = parse(campaign.hypotheses, campaign.folder / HYPOTHESES)
     hypotheses = hypotheses.restricted_to(tuple(campaign.protocols), time_names())

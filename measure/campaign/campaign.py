@@ -130,7 +130,7 @@ class Campaign:
         )
 
     def settings(self) -> CampaignSettings:
-        """What its results depend on."""
+        """The settings on which its results depend."""
         loading = self.loading
         return CampaignSettings(
             seed=self.seed,

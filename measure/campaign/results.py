@@ -302,7 +302,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
-        # What was declared, or known of a site or protocol when it came to the campaign, stays.
+        # Declarations, and facts about a site or protocol from when it came to the campaign, stay.
         document = replace(
             document,
             begun_at=original.begun_at,

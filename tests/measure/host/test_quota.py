@@ -105,7 +105,7 @@ def test_a_limit_ends_with_its_command_or_with_the_next_one(number: signal.Signa
         assert process.stdout
         sleeper = os.pidfd_open(int(process.stdout.readline()))
         process.send_signal(number)
-        # What has only closed its files is still in its group.
+        # A command that has only closed its files is still in its group.
         assert select.select([sleeper], [], [], PATIENCE_S)[0]
         os.close(sleeper)
     assert process.returncode == (128 + number if number == signal.SIGTERM else -number)
