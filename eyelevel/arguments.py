@@ -9,8 +9,6 @@ from base.errors import EyelevelError
 from base.places import RESULTS
 from dataset.table import DOCUMENT
 
-PATH = click.Path(path_type=Path)
-campaign_argument = click.argument("campaign")
 # How alike two names are of which one may be the other, mistyped (difflib): lte-qiuc and lte-quic, not lte and dsl.
 ALIKE = 0.75
 

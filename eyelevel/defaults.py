@@ -1,5 +1,7 @@
 """What workflows do unless the command line says otherwise, for their commands and for the workflows."""
 
+from pathlib import Path
+
 from base.places import PROJECT
 
 # The networks and the time of 'eyelevel answer'.
@@ -9,3 +11,23 @@ ANSWER_BUDGET = "60m"
 # What 'eyelevel reference' measures, and the variable that says where its recordings are.
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
+
+# How many runs 'eyelevel campaign' makes of each setting, as in the paper; with auto, at most so many.
+RUNS = MAX_RUNS = 31
+AUTO = "auto"
+
+# How much 'eyelevel probe-network' sends at most (MB).
+MOST_MB = 100.0
+# Where 'eyelevel user-study serve' listens.
+USER_STUDY_PORT = 8021
+
+
+# The licence of the numbers of a package, unless another is named.
+LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+
+
+def profiles() -> Path:
+    """The file to which probed networks are added unless another is named."""
+    from tuning.networks import FILENAME
+
+    return Path("profiles") / FILENAME

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.table import CampaignDocument, read_document
-from eyelevel.options import AUTO
+from eyelevel.defaults import AUTO
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of

@@ -1,72 +1,21 @@
 """The options of commands that measure, and which campaign they name; `eyelevel.measuring` carries them out."""
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from base.errors import EyelevelError
 from base.places import RESULTS
-from browsers.registry import all_browsers
 from dataset.table import CampaignDocument, read_document
-from eyelevel.options import INSECURE_HELP, LANES_HELP
+from eyelevel.make import make_line
 from measure.campaign.results import require_no_others
 from measure.cluster.addresses import scheduler_address
-from tuning.defaults import DEFAULT_BROWSER
-from tuning.devices import DESKTOP
 
 # The longest name of a folder (NAME_MAX of limits.h).
 NAME_BYTES = 255
-
-
-def measuring_options(
-    *, validates: bool, default: str = "the time of day", several_browsers: bool = False
-) -> list[click.Option]:
-    """The options of every command that measures. `default` is the campaign's name unless given; `validates`: whether
-    networks and protocols are measured before unless the command line says otherwise; `several_browsers`: whether it
-    can have a list of browsers."""
-    browser = click.Option(
-        ["--browser"], type=click.Choice(list(all_browsers())), help=f"The browser ({DEFAULT_BROWSER})."
-    )
-    if several_browsers:
-        names = ", ".join(all_browsers())
-        browser = click.Option(["--browser"], help=f"Browsers ({DEFAULT_BROWSER}), or all: {names}.")
-    choices = f"{DESKTOP}, or of tuning/devices.toml"
-    return [
-        browser,
-        click.Option(["--device"], help=f"{'Devices' if several_browsers else 'The device'} ({DESKTOP}): {choices}."),
-        click.Option(["--seed"], type=int, help="What the order of the runs is drawn from (1)."),
-        click.Option(["--campaign", "name"], help=f"The folder in results/; {default} unless given."),
-        click.Option(
-            ["--results"],
-            type=click.Path(file_okay=False, path_type=Path),
-            default=RESULTS,
-            help="Another folder for results.",
-        ),
-        click.Option(["--dask"], help="Measure on the workers of a cluster whose scheduler is there: tls://head:8786."),
-        click.Option(
-            ["--trust-workers"], is_flag=True, help="Do not hold a cluster's workers to 'make validate' before."
-        ),
-        click.Option(["--lanes"], help=LANES_HELP),
-        click.Option(["--insecure"], is_flag=True, help=INSECURE_HELP),
-        click.Option(["--plain"], is_flag=True, help="Lines only, for logs."),
-        click.Option(
-            ["--yes", "agreed"],
-            is_flag=True,
-            help="Begin without a question, however long it takes (docs/terminal.md).",
-        ),
-        click.Option(
-            ["--validate/--no-validate"],
-            default=validates,
-            show_default=True,
-            help="Whether to measure networks and protocols before.",
-        ),
-    ]
 
 
 @dataclass(frozen=True)
@@ -129,7 +78,6 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
 
 
 def continuation(command: str, folder: Path) -> str:
-    """The command line that goes on with the campaign in `folder`."""
-    if folder.parent == RESULTS:
-        return f"make {command} CAMPAIGN={shlex.quote(folder.name)}"
-    return shlex.join(["eyelevel", command, "--campaign", folder.name, "--results", str(folder.parent)])
+    """The command line that resumes the campaign in `folder`."""
+    others = {} if folder.parent == RESULTS else {"RESULTS": str(folder.parent)}
+    return make_line(command, {"CAMPAIGN": folder.name, **others})

@@ -1,82 +1,648 @@
-"""Options that several commands take, and what they mean."""
+"""Every option and argument of the program's commands; those of a study alone are in its own folder.
+
+click's parameters, what shells complete, the variables of make and the pages of docs/options/ are derived from this
+table. Further values of a module that takes a second to load are named (`base.late`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import click
 
-from measure.run.aliases import choose_protocols
-from replay.shells.registry import all_shells
-from tuning import networks, protocols
-from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
-from tuning.settings import choose
+from analysis.defaults import CANDIDATES_MS, LOCAL, NOISES, PREFIX
+from base.late import late, late_value
+from base.options import ABSOLUTE_PATH, COUNT, PATH, Option
+from base.places import RESULTS, SITES
+from dataset.settings import CampaignSettings
+from eyelevel.defaults import (
+    ANSWER_BUDGET,
+    ANSWER_NETWORKS,
+    CORPUS_VARIABLE,
+    DECLARATION,
+    LICENCE,
+    MOST_MB,
+    RUNS,
+    USER_STUDY_PORT,
+)
+from films.policy import ALL_FILMS, KEPT, QUALITIES
+from measure.defaults import LOADS, NETWORK, PROTOCOLS, REPEATS
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED
+from tuning.devices import DESKTOP
 
-# In place of names, where nothing is meant.
-NONE = "none"
-
-keep_cookies = click.option(
-    "--keep-cookies",
-    is_flag=True,
-    help="Keep the values of cookies that servers set, and their header fields with credentials, which some pages' "
-    "scripts need. Without it cookies get stand-ins of the same length, and such fields are taken off. URLs and bodies "
-    "stay as they were sent in either case: hand on only pages that were seen without login.",
-)
-allow_private = click.option(
-    "--allow-private",
-    is_flag=True,
-    help="Let pages reach addresses that are not public, too: this machine's and those of local networks. Without it "
-    "'eyelevel record' lets a page reach those of its own kind (a page on this machine others on it), 'eyelevel close' "
-    "none.",
-)
-
-SHELLS_HELP = (
-    f"The shells that emulate networks ({DEFAULT_SHELLS}); mahimahi: those of upstream Mahimahi, which 'make setup "
-    "SHELLS=mahimahi' installs (docs/mahimahi.md)."
-)
-shells_option = click.option(
-    "--shells", type=click.Choice(list(all_shells())), default=DEFAULT_SHELLS, help=SHELLS_HELP
-)
-
-SERVER_RTTS_HELP = (
-    "How far beyond the network each server is: off; recorded, by as much as its round trip was longer than that to "
-    "the nearest one; recorded-12ms, than 12 ms; or as a file says (docs/distant-servers.md)."
-)
-server_rtts_option = click.option("--server-rtts", default=OFF, show_default=True, help=SERVER_RTTS_HELP)
+# In place of the name of a command: all studies.
+STUDY = "*"
+MEASURING = ("campaign", STUDY)
+OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
 OFF_OR_RECORDED = (OFF, RECORDED)
-THINK_TIME_HELP = "How long servers take to answer: off, no time; or as long as the recorded ones took."
-CERTIFICATES_HELP = "Chains of certificates: off, one short certificate each; or as long as the recorded ones."
-certificates_option = click.option(
-    "--certificates", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=CERTIFICATES_HELP
+
+WRITABLE = late("record.formats:writable_formats")
+BROWSERS, SHELLS = late("browsers.registry:all_browsers"), late("replay.shells.registry:all_shells")
+NETWORK_NAMES, PROTOCOL_NAMES = late("eyelevel.completion:network_names"), late("eyelevel.completion:protocol_names")
+SITE_NAMES, CAMPAIGN_NAMES = late("eyelevel.completion:site_names"), late("eyelevel.completion:campaign_names")
+BROWSER_NAMES, DEVICE_NAMES = late("eyelevel.completion:browser_names"), late("eyelevel.completion:device_names")
+
+HYPOTHESES_FILE = "analysis/hypotheses.toml"
+TRUST = "Trust servers of the certificate authority in this PEM file instead of the public ones."
+
+OPTIONS: tuple[Option, ...] = (
+    # Campaigns, sites, networks and protocols.
+    Option(
+        "CAMPAIGN", "A folder in results/, or the path of one.", OF_A_CAMPAIGN, is_required=True, names=CAMPAIGN_NAMES
+    ),
+    Option(
+        "CAMPAIGN",
+        "Folders in results/, or paths of some.",
+        ("quiet-times",),
+        is_required=True,
+        is_list=True,
+        names=CAMPAIGN_NAMES,
+        metavar="CAMPAIGN...",
+        parameter="campaigns",
+    ),
+    Option(
+        "--a",
+        "The campaign that B is compared with.",
+        ("compare",),
+        is_required=True,
+        names=CAMPAIGN_NAMES,
+        parameter="first",
+        metavar="CAMPAIGN",
+    ),
+    Option(
+        "--b",
+        "The campaign that is compared.",
+        ("compare",),
+        is_required=True,
+        names=CAMPAIGN_NAMES,
+        parameter="second",
+        metavar="CAMPAIGN",
+    ),
+    Option("URL", "The page, such as https://www.gnu.org/.", ("answer",)),
+    Option(
+        "SITES",
+        "URLs, or files of lines NAME URL; sites.txt unless given.",
+        ("record",),
+        is_list=True,
+        parameter="sources",
+        metavar="[URL|FILE]...",
+    ),
+    Option(
+        "SITES",
+        "Folders in sites/, or all; those that are not closed yet unless given.",
+        ("close",),
+        is_list=True,
+        names=SITE_NAMES,
+        parameter="names",
+        metavar="[SITE]...",
+    ),
+    Option("SITES", "Demo sites; all unless given.", ("demo",), is_list=True, parameter="names", metavar="[SITE]..."),
+    Option("SITE", "A folder in sites/.", ("export", "edit"), is_required=True, names=SITE_NAMES, parameter="name"),
+    Option(
+        "FROM", "A recording in one of these formats.", ("import",), is_required=True, type=PATH, parameter="source"
+    ),
+    Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
+    Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=PATH),
+    Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
+    Option("ADDRESS", "An address of this machine, with or without a port.", ("scheduler",), is_required=True),
+    Option("SCHEDULER", "The scheduler's address.", ("worker",), is_required=True),
+    Option("SHELL", "The shell.", ("completion",), is_required=True, choices=("bash", "zsh", "fish")),
+    Option(
+        "COMMAND",
+        "The command to run; a shell unless given.",
+        ("replay",),
+        is_list=True,
+        type=click.UNPROCESSED,
+        metavar="[COMMAND]...",
+    ),
+    Option("--net", "Networks (a,b), or all: 'eyelevel networks' lists them.", MEASURING, names=NETWORK_NAMES),
+    Option("--net", "Networks (a,b), or all.", ("answer",), usual=ANSWER_NETWORKS, names=NETWORK_NAMES),
+    Option(
+        "--net",
+        "Networks (a,b), all or none.",
+        ("validate",),
+        usual="all, or none if anything else is named",
+        names=NETWORK_NAMES,
+    ),
+    Option(
+        "--net", "Networks (a,b), or all.", ("networks",), usual="all, and the first of each grid", names=NETWORK_NAMES
+    ),
+    Option("--net", "A network.", ("replay",), is_required=True, names=NETWORK_NAMES),
+    Option("--net", "The network that sites are replayed on.", ("close",), default=NETWORK, names=NETWORK_NAMES),
+    Option("--net", "With --live: the network that this machine is on.", ("record",), names=NETWORK_NAMES),
+    Option("--net", "The network of the runs, where the campaign has several.", ("waterfall",), names=NETWORK_NAMES),
+    Option("--proto", "Protocols (a,b), or all. Gains are relative to the first.", MEASURING, names=PROTOCOL_NAMES),
+    Option(
+        "--proto",
+        "Protocols (a,b), all or none.",
+        ("validate",),
+        usual="all, or none if anything else is named",
+        names=PROTOCOL_NAMES,
+    ),
+    Option("--proto", "A protocol.", ("replay",), is_required=True, names=PROTOCOL_NAMES),
+    Option("--proto", "The protocol of the replay.", ("load",), is_required=True, names=PROTOCOL_NAMES),
+    Option("--proto", "Protocols (a,b).", ("close",), default=PROTOCOLS, names=PROTOCOL_NAMES),
+    Option(
+        "--proto", "One protocol, or two (a,b): the median run of each is shown.", ("waterfall",), names=PROTOCOL_NAMES
+    ),
+    Option(
+        "--sites",
+        "Folders in sites/ or demo sites (a,b), or all.",
+        ("campaign",),
+        usual="all recorded ones",
+        names=SITE_NAMES,
+    ),
+    Option("--sites", "Folders in sites/ or demo sites (a,b).", (STUDY,), names=SITE_NAMES),
+    Option(
+        "--sites",
+        "Sites (a,b) whose servers are measured as --server-rtts places them; nothing else is measured.",
+        ("validate",),
+        names=SITE_NAMES,
+    ),
+    Option("--site", "A folder in sites/.", ("replay",), is_required=True, names=SITE_NAMES, parameter="site_name"),
+    Option(
+        "--site", "The site that is replayed.", ("load",), is_required=True, names=SITE_NAMES, parameter="site_name"
+    ),
+    Option("--site", "A folder in sites/; with URL, the name of its site.", ("answer",), names=SITE_NAMES),
+    Option(
+        "--site",
+        "The site whose films are shown.",
+        ("report",),
+        usual="that whose SI and PLT disagree most",
+        names=SITE_NAMES,
+    ),
+    Option("--site", "The site of the runs, where the campaign has several.", ("waterfall",), names=SITE_NAMES),
+    Option(
+        "--sites-folder", "Another folder of sites.", ("answer", "close"), type=PATH, default=SITES, parameter="folder"
+    ),
+    # How much is measured.
+    Option(
+        "--runs",
+        "Runs of each site, network and protocol, or auto: until the verdicts are clear.",
+        ("campaign",),
+        usual=str(RUNS),
+    ),
+    Option("--runs", "Runs of each site, network and protocol.", (STUDY,), type=COUNT),
+    Option(
+        "--runs",
+        "Runs of each protocol on each network, or auto: until the verdict is clear.",
+        ("answer",),
+        usual="auto",
+    ),
+    Option("--max-runs", "With --runs auto: at most so many.", ("campaign",), type=COUNT, usual=str(RUNS)),
+    Option("--seed", "Seed of the order of runs and of their losses.", MEASURING, type=int, usual="1", setting="seed"),
+    Option(
+        "--repeats",
+        "How often a run that does not count is repeated.",
+        ("campaign",),
+        type=click.IntRange(min=0),
+        usual=str(REPEATS),
+        setting="repeats",
+    ),
+    Option(
+        "--budget",
+        "Time limit (90s, 60m, 2h15m), validation included. The same command resumes.",
+        ("campaign", "reference"),
+    ),
+    Option(
+        "--budget", "Time limit (90s, 60m, 2h15m); sets the maximum number of runs.", ("answer",), usual=ANSWER_BUDGET
+    ),
+    Option("--loads", "Loads over each protocol.", ("close",), type=COUNT, default=LOADS),
+    Option("--loads", "Loads of each cell.", ("interop",), type=COUNT, default=1),
+    Option(
+        "--live",
+        "Also load each page so often without the recorder, and keep its times for 'eyelevel fidelity'.",
+        ("record",),
+        type=COUNT,
+    ),
+    Option("--sittings", "Calibrate each device so often, and test its pace.", ("devices",), type=COUNT),
+    # How pages are loaded and served.
+    Option("--browser", "Browsers (a,b), or all.", ("campaign",), usual=DEFAULT_BROWSER, names=BROWSER_NAMES),
+    Option("--browser", "The browser.", (STUDY,), choices=BROWSERS, usual=DEFAULT_BROWSER),
+    Option("--browser", "The browser.", ("lanes",), choices=BROWSERS, default=DEFAULT_BROWSER),
+    Option("--browser", "The browser.", ("load",), default=DEFAULT_BROWSER),
+    Option("--browser", "Browsers (a,b).", ("interop",), usual="all", names=BROWSER_NAMES),
+    Option(
+        "--device", "Devices (a,b): 'eyelevel devices' lists them.", ("campaign",), usual=DESKTOP, names=DEVICE_NAMES
+    ),
+    Option("--device", "The device: 'eyelevel devices' lists them.", (STUDY,), usual=DESKTOP, names=DEVICE_NAMES),
+    Option("--mobile", "Load the pages as on a phone.", ("record",), is_flag=True),
+    Option(
+        "--repeatable/--as-recorded",
+        "Whether pages get the script that makes them ask for the same on every load.",
+        ("campaign",),
+        usual="repeatable",
+        setting="repeatable",
+    ),
+    Option(
+        "--repeatable/--as-recorded",
+        "Whether pages get the script that makes them ask for the same on every load.",
+        ("close",),
+        default=True,
+    ),
+    Option(
+        "--repeatable/--as-recorded",
+        "Whether pages get the script that makes them ask for the same on every load.",
+        ("replay",),
+        default=False,
+    ),
+    Option(
+        "--shells",
+        "Shells that emulate networks; mahimahi: upstream's, once 'make setup SHELLS=mahimahi' has installed them.",
+        ("campaign",),
+        choices=SHELLS,
+        usual=DEFAULT_SHELLS,
+        setting="shells",
+    ),
+    Option(
+        "--shells",
+        "Shells that emulate networks; mahimahi: upstream's, once 'make setup SHELLS=mahimahi' has installed them.",
+        ("replay", "validate"),
+        choices=SHELLS,
+        default=DEFAULT_SHELLS,
+    ),
+    *(
+        Option(
+            "--server-rtts",
+            "Distance of servers: off, none; recorded, as far beyond the nearest server as when recorded; "
+            "recorded-12ms, beyond 12 ms; or a file (docs/distant-servers.md).",
+            commands,
+            usual=OFF if chooses else "",
+            default=None if chooses else OFF,
+            setting="server_rtts",
+        )
+        for commands, chooses in ((("campaign", "answer"), True), (("replay", "validate"), False))
+    ),
+    *(
+        Option(
+            name,
+            text,
+            commands,
+            choices=OFF_OR_RECORDED,
+            usual=OFF if chooses else "",
+            default=None if chooses else OFF,
+            setting=name.strip("-").replace("-", "_"),
+        )
+        for name, text, several in (
+            ("--think-time", "Time servers take to answer: off, none; or as recorded.", ("campaign", "answer")),
+            (
+                "--certificates",
+                "Certificate chains: off, one short certificate; or as long as recorded.",
+                ("campaign",),
+            ),
+            (
+                "--alpn",
+                "Protocol over TCP: off, HTTP/2; or HTTP/1.1 alone where only that was recorded.",
+                ("campaign",),
+            ),
+        )
+        for commands, chooses in ((several, True), (("replay",), False))
+    ),
+    Option("--limit", "Time limit of a load (s).", ("load",), type=float, default=300.0, parameter="limit_s"),
+    Option(
+        "--quiet-ms",
+        "For how long the page must ask for nothing (ms).",
+        ("load",),
+        default=late_value("browsers.browsertime.configuration:QUIET_MS"),
+        type=int,
+    ),
+    Option(
+        "--quiet-ms",
+        "Quiet times to try (ms).",
+        ("quiet-times",),
+        default=",".join(map(str, CANDIDATES_MS)),
+        parameter="candidates",
+    ),
+    Option("--request-log", "Append a line for each request to this file.", ("replay",), type=PATH),
+    # Films.
+    Option(
+        "--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=ALL_FILMS.kept
+    ),
+    Option(
+        "--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=ALL_FILMS.quality
+    ),
+    Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
+    Option("--film", "Film the loads, and compare the films' last frames.", ("close",), is_flag=True),
+    Option("--film-cores", "Cores of the processor for the film alone, separated by commas.", ("load",), default=""),
+    # What is asked.
+    Option(
+        "--hypotheses",
+        "Hypotheses; the campaign keeps them before its first run.",
+        ("campaign",),
+        type=PATH,
+        usual=HYPOTHESES_FILE,
+    ),
+    Option(
+        "--hypotheses",
+        "Hypotheses to test instead of the campaign's own; they count as post hoc.",
+        ("report",),
+        type=PATH,
+        usual="those that the campaign declared",
+        parameter="file",
+    ),
+    Option("--worse-than", "How much slower B may be than A.", ("compare",), default="5%"),
+    Option(
+        "--study",
+        "Questions, groups and wording: an edited copy of analysis/user_study/study.toml.",
+        ("user-study write",),
+        type=PATH,
+        parameter="file",
+    ),
+    Option(
+        "--metric",
+        "The run nearest to the median of this metric (si, plt) is the median run.",
+        ("waterfall",),
+        usual="si and plt together",
+    ),
+    Option(
+        "--threshold",
+        "Starts and durations that differ by so much count as different (ms).",
+        ("waterfall",),
+        type=click.FloatRange(min=0),
+    ),
+    Option(
+        "--run",
+        "Runs instead of the median ones, by the ends of their folders: tcp+/1-1,quic/2-1, or demo-news/lte/quic/2-1.",
+        ("waterfall",),
+    ),
+    Option(
+        "--against",
+        "Another campaign, from which the second run is taken.",
+        ("waterfall",),
+        names=CAMPAIGN_NAMES,
+        metavar="CAMPAIGN",
+    ),
+    # Where it is measured, and how it begins.
+    Option(
+        "--campaign",
+        "The folder in results/.",
+        MEASURING,
+        usual="the time of day",
+        names=CAMPAIGN_NAMES,
+        parameter="name",
+    ),
+    Option(
+        "--campaign",
+        "The folder in results/.",
+        ("answer",),
+        usual=f"{PREFIX}SITE",
+        names=CAMPAIGN_NAMES,
+        parameter="name",
+    ),
+    Option(
+        "--campaign",
+        "The folder in results/.",
+        ("reference",),
+        usual="the declaration's name",
+        names=CAMPAIGN_NAMES,
+        parameter="name",
+    ),
+    Option(
+        "--package",
+        "Resume from this package of a campaign, if results/ does not have the campaign.",
+        ("campaign",),
+        type=PATH,
+    ),
+    Option("--declaration", "The file that declares the campaign.", ("reference",), type=PATH, default=DECLARATION),
+    Option(
+        "--corpus",
+        "The folder of the recordings.",
+        ("reference",),
+        type=PATH,
+        usual=f"{CORPUS_VARIABLE}, or ../shared/corpus",
+    ),
+    Option(
+        "--estimate",
+        "Print what would be measured, and how long it takes; measure nothing.",
+        ("reference",),
+        is_flag=True,
+    ),
+    Option(
+        "--lanes",
+        "Blocks measured at once, each on its own cores; auto: as many as do not disturb each other (docs/lanes.md).",
+        MEASURING,
+        usual="1",
+    ),
+    Option(
+        "--lanes",
+        "Blocks measured at once, each on its own cores; auto: as many as do not disturb each other (docs/lanes.md).",
+        ("worker",),
+        default="1",
+    ),
+    Option("--dask", "Measure on the workers of the cluster with this scheduler: tls://head:8786.", MEASURING),
+    Option("--trust-workers", "Let workers of a cluster measure without 'make validate'.", MEASURING, is_flag=True),
+    Option(
+        "--insecure",
+        "Allow tcp:// beyond this machine: whoever reaches the cluster can run programs as you on all of it.",
+        (*MEASURING, "scheduler", "worker"),
+        is_flag=True,
+    ),
+    Option(
+        "--validate/--no-validate",
+        "Measure networks and protocols first.",
+        (*MEASURING, "answer", "reference"),
+        default=True,
+    ),
+    Option(
+        "--yes", "Start long campaigns without asking (docs/terminal.md).", MEASURING, is_flag=True, parameter="agreed"
+    ),
+    Option("--plain", "Print plain lines, for logs.", (*MEASURING, "answer", "reference"), is_flag=True),
+    # Recording, closing, exporting and editing sites.
+    Option("--name", "The name of the site.", ("import",), usual="the recording's name"),
+    Option(
+        "--url",
+        "The page to start from; of a HAR of several pages, the one to import.",
+        ("import",),
+        usual="found in the recording",
+    ),
+    Option(
+        "--keep-cookies",
+        "Keep the values of cookies and the credentials in header fields, which some pages' scripts need. By default "
+        "cookies get stand-ins of the same length and such fields are removed; URLs and bodies stay as they were. Hand "
+        "on only pages that were recorded without a login.",
+        ("record", "import"),
+        is_flag=True,
+    ),
+    Option(
+        "--allow-private",
+        "Let pages reach addresses that are not public. By default a page reaches addresses of its own kind when it is "
+        "recorded, and public ones alone when it is closed.",
+        ("answer", "record", "close"),
+        is_flag=True,
+    ),
+    Option("--origin-ca", TRUST, ("answer", "record", "close"), type=ABSOLUTE_PATH),
+    Option("--fetch/--no-fetch", "Fetch what is missing.", ("close",), usual="fetch for pages that we recorded"),
+    Option("--recorded", "Unless sites are named: close only those that were recorded here.", ("close",), is_flag=True),
+    Option(
+        "--as",
+        "The format.",
+        ("export",),
+        is_required=True,
+        choices=lambda: sorted(WRITABLE()),
+        parameter="form",
+    ),
+    Option("--as", "The variant's name, after the @.", ("edit",), is_required=True, parameter="variant_name"),
+    Option("--drop", "Leave out the responses of these URLs: PATTERN.", ("edit",), is_list=True, metavar="TEXT"),
+    Option(
+        "--replace",
+        "Answer with a file, in the recorded encoding: 'PATTERN -> FILE'.",
+        ("edit",),
+        is_list=True,
+        metavar="TEXT",
+    ),
+    Option(
+        "--delay",
+        "Time servers take to answer (ms), with --think-time recorded: 'PATTERN -> MS'.",
+        ("edit",),
+        is_list=True,
+        metavar="TEXT",
+    ),
+    Option("--header", "Add a header field: 'PATTERN -> Name: value'.", ("edit",), is_list=True, metavar="TEXT"),
+    Option(
+        "--hint",
+        "Add a Link field: 'PATTERN -> </a.css>; rel=preload; as=style'.",
+        ("edit",),
+        is_list=True,
+        metavar="TEXT",
+    ),
+    # Networks: traces, drawings and probes.
+    Option(
+        "--heavy",
+        "FROM is CellReplay's light trace of a direction, and this its heavy one.",
+        ("convert-trace",),
+        type=PATH,
+    ),
+    Option("--time", "FROM is a log: its column with the time (s), or date.", ("convert-trace",)),
+    Option("--rate", "Its column with the rate (Mbit/s).", ("convert-trace",)),
+    Option("--rtt", "Its column with the round-trip time (ms), half of which is each direction's.", ("convert-trace",)),
+    Option("--delay", "Its column with the delay of one direction (ms).", ("convert-trace",)),
+    Option("--loss", "Its column with the share of packets that are lost.", ("convert-trace",)),
+    # What is longer would fill the memory, and nothing is seen of it.
+    Option("--seconds", "How long a time is drawn (s).", ("networks",), type=click.FloatRange(1, 3600), default=60.0),
+    Option(
+        "--to", "The other machine, on which --serve runs: its name or address.", ("probe-network",), parameter="host"
+    ),
+    Option(
+        "--serve",
+        "Be the other end, at this address of this machine, until interrupted.",
+        ("probe-network",),
+        parameter="address",
+    ),
+    Option(
+        "--port",
+        "Port of TCP and of UDP.",
+        ("probe-network",),
+        type=click.IntRange(1, 65535),
+        default=late_value("measure.path.conversation:PORT"),
+    ),
+    Option(
+        "--secret",
+        "The file with the secret of both ends.",
+        ("probe-network",),
+        type=PATH,
+        usual="probe/secret in the cache",
+    ),
+    Option(
+        "--most-mb",
+        "Send no more in both directions together; with --serve, no more for one probe (MB).",
+        ("probe-network",),
+        type=click.FloatRange(min=1),
+        default=MOST_MB,
+    ),
+    Option("--name", "The name of the network.", ("probe-network",), usual="the host's"),
+    Option("--quick", "Take a third of the time; losses are known less well.", ("probe-network",), is_flag=True),
+    Option("--quick", "Measure fewer losses of networks, and fewer loads.", ("validate",), is_flag=True),
+    # Interop.
+    Option("--server", "Servers (a,b).", ("interop",), usual="all"),
+    Option("--test", "Tests (a,b), by the names in the table's head.", ("interop",), usual="all"),
+    # Pages that the program serves.
+    Option("--port", "The page's port on 127.0.0.1.", ("review",), type=int, default=0, usual="a free one"),
+    Option("--open/--no-open", "Whether to open the page in a browser.", ("review",), default=True, parameter="browse"),
+    Option("--host", "The address to listen at.", ("user-study serve",), default=LOCAL),
+    Option("--port", "The port; 0 for a free one.", ("user-study serve",), type=int, default=USER_STUDY_PORT),
+    Option("--host", "This machine's address to listen at.", ("worker",), usual="that from which SCHEDULER is reached"),
+    Option("--renew", "Replace keys that exist; they are of no use then.", ("cluster-keys",), is_flag=True),
+    # Simulated campaigns.
+    Option("--sites", "Number of sites.", ("simulate",), type=int, default=38),
+    Option("--runs", "Runs of each setting.", ("simulate",), type=int, default=31),
+    Option("--quic", "Difference of QUIC's times from TCP's, as a share.", ("simulate",), type=float, default=-0.05),
+    Option("--noise", "Distribution of a run's noise.", ("simulate",), choices=NOISES, default="lognormal"),
+    Option("--noise-sd", "Its standard deviation, as a share.", ("simulate",), type=float, default=0.05),
+    Option("--drift", "Growth from the first run to the last, as a share.", ("simulate",), type=float, default=0.0),
+    Option("--seed", "Seed of everything.", ("simulate",), type=int, default=1),
+    Option(
+        "--runs-seed", "Seed of the noise of runs: another one measures the same pages again.", ("simulate",), type=int
+    ),
+    # Where results go.
+    Option("--results", "Another folder for results.", (*MEASURING, "answer", "reference"), type=PATH, default=RESULTS),
+    Option("--results", "The folder that keeps failed loads.", ("interop",), type=PATH, default=RESULTS / "interop"),
+    Option("--into", "The folder to write.", ("load",), is_required=True, type=PATH, parameter="folder"),
+    Option(
+        "--into",
+        "The file to write: .csv for conditions, else a delivery trace.",
+        ("convert-trace",),
+        is_required=True,
+        type=PATH,
+    ),
+    Option("--into", "The file or folder to write.", ("export",), type=PATH, usual="SITE.FORMAT"),
+    Option("--into", "The folder of the sites.", ("record",), type=ABSOLUTE_PATH, default=SITES),
+    Option(
+        "--into",
+        "The folder to write. A package stays as it is.",
+        ("report",),
+        type=PATH,
+        usual="report/ in the campaign's",
+    ),
+    Option("--into", "The folder to write.", ("package",), type=PATH, usual="results/CAMPAIGN-package"),
+    Option(
+        "--into", "The package to resume from and to write.", ("reference",), type=PATH, usual="next to the declaration"
+    ),
+    Option("--into", "The folder for page, JSON and tables.", ("compare",), type=PATH, usual="compare/A in B's"),
+    Option("--into", "A CSV file with the changes of each run.", ("quiet-times",), type=PATH, parameter="file"),
+    Option("--into", "The folder of the drawing.", ("networks",), type=PATH, default=RESULTS / "networks"),
+    Option(
+        "--into",
+        "The networks.toml to which the profile is added.",
+        ("probe-network",),
+        type=PATH,
+        default=late("eyelevel.defaults:profiles"),
+    ),
+    Option("--into", "The folder of figures.", ("validate",), type=PATH, default=RESULTS / "validation"),
+    Option("--into", "The folder of table and figure.", ("site-info",), type=PATH, default=RESULTS / "sites"),
+    Option("--into", "A file for the table, in Markdown, with all that it rests on.", ("interop",), type=PATH),
+    Option("--figures-only", "Draw the figures and nothing else.", ("report",), is_flag=True),
+    Option(
+        "--licence",
+        "The licence of the numbers, as a URL.",
+        ("package",),
+        default=LICENCE,
+    ),
+    Option("--json", "Print JSON.", ("status",), is_flag=True, parameter="as_json"),
+    Option("--json", "Print JSON, with all that was measured.", ("lanes",), is_flag=True, parameter="as_json"),
+    Option("--json", "Also write the checks to this file.", ("validate",), type=PATH, parameter="file"),
 )
-ALPN_HELP = (
-    "What servers speak over TCP: off, HTTP/2; or HTTP/1.1 alone where only that was recorded. Over QUIC it is HTTP/3."
-)
-alpn_option = click.option("--alpn", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=ALPN_HELP)
-think_time_option = click.option(
-    "--think-time", type=click.Choice(OFF_OR_RECORDED), default=OFF, show_default=True, help=THINK_TIME_HELP
-)
-
-AUTO = "auto"
-LANES_HELP = (
-    "How many blocks are measured at once, each on cores of its own (1); auto: as many as do not disturb each other, "
-    "which is measured before (docs/lanes.md)."
-)
-
-BUDGET_HELP = (
-    "How long all may take (90s, 60m, 2h15m): no block begins that is not expected to end by then, and the same "
-    "command goes on."
-)
-
-INSECURE_HELP = (
-    "Take tcp:// beyond this machine, too: whoever reaches the cluster can run programs as you on all of it."
-)
-insecure = click.option("--insecure", is_flag=True, help=INSECURE_HELP)
 
 
-def require_known_networks(names: str | None) -> None:
-    """Raises EyelevelError where one of `names` is no network; before libraries are loaded that take a second."""
-    if names and names != NONE:
-        choose("network", names, networks.load())
+def options_of(command: str) -> list[Option]:
+    """The options and arguments of a command of this name, or of any study, in the order of the table."""
+    return [option for option in OPTIONS if command in option.commands]
 
 
-def require_known_protocols(names: str | None) -> None:
-    """Raises EyelevelError where one of `names` is no protocol; before libraries are loaded that take a second."""
-    if names and names != NONE:
-        choose_protocols(names, protocols.load())
+def parameters_of(command: str) -> list[click.Parameter]:
+    """The same, as click has them."""
+    return parameters(options_of(command))
+
+
+def parameters(options: Iterable[Option]) -> list[click.Parameter]:
+    """The parameters of click for `options`."""
+    return [option.click_parameter() for option in options]
+
+
+def with_options(settings: CampaignSettings, command: str, given: Mapping[str, Any]) -> CampaignSettings:
+    """`settings`, with those in place of theirs that are `given` to `command` (its parameters; None: not given)."""
+    chosen = {}
+    for option in options_of(command):
+        value = given[option.click_parameter().name or ""] if option.setting else None
+        if value is not None:
+            chosen[option.setting] = value
+    return replace(settings, **chosen)

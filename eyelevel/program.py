@@ -1,7 +1,6 @@
 """`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
 
 import importlib
-import os
 import tomllib
 from importlib.metadata import version
 from typing import Any
@@ -12,44 +11,42 @@ from base.errors import EyelevelError, reports_errors
 from base.places import IS_CHECKOUT, MEASURING, PROJECT, use_cache
 
 PYPROJECT = PROJECT / "pyproject.toml"
-# By this variable a shell asks the program for completions (click.shell_completion).
-COMPLETES = "_EYELEVEL_COMPLETE"
 
 # In the order in which they are listed; those of studies follow. A command is loaded when it is needed, since some
 # libraries take seconds.
 COMMANDS = {
-    "answer": "say what HTTP/3 would change for one site: record, close, measure and report it",
-    "record": "load pages from the web and keep them as sites",
-    "import": "make a site of a recording in another format",
-    "export": "hand on a site in a format that other tools read",
+    "answer": 'answer "would HTTP/3 help?" for one page: record, close, measure and report it',
+    "record": "record pages from the web as sites",
+    "import": "import a recording in another format as a site",
+    "export": "export a site in a format that other tools read",
     "edit": "make a variant of a site: drop, replace or delay responses, add header fields",
     "demo": "generate the demo sites",
-    "close": "find out what sites ask for that was not recorded, and fetch it if possible",
-    "site-info": "tell what the recorded sites are",
+    "close": "find what sites ask for that was not recorded, and fetch it where possible",
+    "site-info": "describe the recorded sites",
     "replay": "run a command, or a shell, as the client of a replayed site",
     "load": "load a replayed site once, from within its replay",
-    "campaign": "measure sites over networks and protocols, or go on with it",
-    "status": "tell how a campaign stands",
-    "review": "look at the films of a campaign, and accept or reject runs by eye",
+    "campaign": "measure sites over networks and protocols; the same command resumes",
+    "status": "show the progress of a campaign",
+    "review": "show the films of a campaign, and accept or reject runs by eye",
     "results": "print the first answer of a campaign",
     "report": "write the report of a campaign: tables, figures, one page",
-    "reference": "measure the reference campaign, and keep it as the package data/reference",
+    "reference": "measure the campaign that data/reference.toml declares; writes the package data/reference",
     "package": "write a campaign as a folder that can be cited, without films and others' content",
     "waterfall": "show the requests of one run, or of two side by side, over time",
-    "user-study": "show people the films of a campaign, and take their votes",
-    "compare": "compare two campaigns, before and after something has changed",
-    "quiet-times": "tell what shorter waits for further requests would have changed in campaigns",
-    "networks": "tell what the networks are, and draw their rates and delays over time",
-    "convert-trace": "make a conditions file of traces and logs that others publish, or a delivery trace",
+    "user-study": "write a user study of a campaign's films, and take votes",
+    "compare": "compare campaign B with campaign A, before and after a change",
+    "quiet-times": "show what shorter quiet times would have changed in campaigns",
+    "networks": "describe the networks, and draw their rates and delays over time",
+    "convert-trace": "convert published traces and logs into a conditions file or a delivery trace",
     "probe-network": "measure the path to another machine, as a network of yours",
     "validate": "measure networks and protocols, and compare them with their settings",
     "interop": "test every server with every browser",
-    "devices": "tell what the devices are, and whether this machine can keep their paces",
+    "devices": "describe the devices, and test whether this machine can keep their paces",
     "lanes": "find out how many runs this machine can make at once",
     "cluster-keys": "make the keys by which the machines of a cluster know each other",
     "scheduler": "give out the blocks of campaigns to the workers of a cluster",
     "worker": "measure on this machine for a cluster's campaigns",
-    "simulate": "write a campaign's folder whose truth is known",
+    "simulate": "write a synthetic campaign with known effects",
     "completion": "make a shell complete commands, options and names",
 }
 
@@ -75,7 +72,9 @@ class Program(click.Group):
             if not (study := _studies().get(name)):
                 return None
             _require_checkout(name)
-            return _completing(importlib.import_module("eyelevel.study_command").study_command(study))
+            command = importlib.import_module("eyelevel.study_command").study_command(study)
+            assert isinstance(command, click.Command)
+            return command
         module = name.replace("-", "_") + ("_" if name == "import" else "")
         try:
             command = importlib.import_module(f"eyelevel.commands.{module}").main
@@ -83,7 +82,7 @@ class Program(click.Group):
             raise _missing(error, name) from None
         assert isinstance(command, click.Command)
         command.name, command.short_help = name, COMMANDS[name]
-        return _completing(command)
+        return command
 
     def invoke(self, context: click.Context) -> Any:
         """Carry out the command of `context`. Raises EyelevelError where it needs a package that is not installed."""
@@ -110,13 +109,6 @@ def _missing(error: ModuleNotFoundError, name: str) -> Exception:
 def _require_checkout(name: str) -> None:
     if not IS_CHECKOUT:
         raise EyelevelError(f"'eyelevel {name}' is not there: {MEASURING}")
-
-
-def _completing(command: click.Command) -> click.Command:
-    """`command`, which completes names when a shell asks for completions (click's variable); else it is as it was."""
-    if COMPLETES in os.environ:
-        importlib.import_module("eyelevel.completion").complete_names(command)
-    return command
 
 
 def _studies() -> dict[str, Any]:

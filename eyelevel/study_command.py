@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +14,10 @@ from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
     document_of,
-    measuring_options,
     unnamed_variables,
 )
-from eyelevel.options import require_known_networks, require_known_protocols
+from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.options import STUDY, options_of, parameters
 
 if TYPE_CHECKING:
     from studies.study import Study
@@ -24,18 +25,16 @@ if TYPE_CHECKING:
 
 def study_command(study: Study) -> click.Command:
     """The command that measures `study`."""
-    site = click.Option(["--site", "--sites"], help="Folders in sites/, or demo sites.")
-    options: list[click.Parameter] = [
-        *([site] if study.chooses_sites else []),
-        click.Option(["--net"], help="Networks of tuning/networks.toml."),
-        click.Option(
-            ["--proto"],
-            help="Protocols of tuning/protocols.toml; the first is compared with.",
-        ),
-        click.Option(["--runs"], type=click.IntRange(min=1), help="Runs of each site, network and protocol."),
-        *study.options,
-        *measuring_options(validates=study.validates, default=study.command),
+    of_study: dict[str, dict[str, Any]] = {
+        "--campaign": {"usual": study.command},
+        "--validate/--no-validate": {"default": study.validates},
+    }
+    common = [
+        replace(option, **of_study.get(option.name, {}))
+        for option in options_of(STUDY)
+        if study.chooses_sites or option.name != "--sites"
     ]
+    options = parameters([*common, *study.options])
     return click.Command(
         study.command, callback=lambda **arguments: _measure(study, arguments), params=options, help=study.help
     )
@@ -63,7 +62,7 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     default = arguments.get("preset") or study.command
     folder = results / campaign_name(default if name is None else name)
     common = {
-        option: arguments.pop(option, None) for option in ("site", "net", "proto", "runs", "seed", "browser", "device")
+        option: arguments.pop(option, None) for option in ("sites", "net", "proto", "runs", "seed", "browser", "device")
     }
     document = document_of(folder, study.name, command_of)
     request = Request(folder, **common, options=arguments, document=document)

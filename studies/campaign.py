@@ -33,7 +33,7 @@ def study_campaign(
 
     `runs` of each unless it says otherwise; `change` makes the networks to be measured of each that it names.
     """
-    sites = choose_sites(request.names("site", "sites"))
+    sites = choose_sites(request.names("sites", "sites"))
     over = choose_protocols(request.names("proto", "protocols"), protocols.load())
     before = networks_before(request)
     if request.net is None and before:

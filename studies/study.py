@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from base.errors import EyelevelError
+from base.options import Option
 from dataset.plan import Enough, never_enough
 from dataset.table import CampaignDocument
 from tuning.defaults import DEFAULT_BROWSER
@@ -40,7 +38,7 @@ class Request:
     """
 
     folder: Path
-    site: str | None = None
+    sites: str | None = None
     net: str | None = None
     proto: str | None = None
     runs: int | None = None
@@ -114,7 +112,7 @@ class Study:
 
     `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
     `title`: a line in the list of commands; `help`: of its command. `options`: of its own, beside those of all studies.
-    `chooses_sites`: whether it has the option --site. `decisive`: which options decide how much a new campaign
+    `chooses_sites`: whether it has the option --sites. `decisive`: which options decide how much a new campaign
     measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
     times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
     `validates`: whether networks and protocols are measured before unless the command line says otherwise. `campaign`:
@@ -127,13 +125,8 @@ class Study:
     help: str
     campaign: Callable[[Request], Measurement]
     section: StudySection
-    options: Sequence[click.Option] = ()
+    options: Sequence[Option] = ()
     chooses_sites: bool = True
-    decisive: Sequence[str] = ("site", "net", "proto")
+    decisive: Sequence[str] = ("sites", "net", "proto")
     no_page_times: str = ""
     validates: bool = False
-
-
-def late(function: str) -> Callable[..., Any]:
-    """The `function` of this name (`module:function`), whose module is loaded when it is called."""
-    return lambda *arguments: resolve_name(function)(*arguments)

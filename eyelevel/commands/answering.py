@@ -1,12 +1,12 @@
 """`eyelevel answer`: what HTTP/3 would change for one site: record, close, measure and report it in one go."""
 
-import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -20,7 +20,7 @@ from analysis.report.write import write_report
 from analysis.runs import load
 from analysis.text import moment
 from base.errors import EyelevelError
-from base.places import RESULTS, SITES
+from base.places import SITES
 from base.privileges import require_browsing
 from base.words import clock_in, in_words
 from dataset.declaration import HYPOTHESES, kept_hypotheses
@@ -28,10 +28,11 @@ from dataset.plan import never_enough
 from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, read_rows
 from eyelevel.closing import CLOSING_S, close_now
-from eyelevel.commands.campaign import AUTO, SEED, enough_runs, number_of_runs
-from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS
+from eyelevel.commands.campaign import SEED, enough_runs, number_of_runs
+from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS, AUTO
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
+from eyelevel.options import with_options
 from eyelevel.sections import sections_of
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
@@ -41,7 +42,6 @@ from measure.campaign.results import changes
 from measure.closing import summary, warnings
 from measure.completeness import Completeness, read
 from measure.run.aliases import choose_protocols
-from measure.run.server_rtts import kept_server_rtts, parse_server_rtts
 from measure.run.setting import Loading
 from record.collection import choose_site
 from record.http1 import MalformedMessage
@@ -55,7 +55,7 @@ from record.site import Site
 from record.summary import summary as recorded_summary
 from record.urls import normal_url
 from tuning import networks, protocols
-from tuning.defaults import OFF, RECORDED
+from tuning.defaults import OFF
 from tuning.networks import Network
 from tuning.settings import choose, choose_one
 
@@ -66,8 +66,6 @@ STEPS = ("record", "close", "validate", "measure", "report")
 RECORD_S, RUN_S, REPORT_S = 45.0, 12.0, 40.0
 # The share of a page's requests that its recording must answer.
 SERVED_SHARE = 0.95
-# The variables of make that stand for options; the URL is an argument.
-VARIABLES = ("URL", "SITE", "NET", "RUNS", "BUDGET", "SERVER_RTTS", "THINK_TIME", "CAMPAIGN")
 
 
 @dataclass
@@ -111,19 +109,20 @@ def answer(
     origin_ca: Path | None,
     plain: bool,
     allow_private: bool,
+    again: str,
 ) -> None:
-    """Carry out `eyelevel answer` with its options. Raises EyelevelError."""
+    """Carry out `eyelevel answer` with its options; the command line `again` resumes it. Raises EyelevelError."""
     require_browsing("measuring")
     allowed, console = Budget.of(read_budget(budget or ANSWER_BUDGET)), Console(highlight=False)
-    given = (url, site, net, runs, budget, server_rtts, think_time, name)
-    is_usual = (results, folder, validate, origin_ca) == (RESULTS, SITES, True, None)
-    again = same_command(dict(zip(VARIABLES, given, strict=True)), allow_private=allow_private, by_make=is_usual)
     # All options are checked before the first load.
     target = target_of(url, site)
     campaign_folder, document = campaign_of(results, name, target.name if target else site)
     question_text = text_of_question(campaign_folder, document)
     wanted_runs, is_auto = runs_of(runs, campaign_folder, document)
-    chosen, loading = networks_of(net, document), loading_of(server_rtts, think_time, document)
+    chosen, loading = (
+        networks_of(net, document),
+        loading_of({"server_rtts": server_rtts, "think_time": think_time}, document),
+    )
     # Runs whose number was given are all made, unless a budget was given, too.
     is_limited = is_auto or budget is not None
     progress = Progress(console, is_limited)
@@ -187,14 +186,6 @@ def answer(
     )
     progress.begins("report", "the answer, and the report with all that it rests on")
     click.echo(reported(campaign_folder, faults, about_servers(one, loading, campaign_folder.name)))
-
-
-def same_command(given: dict[str, str | None], *, allow_private: bool, by_make: bool) -> str:
-    """The command line that goes on: make's, with the variables that were `given`, or this program's own one."""
-    if not by_make:
-        return shlex.join(["eyelevel", *sys.argv[1:]])
-    variables = [f"{name}={shlex.quote(value)}" for name, value in given.items() if value is not None]
-    return " ".join(["make answer", *variables, *(["ALLOW_PRIVATE=yes"] if allow_private else [])])
 
 
 @contextmanager
@@ -284,13 +275,10 @@ def networks_of(wanted: str | None, document: CampaignDocument | None) -> list[N
     return [*before, *(network for network in chosen if network not in before)]
 
 
-def loading_of(server_rtts: str | None, think_time: str | None, document: CampaignDocument | None) -> Loading:
-    """How pages are loaded: as was wanted, or as the campaign was begun with. Raises EyelevelError."""
+def loading_of(given: Mapping[str, Any], document: CampaignDocument | None) -> Loading:
+    """How pages are loaded: as the campaign was begun, or as the command line says. Raises EyelevelError."""
     settings = document.settings if document else CampaignSettings()
-    return Loading(
-        server_rtts=parse_server_rtts(server_rtts) if server_rtts else kept_server_rtts(settings),
-        think_time=(think_time or settings.think_time) == RECORDED,
-    )
+    return Loading.of(with_options(settings, "answer", given))
 
 
 def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:

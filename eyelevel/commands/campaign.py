@@ -1,98 +1,53 @@
-"""`eyelevel campaign`: run a campaign, or go on with one, and say what it found."""
+"""`eyelevel campaign`: run a campaign, or resume one, and print its results."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from base.errors import EyelevelError
 from dataset.plan import never_enough
+from dataset.settings import CampaignSettings
 from dataset.table import DOCUMENT, CampaignDocument
-from eyelevel.arguments import PATH, begin
+from eyelevel.arguments import begin
+from eyelevel.defaults import AUTO, MAX_RUNS, RUNS
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
     document_of,
-    measuring_options,
     unnamed_variables,
 )
-from eyelevel.options import (
-    ALPN_HELP,
-    BUDGET_HELP,
-    CERTIFICATES_HELP,
-    OFF_OR_RECORDED,
-    SERVER_RTTS_HELP,
-    SHELLS_HELP,
-    THINK_TIME_HELP,
-    require_known_networks,
-    require_known_protocols,
-)
-from films.policy import KEPT, QUALITIES, FilmPolicy
+from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.options import parameters_of, with_options
+from films.policy import FilmPolicy
 from measure.campaign.budget import read_budget
 from measure.defaults import REPEATS
-from replay.shells.registry import all_shells
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.devices import DESKTOP
 
-RUNS = 31  # as in the paper
-AUTO = "auto"
-MAX_RUNS = 31  # the last look of the rule
+if TYPE_CHECKING:
+    from measure.campaign.campaign import Campaign
+
 SEED = 1
 
-
-OPTIONS: list[click.Parameter] = [
-    click.Option(["--net"], help="Networks of tuning/networks.toml, or all."),
-    click.Option(
-        ["--proto"],
-        help="Protocols of tuning/protocols.toml, or all; gains are against the first.",
-    ),
-    click.Option(["--sites"], help="Folders in sites/, demo sites, or all; all recorded ones unless given."),
-    click.Option(["--runs"], help=f"Runs of each site, network and protocol ({RUNS}), or auto: as many as are needed."),
-    click.Option(["--max-runs"], type=click.IntRange(min=1), help=f"With --runs auto: at most so many ({MAX_RUNS})."),
-    click.Option(
-        ["--repeatable/--as-recorded"],
-        default=None,
-        help="Whether pages get the script that makes them ask for the same on every load; they do unless given.",
-    ),
-    click.Option(
-        ["--repeats"], type=click.IntRange(min=0), help=f"How often a run that does not count is repeated ({REPEATS})."
-    ),
-    click.Option(
-        ["--hypotheses"],
-        type=PATH,
-        help="What is asked, which the campaign keeps before its first run: analysis/hypotheses.toml unless given.",
-    ),
-    click.Option(["--server-rtts"], help=SERVER_RTTS_HELP),
-    click.Option(["--think-time"], type=click.Choice(OFF_OR_RECORDED), help=THINK_TIME_HELP),
-    click.Option(["--certificates"], type=click.Choice(OFF_OR_RECORDED), help=CERTIFICATES_HELP),
-    click.Option(["--alpn"], type=click.Choice(OFF_OR_RECORDED), help=ALPN_HELP),
-    click.Option(["--shells"], type=click.Choice(list(all_shells())), help=SHELLS_HELP),
-    click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
-    click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
-    click.Option(["--budget"], help=BUDGET_HELP),
-    click.Option(
-        ["--package"],
-        type=PATH,
-        help="Go on from this package of a campaign (eyelevel package), if results/ does not have the campaign.",
-    ),
-    *measuring_options(validates=True, several_browsers=True),
-]
 # The options that decide how much a new campaign measures.
 DECISIVE = ("net", "proto", "sites")
 
 
-@click.command(params=OPTIONS)
+@click.command(params=parameters_of("campaign"))
 def main(**options: Any) -> None:
-    """Measure sites over networks and protocols, and print what was found.
+    """Measure sites over networks and protocols, and print the results.
 
-    Values are separated by commas or blanks. A campaign that exists goes on where it was, with the settings
-    it was begun with; what is given besides must agree with them or add to them.
+    Values are separated by commas or blanks. A campaign that exists is resumed with its settings; what is given must
+    agree with them or add to them.
 
     Example: eyelevel campaign --net lte --proto tcp,quic --sites demo-news --runs 3 --campaign try
     """
     from rich.console import Console
 
-    from base.structure import structured
     from eyelevel.commands.package import ENDING
     from eyelevel.study_command import command_of
 
@@ -110,65 +65,19 @@ def main(**options: Any) -> None:
         if take_up(package, folder):
             console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     original = document_of(folder, "", command_of)
-    document = original or CampaignDocument()
-    settings, films = document.settings, structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
-
-    def names(option: str, group: str) -> str | list[str]:
-        return options[option] or list(getattr(settings, group)) or "all"
-
-    def setting(name: str, usual: Any) -> Any:
-        if options[name] is not None:
-            return options[name]
-        return getattr(settings, name) if original else usual
-
     # Options are checked before sites are chosen: choosing a demo site generates it.
-    runs = options["runs"]
-    planned_runs = number_of_runs(runs, options["max_runs"], original)
+    runs = number_of_runs(options["runs"], options["max_runs"], original)
     begin(f"preparing the campaign {folder.name}")
 
     from eyelevel.measuring import carry_out, no_announcement
-    from measure.campaign.campaign import Campaign
-    from measure.run.aliases import choose_protocols
-    from measure.run.server_rtts import kept_server_rtts, parse_server_rtts
-    from measure.run.setting import Loading
-    from record.collection import choose_sites
-    from tuning import networks, protocols
-    from tuning.defaults import OFF, RECORDED
-    from tuning.settings import choose
 
-    declaration = declared_text(options["hypotheses"], folder, original)
-    chosen_networks = choose("network", names("net", "networks"), networks.load())
-    chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
-    first_browser, *further_browsers = chosen_browsers(options["browser"], options["device"], document)
-    campaign = Campaign(
-        folder=folder,
-        sites={site.name: site for site in choose_sites(names("sites", "sites"))},
-        networks={network.name: network for network in chosen_networks},
-        protocols={protocol.name: protocol for protocol in chosen_protocols},
-        runs=planned_runs,
-        seed=setting("seed", SEED),
-        loading=Loading(
-            repeatable=setting("repeatable", True),
-            browser=first_browser,
-            shells=options["shells"] or document.settings.shells,
-            server_rtts=parse_server_rtts(given) if (given := options["server_rtts"]) else kept_server_rtts(settings),
-            think_time=setting("think_time", OFF) == RECORDED,
-            recorded_alpn=setting("alpn", OFF) == RECORDED,
-            recorded_certificates=setting("certificates", OFF) == RECORDED,
-        ),
-        further_browsers=tuple(further_browsers),
-        films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
-        repeats=setting("repeats", REPEATS),
-        auto=settings.auto if runs is None else runs == AUTO,
-        hypotheses=declaration,
-    )
-    measuring = MeasuringOptions.take(options)
+    campaign = planned_campaign(options, folder, original, runs)
     announcement = no_announcement
     if campaign.auto and not original:
         from eyelevel.auto_runs import announcement
     carry_out(
         campaign,
-        measuring,
+        MeasuringOptions.take(options),
         console,
         "campaign",
         enough_runs if campaign.auto else never_enough,
@@ -183,6 +92,47 @@ def main(**options: Any) -> None:
         from analysis.saving import saved_line, saving
 
         console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
+
+
+def planned_campaign(
+    options: Mapping[str, Any], folder: Path, original: CampaignDocument | None, runs: int
+) -> Campaign:
+    """The campaign in `folder` as the `original` was begun, with what the command line gives. Raises EyelevelError."""
+    from base.structure import structured
+    from measure.campaign.campaign import Campaign
+    from measure.run.aliases import choose_protocols
+    from measure.run.setting import Loading
+    from record.collection import choose_sites
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
+    document = original or CampaignDocument()
+    begun = original.settings if original else CampaignSettings(seed=SEED, repeats=REPEATS)
+    settings = with_options(begun, "campaign", options)
+    films = structured(document.films, FilmPolicy, f"{folder / DOCUMENT}: films")
+
+    def names(option: str, group: str) -> str | list[str]:
+        return options[option] or list(getattr(begun, group)) or "all"
+
+    declaration = declared_text(options["hypotheses"], folder, original)
+    chosen_networks = choose("network", names("net", "networks"), networks.load())
+    chosen_protocols = choose_protocols(names("proto", "protocols"), protocols.load())
+    browser, *further_browsers = chosen_browsers(options["browser"], options["device"], document)
+    loading = Loading.of(settings, browser)
+    return Campaign(
+        folder=folder,
+        sites={site.name: site for site in choose_sites(names("sites", "sites"))},
+        networks={network.name: network for network in chosen_networks},
+        protocols={protocol.name: protocol for protocol in chosen_protocols},
+        runs=runs,
+        seed=settings.seed or SEED,
+        loading=loading,
+        further_browsers=tuple(further_browsers),
+        films=FilmPolicy(options["films"] or films.kept, options["quality"] or films.quality),
+        repeats=settings.repeats,
+        auto=begun.auto if options["runs"] is None else options["runs"] == AUTO,
+        hypotheses=declaration,
+    )
 
 
 def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: CampaignDocument) -> list[str]:

@@ -13,30 +13,13 @@ import click
 from base.errors import EyelevelError
 from base.places import SITES
 from base.privileges import require_browsing
-from eyelevel.options import allow_private
-from measure.defaults import LOADS, NETWORK, PROTOCOLS
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from record.site import Site
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[SITE]...")
-@click.option("--loads", type=click.IntRange(min=1), default=LOADS, show_default=True, help="Over each protocol.")
-@click.option(
-    "--proto",
-    default=PROTOCOLS,
-    show_default=True,
-    help="Protocols of tuning/protocols.toml.",
-)
-@click.option("--net", default=NETWORK, show_default=True, help="A network of tuning/networks.toml.")
-@click.option("--repeatable/--as-recorded", default=True, show_default=True, help="Whether pages get the script.")
-@click.option("--film", is_flag=True, help="Film the loads, and compare the films' last frames.")
-@click.option("--fetch/--no-fetch", default=None, help="Fetch what is missing; of what we recorded, unless given.")
-@click.option("--origin-ca", type=click.Path(path_type=Path, resolve_path=True), help="As of 'eyelevel record'.")
-@allow_private
-@click.option("--recorded", is_flag=True, help="Of those not named: only what we recorded ourselves.")
-@click.option("--sites", "folder", type=click.Path(path_type=Path), default=SITES, help="Another folder than sites/.")
+@click.command(params=parameters_of("close"))
 def main(
     names: tuple[str, ...],
     loads: int,

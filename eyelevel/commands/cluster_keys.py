@@ -2,9 +2,10 @@
 
 import click
 
+from eyelevel.options import parameters_of
 
-@click.command()
-@click.option("--renew", is_flag=True, help="In place of those that are there, which are of no use then.")
+
+@click.command(params=parameters_of("cluster-keys"))
 def main(renew: bool) -> None:
     """Make the keys of a cluster, on its head: a certificate authority, and certificates for head and workers.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
-from eyelevel.arguments import PATH, begin, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from analysis.runs import CampaignTable
@@ -49,11 +50,7 @@ def require_comparable(a: CampaignTable, b: CampaignTable) -> None:
         )
 
 
-@click.command()
-@click.option("--a", "first", required=True, metavar="CAMPAIGN", help="What B is compared with.")
-@click.option("--b", "second", required=True, metavar="CAMPAIGN", help="What is compared.")
-@click.option("--worse-than", default="5%", show_default=True, help="How much slower B may be than A.")
-@click.option("--into", type=PATH, help="The folder for page, JSON and tables; B's folder compare/A unless given.")
+@click.command(params=parameters_of("compare"))
 def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     """Compare campaign B with campaign A (folders in results/, or any paths): what changed between them made loads
     faster, slower, or neither.

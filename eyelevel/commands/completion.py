@@ -3,11 +3,13 @@
 import click
 from click.shell_completion import get_completion_class
 
-from eyelevel.program import COMPLETES
+from eyelevel.options import parameters_of
+
+# By this variable a shell asks the program for completions (click.shell_completion).
+COMPLETES = "_EYELEVEL_COMPLETE"
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.command(params=parameters_of("completion"))
 def main(shell: str) -> None:
     """Print what makes SHELL complete commands, options, and names of networks, protocols, sites and campaigns.
 

@@ -11,7 +11,7 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.text import printable
-from eyelevel.arguments import PATH
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from tuning import converting
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 LOG_COLUMNS = ("time", "rate", "rtt", "delay", "loss")
 
 
-@click.command()
-@click.argument("from_", metavar="FROM", type=PATH)
-@click.option("--into", type=PATH, required=True, help="The file to write: .csv for conditions, else a delivery trace.")
-@click.option("--heavy", type=PATH, help="FROM is CellReplay's light trace of a direction, and this its heavy one.")
-@click.option("--time", help="FROM is a log: its column with the time (s), or date.")
-@click.option("--rate", help="Its column with the rate (Mbit/s).")
-@click.option("--rtt", help="Its column with the round-trip time (ms), half of which is each direction's.")
-@click.option("--delay", help="Its column with the delay of one direction (ms).")
-@click.option("--loss", help="Its column with the share of packets that are lost.")
+@click.command(params=parameters_of("convert-trace"))
 def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> None:
     """Make a conditions file of FROM: the rate, delay and loss of one direction of a network over time.
 

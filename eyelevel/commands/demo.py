@@ -3,11 +3,11 @@
 import click
 
 from base.errors import EyelevelError
+from eyelevel.options import parameters_of
 from record.names import site_folder
 
 
-@click.command()
-@click.argument("names", nargs=-1)
+@click.command(params=parameters_of("demo"))
 def main(names: tuple[str, ...]) -> None:
     """Generate the demo sites NAMES, all of them unless given.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from eyelevel.options import parameters_of
 from tuning.devices import Device
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from tuning.settings import Catalogue
 
 
-@click.command()
-@click.option("--sittings", type=click.IntRange(min=1), help="Calibrate each device so often, and try its pace.")
+@click.command(params=parameters_of("devices"))
 def main(sittings: int | None) -> None:
     """Tell what the devices are (tuning/devices.toml, docs/devices.md).
 

@@ -1,35 +1,14 @@
 """`eyelevel edit`: make a variant of a site."""
 
-from collections.abc import Callable
-
 import click
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
+from eyelevel.options import parameters_of
 from record.names import VARIANT, original_of, site_folder
 
-HELP = {
-    "drop": "Leave out the responses of these URLs: PATTERN.",
-    "replace": "Answer by a file, in the recorded encoding: 'PATTERN -> FILE'.",
-    "delay": "How long servers take to answer (ms), with THINK_TIME=recorded: 'PATTERN -> MS'.",
-    "header": "A further header field: 'PATTERN -> Name: value'.",
-    "hint": "A further Link field: 'PATTERN -> </a.css>; rel=preload; as=style'.",
-}
 
-
-def edit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with an option for each kind of edit."""
-    from record.edit import KINDS
-
-    for kind in reversed(KINDS):
-        command = click.option(f"--{kind}", multiple=True, metavar="TEXT", help=HELP[kind])(command)
-    return command
-
-
-@click.command()
-@click.argument("name", metavar="SITE")
-@click.option("--as", "variant_name", required=True, help="The variant's name, behind the @.")
-@edit_options
+@click.command(params=parameters_of("edit"))
 def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
     """Make the variant SITE@NAME of SITE, by edits of the responses whose URLs match a PATTERN, in which * stands for
     any text and ? for any letter. Edits of one kind are made in their order, kinds in that of this list.

@@ -4,21 +4,17 @@ from pathlib import Path
 
 import click
 
+from eyelevel.options import parameters_of
 from record.formats import writable_formats
 from record.names import site_folder
 
-FORMATS = writable_formats()
 
+@click.command(params=parameters_of("export"))
+def main(name: str, form: str, into: Path | None) -> None:
+    """Write SITE in a format that other tools read.
 
-@click.command()
-@click.argument("name")
-@click.argument("destination", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(sorted(FORMATS)), required=True, help="What to write.")
-def main(name: str, destination: Path, form: str) -> None:
-    """Write the site NAME to DESTINATION, in a format that other tools read.
-
-    Example: eyelevel export demo-news demo-news.wacz --format wacz
+    Example: eyelevel export demo-news --as wacz --into demo-news.wacz
     """
     from record.site import Site
 
-    FORMATS[form].write(Site.load(site_folder(name)), destination)
+    writable_formats()[form].write(Site.load(site_folder(name)), into or Path(f"{name}.{form}"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from eyelevel.options import keep_cookies
+from eyelevel.options import parameters_of
 from record import formats
 from record.names import site_folder
 
@@ -17,15 +17,7 @@ Example: eyelevel import ../recordings/www.yelp.com
 """
 
 
-@click.command(help=HELP)
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("--name", help="Name of the site; the source's name unless given.")
-@click.option(
-    "--url",
-    help="The page to start from; found in the recording unless given. Of an HTTP archive (HAR) of several pages, what "
-    "this one asked for is imported, and nothing else; unless given, the first.",
-)
-@keep_cookies
+@click.command(help=HELP, params=parameters_of("import"))
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
     """Import the recording `source` as a site."""
     from record.assemble import chosen_page

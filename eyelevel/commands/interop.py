@@ -17,7 +17,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.progress import each_shown
-from eyelevel.arguments import PATH
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,13 +32,7 @@ TABLE_COLUMNS = 120
 T = TypeVar("T")
 
 
-@click.command()
-@click.option("--server", help="Servers, separated by commas; all unless given.")
-@click.option("--browser", help="Browsers, likewise.")
-@click.option("--test", help="Tests, likewise, by the names in the table's head.")
-@click.option("--loads", type=click.IntRange(min=1), default=1, show_default=True, help="Loads of each cell.")
-@click.option("--into", type=PATH, help="Write the table to this file, too, in Markdown, with all that it rests on.")
-@click.option("--results", type=PATH, default=RESULTS / "interop", help="Where loads that failed are kept.")
+@click.command(params=parameters_of("interop"))
 def main(
     server: str | None, browser: str | None, test: str | None, loads: int, into: Path | None, results: Path
 ) -> None:

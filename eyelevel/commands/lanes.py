@@ -5,19 +5,11 @@ import json
 import click
 
 from base.privileges import require_browsing
-from browsers.registry import all_browsers
 from eyelevel.arguments import begin
-from tuning.defaults import DEFAULT_BROWSER
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.option(
-    "--browser",
-    type=click.Choice(list(all_browsers())),
-    default=DEFAULT_BROWSER,
-    help=f"The browser ({DEFAULT_BROWSER}).",
-)
-@click.option("--json", "as_json", is_flag=True, help="As JSON, with all that was measured.")
+@click.command(params=parameters_of("lanes"))
 def main(browser: str, as_json: bool) -> None:
     """Measure how many runs this machine can make at once without that they disturb each other.
 

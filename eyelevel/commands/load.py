@@ -6,20 +6,10 @@ from pathlib import Path
 import click
 
 from base.privileges import require_browsing
-from browsers.browsertime.configuration import QUIET_MS
-from eyelevel.arguments import PATH
-from tuning.defaults import DEFAULT_BROWSER
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.option("--site", "site_name", required=True, help="The site that is replayed: the name of a folder in sites/.")
-@click.option("--proto", required=True, help="The protocol that it is replayed over.")
-@click.option("--limit", "limit_s", type=float, default=300, show_default=True, help="Seconds a load may take.")
-@click.option("--film/--no-film", default=True, show_default=True, help="Whether to film it.")
-@click.option("--film-cores", default="", help="Processor cores for the film alone, separated by commas.")
-@click.option("--quiet-ms", default=QUIET_MS, show_default=True, help="For how long the page must ask for nothing.")
-@click.option("--browser", default=DEFAULT_BROWSER, show_default=True, help="The browser.")
-@click.option("--into", "folder", required=True, type=PATH, help="Where to put the results.")
+@click.command(params=parameters_of("load"))
 def main(
     site_name: str, proto: str, limit_s: float, film: bool, film_cores: str, quiet_ms: int, browser: str, folder: Path
 ) -> None:

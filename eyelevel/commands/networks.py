@@ -10,8 +10,9 @@ import click
 
 from base.ownership import give_to_caller
 from base.places import RESULTS
-from eyelevel.arguments import PATH, begin
-from eyelevel.options import require_known_networks
+from eyelevel.arguments import begin
+from eyelevel.names import require_known_networks
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,12 +79,7 @@ def sources(chosen: list[Network], said: Mapping[str, str]) -> list[str]:
     return [f"{network.name}: {said[network.name]}" for network in chosen if network.name in said]
 
 
-@click.command()
-@click.option("--net", help="Networks, or all; every one unless something is named, of a grid the first.")
-@click.option(
-    "--seconds", type=click.FloatRange(1, LONGEST_S), default=60.0, show_default=True, help="How long is drawn."
-)
-@click.option("--into", type=PATH, default=RESULTS / DRAWING, help="Where to put the drawing; results/networks.")
+@click.command(params=parameters_of("networks"))
 def main(net: str | None, seconds: float, into: Path) -> None:
     """Tell what each network is and where its numbers come from, and draw its rate and its round-trip time over time.
 

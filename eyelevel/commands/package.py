@@ -6,22 +6,14 @@ import click
 
 from base.places import RESULTS
 from dataset.table import require_document
-from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 # What stands after the campaign's name in that of its package.
 ENDING = "-package"
-LICENCE = "https://creativecommons.org/licenses/by/4.0/"
 
 
-@click.command()
-@campaign_argument
-@click.option("--into", type=PATH, help="The folder to write; results/CAMPAIGN-package unless given.")
-@click.option(
-    "--licence",
-    default=LICENCE,
-    show_default=True,
-    help="The licence of the numbers, as a URL.",
-)
+@click.command(params=parameters_of("package"))
 def main(campaign: str, into: Path | None, licence: str) -> None:
     """Write CAMPAIGN (a folder in results/, or any path of one) as a folder that can be cited: an RO-Crate with its
     numbers, settings, validation and report, with checksums and a data sheet, without films, logs and others' content.

@@ -6,43 +6,11 @@ import click
 
 from base.errors import EyelevelError
 from base.text import printable
-from eyelevel.arguments import PATH, begin
-from measure.path.conversation import PORT
-from tuning.networks import FILENAME
-
-MOST_MB = 100
+from eyelevel.arguments import begin
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.option("--to", "host", help="The other machine, on which --serve runs: its name or address.")
-@click.option("--serve", "address", help="Be the other end, at this address of this machine, until interrupted.")
-@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Of TCP and of UDP.")
-@click.option("--secret", type=PATH, help="The file with the secret of both ends; probe/secret in the cache.")
-@click.option(
-    "--most-mb",
-    type=click.FloatRange(min=1),
-    default=MOST_MB,
-    show_default=True,
-    help="Ask for no more in both directions together; with --serve, send no more to one probe.",
-)
-@click.option("--name", help="What the network is called; after the host unless given.")
-@click.option(
-    "--into",
-    type=PATH,
-    default=Path("profiles") / FILENAME,
-    show_default=True,
-    help="The file to which the profile is added, a networks.toml of yours.",
-)
-# With a value, too: `make` gives one to all options.
-@click.option(
-    "--quick",
-    type=bool,
-    is_flag=False,
-    flag_value="yes",
-    default=False,
-    metavar="[yes|no]",
-    help="A third of the time; losses are known less well.",
-)
+@click.command(params=parameters_of("probe-network"))
 def main(
     host: str | None,
     address: str | None,
@@ -59,7 +27,10 @@ def main(
     other machine, which makes the secret; copy it to this one. docs/probe-network.md says what is measured how, and
     what such a profile does not say.
 
-    Example: eyelevel probe-network --serve 192.0.2.7, and on another machine eyelevel probe-network --to 192.0.2.7
+    \b
+    Example, the second command on the machine 192.0.2.7:
+      eyelevel probe-network --to 192.0.2.7
+      eyelevel probe-network --serve 192.0.2.7
     """
     if (host is None) == (address is None):
         raise EyelevelError("give --to HOST to measure, or --serve ADDRESS to be the other end")

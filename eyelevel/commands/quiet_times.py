@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analysis.defaults import CANDIDATES_MS
 from base.errors import EyelevelError
-from eyelevel.arguments import PATH, begin, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
 
-@click.command()
-@click.argument("campaigns", nargs=-1, required=True, metavar="CAMPAIGN...")
-@click.option("--quiet-ms", "candidates", default=",".join(map(str, CANDIDATES_MS)), show_default=True)
-@click.option("--into", "file", type=PATH, help="A CSV file for the changes of each run.")
+@click.command(params=parameters_of("quiet-times"))
 def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None:
     """Tell by network what shorter quiet times would have changed in the runs of each CAMPAIGN (a folder in results/,
     or any path of one), which stay as they are.

@@ -8,33 +8,13 @@ import click
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from base.places import PROJECT, SITES
-from eyelevel.options import allow_private, keep_cookies
+from base.places import PROJECT
+from eyelevel.options import parameters_of
 
 PATH = click.Path(path_type=Path, resolve_path=True)
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[URL|FILE]...")
-@click.option("--mobile", is_flag=True, help="Load the pages as on a phone.")
-@keep_cookies
-@click.option(
-    "--origin-ca",
-    type=PATH,
-    help="Trust servers of the certificate authority in this PEM file instead of the public ones.",
-)
-@click.option("--into", type=PATH, default=SITES, show_default="sites/", help="The folder to put the sites in.")
-@allow_private
-@click.option(
-    "--live",
-    type=click.IntRange(min=1),
-    help="Load each page so often without the recorder, too, and keep how long it took, for 'eyelevel fidelity'. It "
-    "reaches the servers that it was recorded from, and nothing else.",
-)
-@click.option(
-    "--net",
-    help="With --live: the network that this machine is behind, one of tuning/networks.toml.",
-)
+@click.command(params=parameters_of("record"))
 def main(
     sources: tuple[str, ...],
     mobile: bool,

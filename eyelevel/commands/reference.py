@@ -4,30 +4,12 @@ from typing import Any
 
 import click
 
-from base.places import RESULTS
-from eyelevel.arguments import PATH, begin
-from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
-from eyelevel.options import BUDGET_HELP
+from eyelevel.arguments import begin
+from eyelevel.make import same_command
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.option("--declaration", type=PATH, default=DECLARATION, help="Another file than data/reference.toml.")
-@click.option(
-    "--into",
-    type=PATH,
-    help="The package that it goes on from and that it writes; beside the declaration unless given.",
-)
-@click.option(
-    "--corpus", type=PATH, help=f"The folder with the recordings: {CORPUS_VARIABLE} unless given, or ../shared/corpus."
-)
-@click.option("--campaign", "name", help="The folder in results/; named after the declaration unless given.")
-@click.option("--budget", help=BUDGET_HELP)
-@click.option("--results", type=PATH, default=RESULTS, help="Another folder for results.")
-@click.option("--validate/--no-validate", default=True, help="Whether to measure networks and protocols before.")
-@click.option(
-    "--estimate", is_flag=True, help="Tell what is to be measured, and how long it takes, and measure nothing."
-)
-@click.option("--plain", is_flag=True, help="Lines only, for logs.")
+@click.command(params=parameters_of("reference"))
 def main(**options: Any) -> None:
     """Measure the reference campaign as data/reference.toml declares it, and write it as the package data/reference.
 
@@ -40,4 +22,4 @@ def main(**options: Any) -> None:
 
     from eyelevel.commands.reference_campaign import measure_reference
 
-    measure_reference(**options)
+    measure_reference(**options, again=same_command("reference", click.get_current_context()))

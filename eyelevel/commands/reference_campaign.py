@@ -1,8 +1,6 @@
 """`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
 
 import os
-import shlex
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -12,14 +10,14 @@ from rich.console import Console
 from analysis import hypotheses
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from base.places import PROJECT, RESULTS, SITES
+from base.places import PROJECT, SITES
 from base.privileges import require_browsing
 from base.words import in_words
 from dataset.package import is_package
 from dataset.table import RUNS, CampaignDocument, Row, Run, read_rows
 from eyelevel.closing import CLOSING_S, close_now
-from eyelevel.commands.package import LICENCE, package_of
-from eyelevel.defaults import CORPUS_VARIABLE, DECLARATION
+from eyelevel.commands.package import package_of
+from eyelevel.defaults import CORPUS_VARIABLE, LICENCE
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
 from eyelevel.study_command import command_of
@@ -50,8 +48,9 @@ def measure_reference(
     validate: bool,
     estimate: bool,
     plain: bool,
+    again: str,
 ) -> None:
-    """Carry out `eyelevel reference` with its options. Raises EyelevelError."""
+    """Carry out `eyelevel reference` with its options; the command line `again` resumes it. Raises EyelevelError."""
     console = Console(highlight=False)
     allowed = Budget.of(read_budget(budget)) if budget else None
     declared = read_declared(declaration)
@@ -67,7 +66,6 @@ def measure_reference(
             console.print(line, markup=False, soft_wrap=True)
         return
     require_browsing("measuring")
-    is_usual = (declaration, into, corpus, name, results, validate) == (DECLARATION, None, None, None, RESULTS, True)
     if is_package(package) and take_up(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument()
@@ -85,16 +83,9 @@ def measure_reference(
         "reference",
         announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
         budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
-        again=same_command(budget, by_make=is_usual),
+        again=again,
     )
     click.echo(package_of(folder, package, LICENCE))
-
-
-def same_command(budget: str | None, *, by_make: bool) -> str:
-    """The command line that goes on: make's, or this program's own one, where options were given that make has not."""
-    if not by_make:
-        return shlex.join(["eyelevel", *sys.argv[1:]])
-    return f"make reference BUDGET={budget}" if budget else "make reference"
 
 
 def campaign_of(declared: DeclaredCampaign, folder: Path, sites: Iterable[Site], question: str) -> Campaign:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from eyelevel.options import alpn_option, certificates_option, server_rtts_option, shells_option, think_time_option
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from replay.spec import ReplaySpec
@@ -19,18 +19,7 @@ if TYPE_CHECKING:
 CURL_VERSIONS = ("h2",)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--site", "site_name", required=True, help="A recorded site: the name of a folder in sites/.")
-@click.option("--net", required=True, help="A network of tuning/networks.toml.")
-@click.option("--proto", required=True, help="A protocol of tuning/protocols.toml.")
-@click.option("--request-log", type=click.Path(path_type=Path), help="Append a line for each request to this file.")
-@click.option("--repeatable/--as-recorded", default=False, help="Whether pages ask for the same on every load.")
-@think_time_option
-@certificates_option
-@alpn_option
-@server_rtts_option
-@shells_option
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.command(context_settings={"ignore_unknown_options": True}, params=parameters_of("replay"))
 def main(
     site_name: str,
     net: str,

@@ -7,26 +7,11 @@ import click
 from base.errors import EyelevelError
 from base.places import RESULTS
 from dataset.table import require_document
-from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@campaign_argument
-@click.option("--site", help="Whose films to show; the site whose SI and PLT disagree most unless given.")
-@click.option(
-    "--hypotheses",
-    "file",
-    type=click.Path(path_type=Path),
-    help="What is asked: pairs, family, thresholds. Others than the campaign's own, which it declared before its first "
-    "run, count as post hoc.",
-)
-@click.option("--figures-only", is_flag=True, help="Draw the figures and nothing else.")
-@click.option(
-    "--into",
-    type=PATH,
-    help="The folder to write the report to; report/ in the campaign's unless given, for which that must be writable. "
-    "A package stays as it is: its own report is named, and another is written to results/.",
-)
+@click.command(params=parameters_of("report"))
 def main(campaign: str, site: str | None, file: Path | None, figures_only: bool, into: Path | None) -> None:
     """Write the report of CAMPAIGN (a folder in results/, or any path of one) into its folder report/.
 

@@ -2,11 +2,11 @@
 
 import click
 
-from eyelevel.arguments import begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@campaign_argument
+@click.command(params=parameters_of("results"))
 def main(campaign: str) -> None:
     """Print what CAMPAIGN (a folder in results/, or any path of one) has found so far.
 

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import click
 
-from eyelevel.arguments import campaign_argument, campaign_folder
+from eyelevel.arguments import campaign_folder
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@campaign_argument
-@click.option("--port", default=0, help="The page's port on 127.0.0.1; a free one unless given.")
-@click.option("--open/--no-open", "browse", default=True, help="Whether to open the page in a browser.")
+@click.command(params=parameters_of("review"))
 def main(campaign: str, port: int, browse: bool) -> None:
     """Show the runs of CAMPAIGN (a folder in results/, or any path of one) and take decisions on them.
 

@@ -3,12 +3,10 @@
 import click
 
 from eyelevel.arguments import begin
-from eyelevel.options import insecure
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.argument("address")
-@insecure
+@click.command(params=parameters_of("scheduler"))
 def main(address: str, insecure: bool) -> None:
     """Be the scheduler of a cluster, on its head, until Ctrl-C; listen at ADDRESS, a machine's with or without a port.
 

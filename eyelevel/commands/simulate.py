@@ -4,23 +4,12 @@ from pathlib import Path
 
 import click
 
-from analysis.defaults import NOISES
 from base.errors import EyelevelError
 from eyelevel.arguments import begin
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--sites", default=38, show_default=True, help="How many.")
-@click.option("--runs", default=31, show_default=True, help="How many of each setting.")
-@click.option("--quic", default=-0.05, show_default=True, help="How QUIC's times differ from TCP's, as a share.")
-@click.option("--noise", type=click.Choice(NOISES), default="lognormal", show_default=True, help="Of a run.")
-@click.option("--noise-sd", default=0.05, show_default=True, help="Its standard deviation, as a share.")
-@click.option("--drift", default=0.0, show_default=True, help="Growth from the first run to the last, as a share.")
-@click.option("--seed", default=1, show_default=True, help="What all is drawn from.")
-@click.option(
-    "--runs-seed", type=int, help="What the noise of runs is drawn from: another one measures the same pages again."
-)
+@click.command(params=parameters_of("simulate"))
 def main(
     folder: Path,
     sites: int,

@@ -5,18 +5,13 @@ from pathlib import Path
 import click
 
 from base.errors import EyelevelError
-from base.places import RESULTS, SITES
+from base.places import SITES
 from eyelevel.arguments import begin
+from eyelevel.options import parameters_of
 from record.layout import INDEX
 
 
-@click.command()
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    default=RESULTS / "sites",
-    help="Where to put the table and the figure; results/sites unless given.",
-)
+@click.command(params=parameters_of("site-info"))
 def main(into: Path) -> None:
     """Print a table of the recorded sites, and write it and the paper's Figure 1 as files.
 

@@ -11,7 +11,8 @@ import click
 from base.words import clock_in, in_bytes, in_words
 from dataset.plan import never_enough
 from dataset.table import require_document
-from eyelevel.arguments import campaign_argument, campaign_folder
+from eyelevel.arguments import campaign_folder
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 WIDE = 1000
 
 
-@click.command()
-@campaign_argument
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.command(params=parameters_of("status"))
 def main(campaign: str, as_json: bool) -> None:
     """Print how CAMPAIGN (a folder in results/, or any path of one) stands.
 

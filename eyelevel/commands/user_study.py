@@ -7,12 +7,10 @@ from pathlib import Path
 
 import click
 
-from analysis.defaults import LOCAL
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
-from eyelevel.arguments import PATH, begin, campaign_argument, campaign_folder
-
-PORT = 8021
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 
 @click.group()
@@ -23,14 +21,7 @@ def main() -> None:
     """
 
 
-@main.command()
-@campaign_argument
-@click.option(
-    "--study",
-    "file",
-    type=PATH,
-    help="What is asked, of whom, in which words: a copy of analysis/user_study/study.toml with what you changed.",
-)
+@main.command(params=parameters_of("user-study write"))
 def write(campaign: str, file: Path | None) -> None:
     """Write the user study of CAMPAIGN (a folder in results/, or any path of one) into its folder user-study/.
 
@@ -64,10 +55,7 @@ def write(campaign: str, file: Path | None) -> None:
     click.echo(f"{into / SITE} is what participants see; votes belong into {into / VOTES}")
 
 
-@main.command()
-@click.argument("folder", type=PATH)
-@click.option("--host", default=LOCAL, show_default=True, help="Where to listen: at this machine alone unless given.")
-@click.option("--port", default=PORT, show_default=True, help="The port; 0 for a free one.")
+@main.command(params=parameters_of("user-study serve"))
 def serve(folder: Path, host: str, port: int) -> None:
     """Serve the user study in FOLDER (that of a kit, or of its campaign), and keep the votes that come in.
 

@@ -15,7 +15,8 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from eyelevel.arguments import begin
-from eyelevel.options import require_known_networks, require_known_protocols, server_rtts_option, shells_option
+from eyelevel.names import require_known_networks, require_known_protocols
+from eyelevel.options import parameters_of
 from tuning.defaults import DEFAULT_SHELLS
 
 if TYPE_CHECKING:
@@ -61,20 +62,7 @@ def table(checks: list[Check]) -> Table:
     return table_of_checks
 
 
-@click.command()
-@click.option("--net", help="Networks, or all, or none; all unless something else is named.")
-@click.option("--proto", help="Protocols, or all, or none; all unless something else is named.")
-@click.option("--sites", help="Sites whose servers are to be measured as --server-rtts has them; nothing else then.")
-@server_rtts_option
-@shells_option
-@click.option("--quick", is_flag=True, help="Look at fewer losses of networks, and at fewer loads.")
-@click.option("--json", "file", type=click.Path(path_type=Path), help="Write the checks to this file, too.")
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    default=RESULTS / "validation",
-    help="Where to put figures; results/validation unless given.",
-)
+@click.command(params=parameters_of("validate"))
 def main(
     net: str | None,
     proto: str | None,

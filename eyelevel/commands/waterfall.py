@@ -11,7 +11,8 @@ import click
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
-from eyelevel.arguments import begin, campaign_argument, campaign_folder
+from eyelevel.arguments import begin, campaign_folder
+from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,25 +20,7 @@ if TYPE_CHECKING:
 WATERFALLS = "waterfalls"
 
 
-@click.command()
-@campaign_argument
-@click.option("--site", help="Whose runs; may be left out where the campaign has one site.")
-@click.option("--net", help="Behind which network; may be left out where the campaign has one.")
-@click.option("--proto", help="One protocol or two (A,B): the median run of each.")
-@click.option(
-    "--run",
-    help="These one or two runs instead, by the ends of their folders: tcp+/1-1,quic/2-1, or with site and network "
-    "(demo-news/lte/quic/2-1).",
-)
-@click.option(
-    "--against",
-    metavar="CAMPAIGN",
-    help="Another campaign, of which the second run is. One protocol, or one run, is taken from both campaigns.",
-)
-@click.option("--metric", help="The median run is the nearest to the median of this (si, plt); unless given, of both.")
-@click.option(
-    "--threshold", type=click.FloatRange(min=0), help="From how many ms on a start or a duration counts as different."
-)
+@click.command(params=parameters_of("waterfall"))
 def main(
     campaign: str,
     site: str | None,

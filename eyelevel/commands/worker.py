@@ -4,14 +4,11 @@ import click
 
 from base.privileges import require_browsing
 from eyelevel.arguments import begin
-from eyelevel.options import AUTO, LANES_HELP, insecure
+from eyelevel.defaults import AUTO
+from eyelevel.options import parameters_of
 
 
-@click.command()
-@click.argument("scheduler")
-@click.option("--host", help="This machine's address to listen at; that from which SCHEDULER is reached, unless given.")
-@click.option("--lanes", default="1", help=LANES_HELP)
-@insecure
+@click.command(params=parameters_of("worker"))
 def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     """Be a worker of the cluster whose scheduler has the address SCHEDULER, until Ctrl-C or until that ends.
 

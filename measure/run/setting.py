@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from browsers.browsertime.configuration import QUIET_MS
+from dataset.settings import CampaignSettings
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
-from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts
+from measure.run.server_rtts import NEXT_TO_THE_NETWORK, ServerRtts, kept_server_rtts
 from record.connections import http1_servers
 from record.site import Site
-from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, RECORDED
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -39,6 +40,21 @@ class Loading:
     think_time: bool = False
     recorded_certificates: bool = False
     recorded_alpn: bool = False
+
+    @classmethod
+    def of(cls, settings: CampaignSettings, browser: str = DEFAULT_BROWSER) -> "Loading":
+        """How a campaign with these `settings` loads its pages in `browser`. Raises EyelevelError."""
+        return cls(
+            repeatable=settings.repeatable,
+            filmed=settings.filmed,
+            limit_s=settings.limit_s,
+            browser=browser,
+            shells=settings.shells,
+            server_rtts=kept_server_rtts(settings),
+            think_time=settings.think_time == RECORDED,
+            recorded_certificates=settings.certificates == RECORDED,
+            recorded_alpn=settings.alpn == RECORDED,
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Downloads: how long single files take from the servers (paper, Figure 2)."""
 
-from studies.study import Study, late
+from base.late import late
+from studies.study import Study
 
 STUDY = Study(
     name="downloads",

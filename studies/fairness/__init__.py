@@ -2,8 +2,10 @@
 
 import click
 
+from base.late import late
+from base.options import Option
 from studies.fairness.defaults import AGAINST, LEAST_SECONDS, MIXES, SECONDS
-from studies.study import Study, late
+from studies.study import Study
 
 STUDY = Study(
     name="fairness",
@@ -19,12 +21,13 @@ STUDY = Study(
     campaign=late("studies.fairness.measure:campaign"),
     section=late("studies.fairness.section:section"),
     options=(
-        click.Option(["--against"], help=f"The protocol of the other flows; {AGAINST} unless given."),
-        click.Option(["--mixes"], help=f"How many flows against how many others, as in 2x1; {MIXES} unless given."),
-        click.Option(
-            ["--seconds"],
+        Option("--against", "The protocol of the other flows.", usual=AGAINST),
+        Option("--mixes", "How many flows against how many others (2x1).", usual=MIXES),
+        Option(
+            "--seconds",
+            "Duration of the flows (s).",
             type=click.FloatRange(min=LEAST_SECONDS),
-            help=f"For how long they run, at least {LEAST_SECONDS:g}; {SECONDS:g} unless given.",
+            usual=f"{SECONDS:g}",
         ),
     ),
     chooses_sites=False,

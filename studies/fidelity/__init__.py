@@ -1,6 +1,7 @@
 """Fidelity: how far replays of a page are from live loads of it, behind the network that these went over."""
 
-from studies.study import Study, late
+from base.late import late
+from studies.study import Study
 
 STUDY = Study(
     name="fidelity",
@@ -18,6 +19,6 @@ STUDY = Study(
     campaign=late("studies.fidelity.measure:campaign"),
     section=late("studies.fidelity.section:section"),
     # A network is named only of those sites whose live loads do not say theirs.
-    decisive=("site",),
+    decisive=("sites",),
     validates=True,
 )

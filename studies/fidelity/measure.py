@@ -63,7 +63,7 @@ class FidelityCampaign(Campaign):
 def campaign(request: Request) -> Measurement:
     """What `request` asks to be measured. Raises EyelevelError."""
     before = compared_sites(request.document) if request.document else {}
-    names = request.site or list(before) or names_with_live_loads()
+    names = request.sites or list(before) or names_with_live_loads()
     if not names:
         raise EyelevelError("no site has live loads; record one with them: make record SITES=https://… LIVE=5 NET=…")
     sites = choose_sites(names)

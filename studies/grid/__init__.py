@@ -2,8 +2,10 @@
 
 import click
 
+from base.late import late
+from base.options import Option
 from studies.grid.defaults import PRESETS
-from studies.study import Study, late
+from studies.study import Study
 
 STUDY = Study(
     name="grid",
@@ -19,13 +21,13 @@ STUDY = Study(
     campaign=late("studies.grid.measure:measurement"),
     section=late("studies.grid.section:section"),
     options=(
-        click.Option(["--preset"], type=click.Choice(PRESETS), help="Which grid; that of the campaign if it exists."),
-        click.Option(["--counts"], help="Other numbers of objects, where the grid varies them."),
-        click.Option(["--sizes"], help="Other sizes of objects (100B, 10KB), where the grid varies them."),
-        click.Option(["--spread"], help="Over how many servers the objects of a page are spread (1,4)."),
-        click.Option(["--servers"], help="Further servers to measure beside those of the protocols (caddy,quinn)."),
-        click.Option(["--limit"], type=click.FloatRange(min=1), help="Seconds that a load may take."),
-        click.Option(["--budget"], help="How long all may take (90s, 60m, 2h15m): cells that do not fit are left out."),
+        Option("--preset", "The grid.", choices=PRESETS, usual="the campaign's"),
+        Option("--counts", "Other numbers of objects (1,10), where the grid varies them."),
+        Option("--sizes", "Other sizes of objects (100B, 10KB), where the grid varies them."),
+        Option("--spread", "Numbers of servers over which the objects of a page are spread (1,4)."),
+        Option("--servers", "Further servers to measure (caddy,quinn), besides those of the protocols."),
+        Option("--limit", "Time limit of a load (s).", type=click.FloatRange(min=1)),
+        Option("--budget", "Time limit (90s, 60m, 2h15m); cells that do not fit are left out."),
     ),
     chooses_sites=False,
     decisive=("net", "proto"),

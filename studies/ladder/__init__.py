@@ -1,9 +1,9 @@
 """The ladder: what the difference between stock TCP and stock QUIC is made of, one setting at a time."""
 
-import click
-
-from films.policy import KEPT, QUALITIES
-from studies.study import Study, late
+from base.late import late
+from base.options import Option
+from films.policy import ALL_FILMS, KEPT, QUALITIES
+from studies.study import Study
 
 STUDY = Study(
     name="ladder",
@@ -22,9 +22,9 @@ STUDY = Study(
     campaign=late("studies.ladder.measure:campaign"),
     section=late("studies.ladder.section:section"),
     options=(
-        click.Option(["--conditions"], help="arq, slow, unknown; all unless given, or none."),
-        click.Option(["--films"], type=click.Choice(KEPT), help="Which films are kept once their metrics are: all."),
-        click.Option(["--quality"], type=click.Choice(QUALITIES), help="How they are kept: lossless unless given."),
+        Option("--conditions", "Conditions measured in the same blocks: arq, slow, unknown, or none.", usual="all"),
+        Option("--films", "Films to keep once their metrics are computed.", choices=KEPT, usual=ALL_FILMS.kept),
+        Option("--quality", "Quality of the films that are kept.", choices=QUALITIES, usual=ALL_FILMS.quality),
     ),
     validates=True,
 )

@@ -162,7 +162,7 @@ def refusals(request: Request, names: Sequence[str]) -> list[Missing]:
 
     Raises EyelevelError when it can do none.
     """
-    site = choose_sites(request.names("site", "sites"))[0]
+    site = choose_sites(request.names("sites", "sites"))[0]
     network = Network("probe", min_rtt_ms=0)
     missing = []
     for name in names:

@@ -15,9 +15,9 @@ The report reads them by
     →  connections, sequence, head_of_line  →  runs  →  section, head_of_line_report
 """
 
-import click
-
-from studies.study import Study, late
+from base.late import late
+from base.options import Option
+from studies.study import Study
 
 DELAYS_MS = "0,10,20,50"
 
@@ -30,13 +30,9 @@ STUDY = Study(
 
     A campaign that exists goes on where it was.
 
-    Example: eyelevel packets --site demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
+    Example: eyelevel packets --sites demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
     """,
     campaign=late("studies.packets.measure:campaign"),
     section=late("studies.packets.section:section"),
-    options=(
-        click.Option(
-            ["--delays"], default=DELAYS_MS, show_default=True, help="What is added to round trips of --net, in ms."
-        ),
-    ),
+    options=(Option("--delays", "Delays added to the round trip of --net (ms).", default=DELAYS_MS),),
 )

@@ -1,6 +1,7 @@
 """States: what congestion control does while a page loads, over time."""
 
-from studies.study import Study, late
+from base.late import late
+from studies.study import Study
 
 STUDY = Study(
     name="states",
@@ -11,7 +12,7 @@ STUDY = Study(
 
     A campaign that exists goes on where it was.
 
-    Example: eyelevel states --site demo-light --net lte --proto tcp+,quic --runs 3
+    Example: eyelevel states --sites demo-light --net lte --proto tcp+,quic --runs 3
     """,
     campaign=late("studies.states.measure:campaign"),
     section=late("studies.states.section:section"),

@@ -2,8 +2,10 @@
 
 import click
 
+from base.late import late
+from base.options import Option
 from record.video import LADDER_BPS, PLAYERS, RULES, TRUE
-from studies.study import Study, late
+from studies.study import Study
 from studies.video.defaults import PLAYER, SECONDS, VIDEOS
 
 STUDY = Study(
@@ -19,13 +21,14 @@ STUDY = Study(
     campaign=late("studies.video.measure:campaign"),
     section=late("studies.video.section:section"),
     options=(
-        click.Option(
-            ["--videos"],
-            help=f"Qualities ({', '.join([*LADDER_BPS, TRUE])}), which are played without another, and rules by which "
-            f"the player chooses among them ({', '.join(RULES)}); {VIDEOS} unless given.",
+        Option(
+            "--videos",
+            f"Qualities ({', '.join([*LADDER_BPS, TRUE])}), which are played without another, and rules by which "
+            f"the player chooses among them ({', '.join(RULES)}).",
+            usual=VIDEOS,
         ),
-        click.Option(["--player"], type=click.Choice([*PLAYERS]), help=f"dash.js or hls.js; {PLAYER} unless given."),
-        click.Option(["--seconds"], type=click.IntRange(min=2), help=f"How long a play lasts; {SECONDS} unless given."),
+        Option("--player", "The player: dash.js or hls.js.", choices=PLAYERS, usual=PLAYER),
+        Option("--seconds", "Duration of a play (s).", type=click.IntRange(min=2), usual=str(SECONDS)),
     ),
     chooses_sites=False,
     no_page_times="it measures how a video plays after its page has loaded",

@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,10 +16,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from support.every_option import document
+from support.every_option import REMEDY, written
 from support.figure_layout import draw_nothing
 
+from base.errors import EyelevelError
 from base.places import PROJECT
+from eyelevel.make import MAKEFILE, OWN_TARGET, command_lines, require_known, targets
 from eyelevel.program import program
 from tuning import networks, protocols
 from tuning.settings import Catalogue
@@ -28,7 +29,6 @@ from tuning.settings import Catalogue
 README = PROJECT / "README.md"
 PATTERNS = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "studies/*/README.md")
 DOCUMENTS = sorted(path for pattern in PATTERNS for path in PROJECT.glob(pattern))
-OPTIONS = PROJECT / "docs" / "options.md"
 FIRST_HOUR = PROJECT / "docs" / "first-hour.md"
 MARK = "# not run by the tests"
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -37,8 +37,6 @@ FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`(make [^`…<>|*]*=[^`…<>|*]*)`")
 # In a block that is indented, not fenced.
 LINE = re.compile(r"^    ((?:make|eyelevel) .*)$", re.MULTILINE)
-# What `make -n` prints for a command of the program.
-CALL = re.compile(r"-m eyelevel (.*?)(?:; status=.*)?$", re.MULTILINE)
 
 
 def commands(document: Path) -> Iterator[str]:
@@ -62,9 +60,11 @@ def calls(command: str) -> list[list[str]]:
     if words[0] == "eyelevel":
         return [words[1:]]
     assert words[0] == "make", f"{command!r}: mark the block with {MARK!r} and say why, or give a command to be checked"
-    plan = subprocess.run(["make", "-n", *words[1:]], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert plan.returncode == 0, plan.stderr
-    return [shlex.split(arguments) for arguments in CALL.findall(plan.stdout)]
+    goals = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
+    given = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+    require_known(goals, given)
+    of_make = {name for name, _ in OWN_TARGET.findall(MAKEFILE.read_text())}
+    return [line for goal in goals if goal not in of_make for line in command_lines(targets()[goal], given)]
 
 
 def taken(command: click.Command, name: str, arguments: list[str], parent: click.Context | None = None) -> None:
@@ -114,15 +114,19 @@ def test_a_command_that_nothing_takes_is_reported(tmp_path: Path) -> None:
         "```sh\nmake campaign NETS=lte\n```\n\n```sh\n# not run by the tests\nrm x\n```\n"
     )
     [wrong] = commands(tmp_path / "page.md")
+    with pytest.raises(EyelevelError, match="make campaign takes no NETS; did you mean NET"):
+        calls(wrong)
     with pytest.raises(click.UsageError, match="--nets"):
-        taken(program, "eyelevel", calls(wrong)[0])
+        taken(program, "eyelevel", calls("eyelevel campaign --nets lte")[0])
     with pytest.raises(AssertionError, match="mark the block"):
         calls("rm x")
 
 
 def test_every_option_is_as_the_program_says() -> None:
-    remedy = "PYTHONPATH=tests python -m support.every_option > docs/options.md"
-    assert document() == OPTIONS.read_text(), f"write it anew: {remedy}"
+    others = {name for name, text in written().items() if (PROJECT / name).read_text() != text}
+    assert others == set(), f"write them anew: {REMEDY}"
+    pages = {str(path.relative_to(PROJECT)) for path in (PROJECT / "docs" / "options").iterdir()}
+    assert pages <= written().keys(), "a page of a command that is not there"
 
 
 @pytest.mark.parametrize("campaign", ["try", "far"])

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from analysis.simulate import Truth, write
 from base.places import PROJECT
-from eyelevel.program import COMMANDS, COMPLETES
+from eyelevel.commands.completion import COMPLETES
+from eyelevel.program import COMMANDS
 from studies import STUDIES
 
 HEAVY = {

@@ -24,7 +24,7 @@ URL, NAME = "https://www.demo-light.example/", "demo-light.example"
 def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     # Other users' programs read from it.
     tmp_path.chmod(0o755)
-    options = ["--net", "dsl", "--sites", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
+    options = ["--net", "dsl", "--sites-folder", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
     options += ["--no-validate", "--plain", "--allow-private", "--origin-ca", str(machine_ca_certificate())]
     first = answered(tmp_path / "first", [URL, *options, "--runs", "1"])
     folder = tmp_path / "results" / f"answer-{NAME}"

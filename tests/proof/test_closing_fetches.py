@@ -32,7 +32,7 @@ def run(*command): subprocess.run([sys.executable, "-m", "eyelevel", *command, "
 # The addresses of these servers are not public, which does for the page that is recorded, not for what is fetched.
 run("record", "https://origin.example/", "--into", sites)
 lose(Path(sites) / "origin.example")
-run("close", "origin.example", "--sites", sites, "--loads", "1", "--proto", "tcp", "--allow-private")
+run("close", "origin.example", "--sites-folder", sites, "--loads", "1", "--proto", "tcp", "--allow-private")
 """
 
 

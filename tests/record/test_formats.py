@@ -75,7 +75,7 @@ def test_a_site_goes_through_a_new_format_and_back(folder: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     site = Site.load(folder / "sites" / "page")
     assert (site.url, site.recorder["tool"]) == ("https://toy.example/", "toy")
-    answer = eyelevel(folder, "export", "page", folder / "again.toy", "--format", "toy")
+    answer = eyelevel(folder, "export", "page", "--as", "toy", "--into", folder / "again.toy")
     assert answer.returncode == 0, answer.stderr
     assert (folder / "again.toy").read_text() == (folder / "page.toy.txt").read_text()
 

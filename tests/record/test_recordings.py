@@ -251,7 +251,7 @@ def test_a_site_s_own_folder_is_a_recording(tmp_path: Path) -> None:
         (["import", "/no/such/recording"], "there is no recording at /no/such/recording"),
         (["import", "/proc/self/fd"], "no recording that can be imported"),
         (["demo", "demo-nothing"], "there are demo-light, demo-news, demo-gallery"),
-        (["export", "no-such-site", "/tmp/x", "--format", "har"], "is not a recorded site"),
+        (["export", "no-such-site", "--as", "har"], "is not a recorded site"),
     ],
 )
 def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], message: str) -> None:

@@ -28,10 +28,10 @@ TEXTS = (
 
 def run(folder: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run `make -o setup` of the project, in a folder with nothing else, with `environment` and not ours."""
-    (folder / "project" / "studies").mkdir(parents=True, exist_ok=True)
+    (folder / "project").mkdir(exist_ok=True)
     (folder / "witness").write_text(WITNESS)
     (folder / "witness").chmod(0o755)
-    for name in ("Makefile", "studies/grid", "setup"):
+    for name in ("Makefile", "setup"):
         if not (target := folder / "project" / name).exists():
             target.symlink_to(PROJECT / name)
     return subprocess.run(
@@ -48,57 +48,45 @@ def called(folder: Path, *arguments: str, **environment: str) -> tuple[list[str]
     """The arguments and the environment of the first program of ours that `make` runs."""
     done = run(folder, f"PYTHON={folder / 'witness'}", *arguments, **environment)
     assert done.returncode == 0, done.stderr
-    words, variables = json.loads(done.stdout.splitlines()[0])
+    words, variables = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("[")))
     assert not list(folder.rglob("pwned"))
     return words, variables
+
+
+def ours(words: list[str]) -> list[str]:
+    """`words` without the witness in the place of Python."""
+    return [word for word in words if not word.startswith("PYTHON=")]
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_variable_reaches_its_program_as_it_was_given(tmp_path: Path, text: str) -> None:
     words, environment = called(tmp_path, "import", f"FROM={text}")
-    assert words == ["-m", "eyelevel", "import", text]
+    assert ours(words) == ["-m", "eyelevel.make", "import", "import", f"FROM={text}"]
     assert environment["FROM"] == text
-    words, _ = called(tmp_path, "campaign", f"NET={text}", "SITES=a,b", f"CAMPAIGN={text}")
-    assert words == ["-m", "eyelevel", "campaign", "--net", text, "--sites", "a,b", "--campaign", text]
-    words, _ = called(tmp_path, "waterfall", f"RUN={text}", f"CAMPAIGN={text}")
-    assert words == ["-m", "eyelevel", "waterfall", "--run", text, text]
-    words, _ = called(tmp_path, "user-study", f"STUDY={text}", f"CAMPAIGN={text}")
-    assert words == ["-m", "eyelevel", "user-study", "write", "--study", text, text]
-    words, _ = called(tmp_path, "grid", f"SITE={text}", f"DEPTH={text}")
-    assert words == ["-m", "eyelevel", "grid", "--site", text, "--depth", text]
+    words, _ = called(tmp_path, "campaign", f"NET={text}", "SITES=a,b", f"DEPTH={text}")
+    assert words[:4] == ["-m", "eyelevel.make", "campaign", "campaign"]
+    assert sorted(ours(words)[4:]) == sorted([f"NET={text}", "SITES=a,b", f"DEPTH={text}"])
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:5], "7"])
 def test_short_names_in_the_environment_are_not_ours(tmp_path: Path, text: str) -> None:
     names = ("NET", "SITES", "SITE", "RUNS", "MAX_RUNS", "SEED", "CAMPAIGN", "LIMIT", "FROM", "TUNING", "REPEATABLE")
     others = dict.fromkeys(names, text)
-    assert called(tmp_path, "campaign", "PROTO=tcp", **others)[0] == ["-m", "eyelevel", "campaign", "--proto", "tcp"]
-    assert called(tmp_path, "grid", **others)[0] == ["-m", "eyelevel", "grid"]
-    commands = run(tmp_path, "-n", "site-info", PYTHON=text, EYELEVEL_CACHE="/cache").stdout
-    assert "'/cache/venv/bin/python' -m eyelevel" in commands
+    words = ["-m", "eyelevel.make", "campaign", "campaign", "PROTO=tcp"]
+    assert ours(called(tmp_path, "campaign", "PROTO=tcp", **others)[0]) == words
+    commands = run(tmp_path, "-n", "test", PYTHON=text, EYELEVEL_CACHE="/cache").stdout
+    assert "'/cache/venv/bin/python' -m pytest" in commands
     done = run(tmp_path, "import", FROM=text)
-    assert done.returncode and "import needs FROM" in done.stderr
+    assert done.returncode and "import needs FROM, as in: make import FROM=" in done.stderr
 
 
-def test_a_variable_that_a_command_does_not_have_is_its_to_refuse(tmp_path: Path) -> None:
-    assert called(tmp_path, "campaign", "RUN=3")[0] == ["-m", "eyelevel", "campaign", "--run", "3"]
-    assert called(tmp_path, "campaign", "REPEATABLE=no")[0] == ["-m", "eyelevel", "campaign", "--as-recorded"]
-
-
-@pytest.mark.parametrize("command", ["record", "close"])
-@pytest.mark.parametrize(("value", "option"), [("yes", ["--allow-private"]), ("no", [])])
-def test_private_addresses_are_reached_when_it_is_said(
-    tmp_path: Path, command: str, value: str, option: list[str]
-) -> None:
-    words, _ = called(tmp_path, command, f"ALLOW_PRIVATE={value}", "SITES=a")
-    assert words == ["-m", "eyelevel", command, *option, "a"]
-    words, _ = called(tmp_path, command, "SITES=a", ALLOW_PRIVATE="yes")
-    assert words == ["-m", "eyelevel", command, "a"], "not from the environment"
-
-
-@pytest.mark.parametrize("target", ["campaign", "grid"])
-def test_consent_that_was_given_beforehand_reaches_campaigns_and_studies(tmp_path: Path, target: str) -> None:
-    assert called(tmp_path, target, "YES=1")[0] == ["-m", "eyelevel", target, "--yes"]
+def test_the_program_prints_its_commands_where_make_does_nothing(tmp_path: Path) -> None:
+    assert called(tmp_path, "-n", "report", "CAMPAIGN=c")[0][1:4] == ["eyelevel.make", "--print", "report"]
+    assert called(tmp_path, "--no-print-directory", "report", "CAMPAIGN=c")[0][1:4] == [
+        "eyelevel.make",
+        "report",
+        "report",
+    ]
 
 
 def test_what_is_given_to_make_is_not_given_to_what_its_programs_make(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from support import leaks
 
 from base.namespaces import AS_ORDINARY_USER, namespaced
 from base.places import PROJECT
+from eyelevel import make
 from record.formats import formats
 
 # A step that leaves a line wherever it acted, and fails, or waits, as long as the file it is told of is not there.
@@ -107,8 +108,9 @@ def run(*command: str | Path, **environment: str) -> tuple[int, str]:
 
 
 def test_help_is_the_default_and_lists_every_target() -> None:
-    targets = re.findall(r"^([a-z]+):(?!=)", (PROJECT / "Makefile").read_text(), re.MULTILINE)
-    assert {"setup", "test", "import", "replay", "campaign", "clean"} <= set(targets)
+    of_make = re.findall(r"^([a-z]+):(?!=)", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+    targets = {*of_make, *make.targets()}
+    assert {"setup", "test", "import", "replay", "campaign", "clean", "grid"} <= targets
     status, said = run("make")
     assert status == 0
     for target in targets:
@@ -120,7 +122,7 @@ def test_help_lists_every_format_that_can_be_imported() -> None:
     assert [form.DESCRIPTION for form in formats() if f" {form.DESCRIPTION}\n" not in said] == []
 
 
-@pytest.mark.parametrize(("target", "variable"), [("import", "FROM"), ("replay", "SITE")])
+@pytest.mark.parametrize(("target", "variable"), [("import", "FROM"), ("replay", "NET")])
 def test_a_target_asks_for_what_it_needs_before_anything_is_done(tmp_path: Path, target: str, variable: str) -> None:
     status, said = run("make", target, EYELEVEL_CACHE=str(tmp_path / "cache"))
     assert status != 0
@@ -129,9 +131,12 @@ def test_a_target_asks_for_what_it_needs_before_anything_is_done(tmp_path: Path,
 
 
 def test_a_dry_run_shows_the_commands_and_runs_none(tmp_path: Path) -> None:
-    status, said = run("make", "-n", "campaign", "NET=lte", "PROTO=tcp,quic", EYELEVEL_CACHE=str(tmp_path / "cache"))
-    assert status == 0
-    assert "-m eyelevel campaign --net 'lte' --proto 'tcp,quic'" in said
+    command = ("make", "-n", "campaign", "NET=lte", "PROTO=tcp,quic")
+    status, said = run(*command)
+    assert status == 0 and "eyelevel campaign --net lte --proto tcp,quic\n" in said
+    # Before anything is set up there is no program that could say it.
+    status, said = run(*command, EYELEVEL_CACHE=str(tmp_path / "cache"))
+    assert status == 0 and "setup/setup.sh" in said
     assert not (tmp_path / "cache").exists()
 
 

@@ -10,18 +10,42 @@ import pytest
 
 from base.places import PROJECT
 
+SUITE = """
+import pytest
+
+def test_passes():
+    pass
+
+def test_fails():
+    assert False
+
+@pytest.mark.timing
+def test_is_timely():
+    pass
+"""
+INTERRUPTED = "def test_is_interrupted():\n    raise KeyboardInterrupt\n"
+
+
+def soaked(folder: Path, tests: str, *options: str) -> tuple[int, list[dict[str, str]]]:
+    """How `make soak` of these tests ends, and the lines of its log."""
+    suite, log = folder / "test_one.py", folder / "log.csv"
+    suite.write_text(tests)
+    command = [sys.executable, "-m", "support.soak", *options, "--log", str(log)]
+    environment = os.environ | {"PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}"}
+    pytest_options = ["-n", "1", f"--basetemp={folder / 'temporary'}", str(suite)]
+    done = subprocess.run([*command, "--", *pytest_options], env=environment, check=False)
+    return done.returncode, [*csv.DictReader(log.read_text().splitlines())] if log.exists() else []
+
 
 @pytest.mark.slow
 def test_each_run_appends_a_line_with_its_failures(tmp_path: Path) -> None:
-    suite = tmp_path / "test_one.py"
-    suite.write_text("def test_passes():\n    pass\n\n\ndef test_fails():\n    assert False\n")
-    command = [sys.executable, "-m", "support.soak", "--times", "2", "--busy", "1", "--log", str(tmp_path / "log.csv")]
-    environment = os.environ | {"PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}"}
-    options = ["-n", "1", f"--basetemp={tmp_path / 'temporary'}", str(suite)]
-    done = subprocess.run([*command, "--", *options], env=environment, check=False)
-    with (tmp_path / "log.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert done.returncode == 1
-    columns = ("busy_processes", "passed", "failed", "error")
-    assert [[row[column] for column in columns] for row in rows] == [["1", "1", "1", "0"]] * 2
+    status, rows = soaked(tmp_path, SUITE, "--times", "2", "--busy", "1")
+    assert status == 1
+    columns = ("busy_processes", "passed", "failed", "error", "deselected")
+    assert [[row[column] for column in columns] for row in rows] == [["1", "1", "1", "0", "1"]] * 2
     assert all(row["failures"].endswith("test_one.py::test_fails") for row in rows)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_interrupted_has_no_line(tmp_path: Path) -> None:
+    assert soaked(tmp_path, INTERRUPTED) == (1, [])

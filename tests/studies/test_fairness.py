@@ -189,6 +189,6 @@ def test_a_run_whose_samples_were_cut_off_is_still_read(tmp_path: Path) -> None:
 
 
 def test_runs_that_never_settle_are_refused() -> None:
-    seconds = next(option for option in REGISTERED.options if option.name == "seconds")
+    seconds = next(option for option in REGISTERED.options if option.name == "--seconds").click_parameter()
     with pytest.raises(click.BadParameter):
         seconds.type.convert("5", seconds, None)

@@ -104,7 +104,7 @@ def test_each_site_has_runs_of_its_own_conditions_alone(tmp_path: Path, monkeypa
         ),
     }
     monkeypatch.setattr(measure, "choose_sites", lambda names: list(sites.values()))
-    planned = campaign(Request(tmp_path / "results", site="tcp,quic", runs=2))
+    planned = campaign(Request(tmp_path / "results", sites="tcp,quic", runs=2))
     runs = [(run.site, run.network, run.protocol) for block in planned.campaign.plan() for run in block]
     assert sorted(runs) == [("quic", "dsl", "quic")] * 2 + [("tcp", "lte", "tcp+")] * 2
     assert planned.announcement[0] == (

@@ -74,7 +74,7 @@ def able(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def requested(folder: Path, **values: Any) -> Request:
     options = values.pop("options", {})
-    return Request(folder, **{"site": "page", "net": "da2gc", **values}, options=options)
+    return Request(folder, **{"sites": "page", "net": "da2gc", **values}, options=options)
 
 
 def planned(request: Request) -> Campaign:

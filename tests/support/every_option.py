@@ -1,32 +1,28 @@
-"""The page of every option, docs/options.md, as the program, make and the settings' files tell it themselves.
+"""The pages of every option, docs/options/, and the files that make reads, as the program itself describes them.
 
-`PYTHONPATH=tests python -m support.every_option > docs/options.md` writes it.
+`PYTHONPATH=tests:. python -m support.every_option` writes them.
 """
 
-import subprocess
 from collections.abc import Iterator
 from itertools import takewhile
 
 import click
 
 from base.places import PROJECT
-from eyelevel.program import program
+from eyelevel.make import Target, targets, variables_table, written_for_make
+from eyelevel.program import COMMANDS, program
+from studies import STUDIES
 
+REMEDY = "PYTHONPATH=tests:. python -m support.every_option"
+NOTE = f"<!-- Written by '{REMEDY}' from eyelevel/options.py; do not edit it. -->"
 INTRODUCTION = """# Every option
 
-Written by `PYTHONPATH=tests python -m support.every_option > docs/options.md`. A test
-(`tests/eyelevel/test_documents.py`) holds it to what the program says; do not edit it.
-
-Most targets of `make` call the command of `eyelevel` of the same name: `make campaign NET=lte` is
-`eyelevel campaign --net lte`.
+A page for each command. Most commands are targets of `make`, too, and options are their variables:
+`make campaign NET=lte` is `eyelevel campaign --net lte`. `make -n campaign NET=lte` prints the command.
 """
 
 # Files of settings whose first comment explains all keys, and what they are.
-SETTINGS = {
-    "tuning/networks.toml": "a network",
-    "tuning/protocols.toml": "a protocol setting",
-    "tuning/devices.toml": "a device",
-}
+SETTINGS = {"networks": "a network", "protocols": "a protocol setting", "devices": "a device"}
 # A file that explains itself from its beginning to its end.
 HYPOTHESES = "analysis/hypotheses.toml"
 
@@ -41,7 +37,7 @@ def _helps(command: click.Command, name: str, parent: click.Context | None = Non
     command._help_option = None
     context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context.command_path, command.get_help(context)
-    if isinstance(command, click.Group):
+    if isinstance(command, click.Group) and parent:
         for part in command.list_commands(context):
             below = command.get_command(context, part)
             assert below is not None
@@ -53,19 +49,57 @@ def first_comment(text: str) -> str:
     return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("#"), text.splitlines()))
 
 
-def document() -> str:
-    """The text of docs/options.md."""
-    command = ["make", "--silent", "--no-print-directory", "help"]
-    targets = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    parts = [f"## make\n\n```text\n{targets.rstrip()}\n```\n"]
-    parts += [f"## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in _helps(program, "eyelevel")]
-    for file, what in SETTINGS.items():
+def _page_of_command(name: str, target: Target | None) -> str:
+    """The page of a command, with its variables if it is a target of make."""
+    root = click.Context(program, info_name="eyelevel")
+    command = program.get_command(root, name)
+    assert command is not None
+    helps = _helps(command, name, root)
+    parts = [f"# eyelevel {name}\n\n{NOTE}\n"]
+    parts += [f"```text\n{text.rstrip()}\n```\n" for _, text in helps]
+    if target and target.variables:
+        parts.append(f"## make {name}\n\n```sh\n{target.example}\n```\n")
+        parts.append(f"Variables: {', '.join(f'`{name}`' for name in target.variables)}.\n")
+    return "\n".join(parts)
+
+
+def written() -> dict[str, str]:
+    """The name of each file, within the project → its text."""
+    known = targets()
+    names = [*COMMANDS, *(study.command for study in STUDIES)]
+    files = {f"setup/make/{name}": text for name, text in written_for_make().items()}
+    files |= {f"docs/options/{name}.md": _page_of_command(name, known.get(name)) for name in names}
+    titles = {**COMMANDS, **{study.command: study.title for study in STUDIES}}
+    lines = [INTRODUCTION, NOTE, "", "| | |", "|---|---|", "| [make](make.md) | all targets and variables of make |"]
+    lines += [f"| [{name}]({name}.md) | {titles[name]} |" for name in names]
+    for name, what in SETTINGS.items():
+        file = f"tuning/{name}.toml"
         comment = first_comment((PROJECT / file).read_text())
-        parts.append(f"## Keys of {what}\n\nFrom the head of [{file}](../{file}).\n\n```text\n{comment}\n```\n")
+        lines.append(f"| [keys of {what}](keys-of-{name}.md) | {file} |")
+        files[f"docs/options/keys-of-{name}.md"] = (
+            f"# Keys of {what}\n\n{NOTE}\n\nFrom the head of [{file}](../../{file}).\n\n```text\n{comment}\n```\n"
+        )
     hypotheses = (PROJECT / HYPOTHESES).read_text().rstrip()
-    parts.append(f"## What a campaign is asked\n\n[{HYPOTHESES}](../{HYPOTHESES}).\n\n```toml\n{hypotheses}\n```\n")
-    return "\n".join([INTRODUCTION, *parts])
+    lines.append(f"| [hypotheses](hypotheses.md) | {HYPOTHESES} |")
+    files["docs/options/hypotheses.md"] = (
+        f"# Hypotheses\n\n{NOTE}\n\n[{HYPOTHESES}](../../{HYPOTHESES}).\n\n```toml\n{hypotheses}\n```\n"
+    )
+    rows = [f"| `{name}` | {text} | {', '.join(takers)} |" for name, text, takers in variables_table()]
+    files["docs/options/make.md"] = "\n".join(
+        [
+            f"# make\n\n{NOTE}\n\n```text\n{files['setup/make/help.txt'].rstrip()}\n```\n",
+            "## All variables of targets\n",
+            "| variable | | targets |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+    files["docs/options/index.md"] = "\n".join(lines) + "\n"
+    return files
 
 
 if __name__ == "__main__":
-    print(document(), end="")
+    for name, text in written().items():
+        (PROJECT / name).parent.mkdir(exist_ok=True)
+        (PROJECT / name).write_text(text)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -20,14 +21,47 @@ import pytest
 from base.places import PROJECT, tool
 
 LOG = PROJECT / "docs" / "soak.csv"
-# What a run is told about itself.
+# These variables say to a run where it writes its line, and beside how many busy processes it runs.
 LOG_VARIABLE, BUSY_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY"
-COUNTS = ("passed", "failed", "error", "skipped", "deselected")
-COLUMNS = ("begin", "commit", "busy_processes", "load_before", "seed", "seconds", *COUNTS, "retried", "failures")
+COUNTS = ("passed", "failed", "error", "skipped")
+DESELECTED = "deselected"
+COLUMNS = (
+    "begin",
+    "commit",
+    "busy_processes",
+    "load_before",
+    "seed",
+    "seconds",
+    *COUNTS,
+    DESELECTED,
+    "retried",
+    "failures",
+)
 
 BUSY = "while :; do :; done"
 _begin = time.monotonic()
 _load = os.getloadavg()[0]
+# Each worker chooses among all tests; a session without workers chooses itself.
+_deselected = 0
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Count the tests that are left out."""
+    global _deselected
+    _deselected += len(items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's count to the session."""
+    if output := getattr(session.config, "workeroutput", None):
+        output[DESELECTED] = _deselected
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist, nothing has it
+def pytest_testnodedown(node: Any) -> None:
+    """Take the count from a worker that ends."""
+    global _deselected
+    _deselected = max(_deselected, getattr(node, "workeroutput", {}).get(DESELECTED, 0))
 
 
 def pytest_terminal_summary(
@@ -48,6 +82,7 @@ def pytest_terminal_summary(
         "seed": config.getoption("randomly_seed"),
         "seconds": round(seconds),
         **{kind: len(stats.get(kind, ())) for kind in COUNTS},
+        DESELECTED: _deselected,
         "retried": " ".join(sorted({report.nodeid for report in stats.get("rerun", ())})),
         "failures": " ".join(failures),
     }

@@ -124,7 +124,7 @@ def test_whatever_measures_is_refused_while_others_do(tmp_path: Path, monkeypatc
     with other_process():
         with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
             carry_out(campaign, here, Console(), "campaign")
-        for arguments in (["validate", "--net", "dsl"], ["close", "--sites", str(tmp_path)]):
+        for arguments in (["validate", "--net", "dsl"], ["close", "--sites-folder", str(tmp_path)]):
             outcome = CliRunner().invoke(program, arguments)
             assert isinstance(outcome.exception, EyelevelError)
             assert "has been measuring on this machine since" in str(outcome.exception)

@@ -1,0 +1,121 @@
+"""An option, or an argument, of commands: one entry, of which all else is made.
+
+click's parameter, what shells complete, the variable of make and the page of the documents are derived from it.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from base.errors import EyelevelError
+from base.places import PROJECT
+
+PATH = click.Path(path_type=Path)
+# Of programs that change their folder before they open it.
+ABSOLUTE_PATH = click.Path(path_type=Path, resolve_path=True)
+COUNT = click.IntRange(min=1)
+
+Names = Callable[[click.Context], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of commands, or one of their arguments.
+
+    `name`: as on the command line, such as `--net`; `--film/--no-film` where there is a word for each of yes and no;
+    of an argument its name in capitals, such as `CAMPAIGN`.
+    `help`: one or two sentences, without the default. `commands`: the names of those that take it; `*` for all studies.
+    `type`: click's. `choices`: all values that it can have. `default`: both may be functions, which are called when a
+    command takes the option. `usual`: the default in words, where the command itself chooses it.
+    `is_flag`: whether it has no value. `is_list`: whether it can be given more than once.
+    `names`: returns the names that a value, or one in a list of values, can be; shells complete these.
+    `setting`: the field of a campaign's settings (`dataset.settings`) that it fills.
+    `parameter`: what the command's function calls it, unless that is its name.
+    """
+
+    name: str
+    help: str
+    commands: Collection[str] = ()
+    type: click.ParamType[Any] | type | None = None
+    choices: Collection[str] | Callable[[], Collection[str]] = ()
+    default: Any = None
+    usual: str = ""
+    is_required: bool = False
+    is_flag: bool = False
+    is_list: bool = False
+    names: Names | None = None
+    setting: str = ""
+    parameter: str = ""
+    metavar: str | None = None
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether its place on the command line says what it is."""
+        return not self.name.startswith("-")
+
+    @property
+    def has_value(self) -> bool:
+        """Whether it is more than yes or no."""
+        return not (self.is_flag or "/" in self.name)
+
+    @property
+    def variable(self) -> str:
+        """What make calls it."""
+        return variable_of(self.name)
+
+    def click_parameter(self) -> click.Parameter:
+        """The parameter of a command of click."""
+        default = self.default() if callable(self.default) else self.default
+        choices = self.choices() if callable(self.choices) else self.choices
+        kind: Any = click.Choice(list(choices)) if choices else self.type
+        if self.names:
+            kind = _Completed(self.names)
+        common: dict[str, Any] = {"type": kind, "required": self.is_required}
+        if default is not None:
+            common["default"] = default
+        elif "/" in self.name:
+            common["default"] = None  # neither yes nor no
+        own_name = [self.parameter] if self.parameter else []
+        if self.is_argument:
+            name = own_name or [self.name.lower().replace("-", "_")]
+            metavar = self.metavar or self.name
+            return click.Argument(name, nargs=-1 if self.is_list else 1, metavar=metavar, **common)
+        usual = self.usual or (_within_project(default) if isinstance(default, Path) else "")
+        return click.Option(
+            [self.name, *own_name],
+            help=f"{self.help}  [default: {usual}]" if usual else self.help,
+            is_flag=self.is_flag or None,
+            multiple=self.is_list,
+            metavar=self.metavar,
+            show_default=not usual and default is not None and default != "" and not self.is_flag,
+            **common,
+        )
+
+
+def _within_project(path: Path) -> str:
+    return str(path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path)
+
+
+def variable_of(option: str) -> str:
+    """What make calls an option or an argument: `SERVER_RTTS` for `--server-rtts`."""
+    return option.partition("/")[0].lstrip("-").replace("-", "_").upper()
+
+
+class _Completed(click.types.StringParamType):
+    """A text that is a name, or a list of names separated by commas, of which the last one is completed."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def shell_complete(self, context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The `incomplete` text with each name that its end may become."""
+        *before, last = incomplete.split(",")
+        try:
+            names = [name for name in self._names(context) if name.startswith(last) and name not in before]
+        except EyelevelError:
+            return []
+        return [CompletionItem(",".join([*before, name])) for name in names]

@@ -1,0 +1,287 @@
+"""The targets of make that are commands of the program, with make's variables as their options.
+
+`python -m eyelevel.make TARGET NAME=VALUE...` carries one out. What make needs before Python is installed is generated
+from here (`written_for_make`).
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import click
+from click.core import ParameterSource
+
+from base.errors import EyelevelError, reports_errors
+from base.options import Option
+from base.places import PROJECT, use_cache
+from eyelevel.options import STUDY, options_of
+from eyelevel.program import COMMANDS, program
+from studies import STUDIES
+from studies.study import Study
+
+HELP = "--help"
+YES, NO = ("yes", "1"), ("no", "0")
+# Variables of make itself: what `make help` says of them, and the targets that take them; * for all.
+ALL = ("*",)
+OWN_VARIABLES = {
+    "TUNING": ("A folder with a networks.toml, protocols.toml or devices.toml of yours", ALL),
+    "SERVERS": ("Further servers to install (caddy,quinn)", ("setup",)),
+    "BROWSERS": ("Further browsers to install (firefox)", ("setup",)),
+    "SHELLS": ("Further shells to install (mahimahi)", ("setup",)),
+    "HOPS": ("Programs of hops to install (haproxy)", ("setup",)),
+    "TIMES": ("Number of runs of the suite", ("soak",)),
+    "BUSY": ("Number of busy processes that run at the same time", ("soak",)),
+    "EYELEVEL_CACHE": ("Where setup installs (~/.cache/eyelevel)", ALL),
+}
+# These are for programs, as in the environment.
+OF_ENVIRONMENT = re.compile(r"EYELEVEL_\w+|PYTHON|(http|https|all|no)_proxy|(HTTP|HTTPS|ALL|NO)_PROXY")
+
+MAKEFILE = PROJECT / "Makefile"
+OWN_TARGET = re.compile(r"^([a-z-]+):.*?## (.*)$", re.MULTILINE)
+EXAMPLE = re.compile(r"^ *(?:Example: )?(eyelevel .*?)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target: its `steps` are commands of the program with options that are given anyway. `follows_failure`: whether
+    a step is carried out if the one before has failed; the first failure is the target's in any case."""
+
+    name: str
+    help: str
+    steps: tuple[tuple[str, ...], ...]
+    study: Study | None = None
+    follows_failure: bool = False
+
+    @property
+    def command(self) -> str:
+        """The name of its first command, whose options the variables are."""
+        words = self.steps[0]
+        return " ".join(word for word in words if not word.startswith("-"))
+
+    @property
+    def options(self) -> list[Option]:
+        """The options of that."""
+        return [*options_of(STUDY), *self.study.options] if self.study else options_of(self.command)
+
+    @property
+    def variables(self) -> dict[str, Option]:
+        """The same by the names of their variables; make has none for a command line of another program."""
+        if HELP in self.steps[0]:
+            return {}
+        return {option.variable: option for option in self.options if option.type is not click.UNPROCESSED}
+
+    @property
+    def needs(self) -> list[str]:
+        """The variables without which it does nothing."""
+        return [name for name, option in self.variables.items() if option.is_required]
+
+    @property
+    def example(self) -> str:
+        """A line of make that carries it out, as the help of its command has it."""
+        command: click.Command | None = program
+        context = click.Context(program)
+        for word in self.command.split():
+            assert isinstance(command, click.Group)
+            command = command.get_command(context, word)
+        match = EXAMPLE.search((command and command.help) or "")
+        assert match, f"the help of {self.command} has no example"
+        given = self.read(shlex.split(match[1])[len(self.command.split()) + 1 :])
+        return make_line(self.name, {name: text for name, text in given.items() if name in self.variables})
+
+    def read(self, words: Sequence[str]) -> dict[str, str]:
+        """The variables that stand for the `words` of a command line."""
+        by_name = {name: option for option in self.options for name in option.name.split("/")}
+        places = [option for option in self.options if option.is_argument]
+        given, rest = dict[str, str](), iter(words)
+        for word in rest:
+            if word == "--":
+                break
+            if option := by_name.get(word):
+                yes = option.name.partition("/")[0]
+                given[option.variable] = next(rest) if option.has_value else YES[0] if word == yes else NO[0]
+            elif places:
+                given[places[0].variable] = word
+                del places[0]
+        return given
+
+
+def targets() -> dict[str, Target]:
+    """All targets that are commands, by name."""
+    steps: dict[str, tuple[tuple[str, ...], ...]] = {
+        "record": (("record",), ("close", "--recorded")),
+        "figures": (("report", "--figures-only"),),
+        "user-study": (("user-study", "write"),),
+        "completion": (("completion", HELP),),
+    }
+    texts = {
+        **COMMANDS,
+        "record": "record pages from the web as sites, and fetch what is missing",
+        "figures": "draw the figures of a campaign alone",
+    }
+    names = [name for name in COMMANDS if name not in NO_TARGETS]
+    names.insert(names.index("report") + 1, "figures")
+    plain = [Target(name, texts[name], steps.get(name, ((name,),)), follows_failure=name == "record") for name in names]
+    studies = [Target(one.command, f"{one.title}, and write the report", ((one.command,),), one) for one in STUDIES]
+    return {target.name: target for target in (*plain, *studies)}
+
+
+# These are called within a replay, on a cluster or by who develops.
+NO_TARGETS = {"edit", "demo", "load", "results", "scheduler", "worker", "simulate"}
+
+
+def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
+    """What `target` calls, where make's variables are `given`. Raises EyelevelError."""
+    given = {name: text for name, text in given.items() if text}
+    lines = [[*target.steps[0], *_words(target.options, given)]]
+    # A later step has those options that it shares with the first.
+    for step in target.steps[1:]:
+        lines.append([*step, *_words([one for one in options_of(step[0]) if one in target.options], given)])
+    if target.study:
+        name = given.get("CAMPAIGN") or given.get("PRESET") or target.name
+        lines.append(["report", f"{given['RESULTS']}/{name}" if "RESULTS" in given else name])
+    return lines
+
+
+def _words(options: Collection[Option], given: Mapping[str, str]) -> Iterator[str]:
+    """The words of a command line that stand for the variables `given`, those of arguments last. Raises
+    EyelevelError."""
+    for option in sorted(options, key=lambda one: one.is_argument):
+        if (text := given.get(option.variable)) is None:
+            continue
+        yes, _, no = option.name.partition("/")
+        if option.is_argument:
+            yield from ["--", text] if text.startswith("-") else [text]
+        elif option.has_value:
+            yield from (yes, text)
+        elif text in YES:
+            yield yes
+        elif text not in NO:
+            raise EyelevelError(f"{option.variable} is {YES[0]} or {NO[0]}, not {text!r}")
+        elif no:
+            yield no
+
+
+def require_known(goals: Collection[str], given: Collection[str]) -> None:
+    """Raises EyelevelError where a variable that was `given` is none of a target among `goals`."""
+    known = {name for name, (_, takers) in OWN_VARIABLES.items() if {*ALL, *goals} & {*takers}}
+    known |= {name for goal in goals if goal in targets() for name in targets()[goal].variables}
+    for name in given:
+        if name not in known and not OF_ENVIRONMENT.fullmatch(name):
+            near = get_close_matches(name, known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"it takes {', '.join(sorted(known))}"
+            raise EyelevelError(f"make {' '.join(goals)} takes no {name}; {remedy}")
+
+
+def make_line(target: str, given: Mapping[str, str]) -> str:
+    """The command line of make that carries out `target` with these variables."""
+    return " ".join(["make", target, *(f"{name}={shlex.quote(text)}" for name, text in given.items())])
+
+
+def same_command(of: str, context: click.Context) -> str:
+    """The command line of make that repeats the command of `context`, which the target `of` this name calls."""
+    target = targets()[of]
+    given = {}
+    for option in target.options:
+        name = option.click_parameter().name or ""
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            given[option.variable] = str(value) if option.has_value else YES[0] if value else NO[0]
+    return make_line(target.name, given)
+
+
+def carry_out(target: Target, given: Mapping[str, str]) -> int:
+    """The exit status of `target`: that of the first step that failed. Raises EyelevelError, and click.Abort when it is
+    interrupted."""
+    status = 0
+    for line in command_lines(target, given):
+        if status and not target.follows_failure:
+            break
+        status_of_step = status_of(line)
+        status = status or status_of_step
+    return status
+
+
+def status_of(line: Sequence[str]) -> int:
+    """The exit status of a command of the program. Raises click.Abort when it is interrupted."""
+    try:
+        result = program.main(line, prog_name="eyelevel", standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except EyelevelError as error:
+        click.echo(f"eyelevel: {error}", err=True)
+        return 1
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def written_for_make() -> dict[str, str]:
+    """Files of setup/make/, which make reads before Python is installed → their text."""
+    known = targets()
+    lines = ["# Written by 'PYTHONPATH=tests python -m support.every_option'.", f"TARGETS := {' '.join(known)}"]
+    for target in known.values():
+        if target.needs:
+            lines += [f"NEEDS_{target.name} := {' '.join(target.needs)}", f"EXAMPLE_{target.name} := {target.example}"]
+    return {"targets.mk": "\n".join(lines) + "\n", "help.txt": "\n".join(help_lines()) + "\n"}
+
+
+def help_lines() -> Iterator[str]:
+    """What `make help` prints: the targets, and the variables of a campaign and of make itself."""
+    from record.formats import formats
+
+    known = targets()
+    for name, text in (*OWN_TARGET.findall(MAKEFILE.read_text()), *((one.name, one.help) for one in known.values())):
+        yield f"  make {name:<14} {text}"
+    yield from (
+        "",
+        "Variables of make campaign; docs/options/TARGET.md and 'eyelevel TARGET --help' have those of a target:",
+    )
+    for name, option in known["campaign"].variables.items():
+        yield f"  {name:<15} {description(option)}"
+    yield from ("", "FROM of make import is a recording:")
+    yield from (f"  {form.DESCRIPTION}" for form in formats())
+    yield from ("", "Variables of make itself:")
+    for name, (text, takers) in OWN_VARIABLES.items():
+        yield f"  {name:<15} {text}" + ("" if takers == ALL else f" (make {', '.join(takers)})")
+
+
+def variables_table() -> Iterator[tuple[str, str, list[str]]]:
+    """Each variable, what it says, and the targets that take it so."""
+    takers: dict[tuple[str, str], list[str]] = {}
+    for target in targets().values():
+        for name, option in target.variables.items():
+            takers.setdefault((name, description(option)), []).append(target.name)
+    return ((*entry, names) for entry, names in sorted(takers.items()))
+
+
+def description(option: Option) -> str:
+    """The first sentence of its help, without the full stop, and that it is yes or no where it is."""
+    sentence = re.split(r"\.(?: |$)", option.help)[0]
+    return sentence if option.has_value else f"{sentence} (yes or no)"
+
+
+@reports_errors
+def main() -> None:
+    """Carry out a target, or print its commands: [--print] "ALL GOALS OF MAKE" TARGET NAME=VALUE..."""
+    use_cache()
+    is_printed = sys.argv[1] == "--print"
+    goals, name, *values = sys.argv[2 if is_printed else 1 :]
+    given = dict(value.split("=", 1) for value in values)
+    target = targets()[name]
+    require_known(goals.split(), given)
+    if is_printed:
+        for line in command_lines(target, given):
+            click.echo(shlex.join(["eyelevel", *line]))
+        return
+    try:
+        sys.exit(carry_out(target, given))
+    except click.Abort:
+        sys.exit("Aborted!")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+# Written by 'PYTHONPATH=tests python -m support.every_option'.
+TARGETS := answer record import export close site-info replay campaign status review report figures reference package waterfall user-study compare quiet-times networks convert-trace probe-network validate interop devices lanes cluster-keys completion ladder grid states packets figure2 fairness fidelity video
+NEEDS_import := FROM
+EXAMPLE_import := make import FROM=../recordings/www.yelp.com
+NEEDS_export := SITE AS
+EXAMPLE_export := make export SITE=demo-news AS=wacz INTO=demo-news.wacz
+NEEDS_replay := NET PROTO SITE
+EXAMPLE_replay := make replay SITE=demo-news NET=lte PROTO=tcp
+NEEDS_status := CAMPAIGN
+EXAMPLE_status := make status CAMPAIGN=try
+NEEDS_review := CAMPAIGN
+EXAMPLE_review := make review CAMPAIGN=try
+NEEDS_report := CAMPAIGN
+EXAMPLE_report := make report CAMPAIGN=try SITE=demo-news
+NEEDS_figures := CAMPAIGN
+EXAMPLE_figures := make figures CAMPAIGN=try SITE=demo-news
+NEEDS_package := CAMPAIGN
+EXAMPLE_package := make package CAMPAIGN=try INTO=try-data
+NEEDS_waterfall := CAMPAIGN
+EXAMPLE_waterfall := make waterfall CAMPAIGN=try SITE=demo-news NET=lte PROTO=tcp+,quic
+NEEDS_user-study := CAMPAIGN
+EXAMPLE_user-study := make user-study CAMPAIGN=try STUDY=my-study.toml
+NEEDS_compare := A B
+EXAMPLE_compare := make compare A=before B=after WORSE_THAN=3%
+NEEDS_quiet-times := CAMPAIGN
+EXAMPLE_quiet-times := make quiet-times CAMPAIGN=try QUIET_MS=1000,2000
+NEEDS_convert-trace := FROM INTO
+EXAMPLE_convert-trace := make convert-trace FROM=log.csv TIME=timestamp:ms RATE=down_kbps:kbit/s RTT=rtt INTO=down.csv
