@@ -1,4 +1,7 @@
-"""Films of a campaign for its report: the runs to show, frames at given times, and small copies for the page."""
+"""Films of a campaign for its report: the runs to show, frames at given times, and small copies for the page.
+
+Reports without films do not load what decodes them.
+"""
 
 import json
 import subprocess
@@ -17,9 +20,6 @@ from analysis.runs import metrics_in, rows_of
 from base.errors import EyelevelError
 from base.places import tool
 from dataset.run_files import FILM, SMALL_FILM, VISUAL, is_film
-from films.contents import film_contents
-from films.frames import FilmStart, film_start
-from films.visual_metrics import visual_metrics
 
 FILMS = (FILM, SMALL_FILM)
 STRIP_FRAMES = 8
@@ -115,6 +115,9 @@ def zero_s(film: Path) -> float:
 
     A film that was compressed has another orange; the measurement wrote down where the original one ended.
     """
+    from films.contents import film_contents
+    from films.frames import FilmStart, film_start
+
     recorded_start = _visual_document(film).get("start")
     if recorded_start:
         start = FilmStart(**recorded_start)
@@ -140,6 +143,10 @@ def progress(film: Path) -> list[tuple[float, int]]:
     """
     if steps := _visual_document(film).get("metrics", {}).get("progress"):
         return _steps(steps)
+
+    from films.contents import film_contents
+    from films.visual_metrics import visual_metrics
+
     contents = film_contents(film)
     return _steps(visual_metrics(contents.times, contents.thumbnails).progress)
 

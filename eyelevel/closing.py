@@ -4,9 +4,9 @@ import signal
 from pathlib import Path
 
 from browsers.browsertime.configuration import QUIET_MS
+from eyelevel.defaults import CLOSE_LOADS, CLOSE_NETWORK, CLOSE_PROTOCOLS
 from measure.closing import OUR_RECORDER, Closing, close
 from measure.completeness import Completeness
-from measure.defaults import LOADS, NETWORK, PROTOCOLS
 from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
@@ -19,7 +19,7 @@ from tuning.settings import choose_one
 # What a load takes on two cores beside the page's own time and the wait until it is quiet (s), and the loads of a site
 # together, of a page that takes 5 s.
 LOAD_S = 4.0
-CLOSING_S = 2 * LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
+CLOSING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 
 
 def close_now(
@@ -30,9 +30,12 @@ def close_now(
 
     Raises EyelevelError.
     """
-    network, over = choose_one("network", NETWORK, networks.load()), choose_protocols(PROTOCOLS, protocols.load())
+    network, over = (
+        choose_one("network", CLOSE_NETWORK, networks.load()),
+        choose_protocols(CLOSE_PROTOCOLS, protocols.load()),
+    )
     closing = Closing(
-        LOADS,
+        CLOSE_LOADS,
         network,
         {protocol.name: protocol for protocol in over},
         Loading(filmed=False, quiet_ms=QUIET_MS),

@@ -8,6 +8,11 @@ from base.places import PROJECT
 ANSWER_NETWORKS = "lte,fibre"
 ANSWER_BUDGET = "60m"
 
+# How often, and over which protocols and network, 'eyelevel close' loads a site.
+CLOSE_LOADS = 3
+CLOSE_PROTOCOLS = "tcp,quic"
+CLOSE_NETWORK = "dsl"
+
 # What 'eyelevel reference' measures, and the variable that says where its recordings are.
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"

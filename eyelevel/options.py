@@ -18,6 +18,9 @@ from dataset.settings import CampaignSettings
 from eyelevel.defaults import (
     ANSWER_BUDGET,
     ANSWER_NETWORKS,
+    CLOSE_LOADS,
+    CLOSE_NETWORK,
+    CLOSE_PROTOCOLS,
     CORPUS_VARIABLE,
     DECLARATION,
     LICENCE,
@@ -26,8 +29,7 @@ from eyelevel.defaults import (
     USER_STUDY_PORT,
 )
 from films.policy import ALL_FILMS, KEPT, QUALITIES
-from measure.defaults import LOADS, NETWORK, PROTOCOLS, REPEATS
-from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED, REPEATS
 from tuning.devices import DESKTOP
 
 # In place of the name of a command: all studies.
@@ -128,7 +130,7 @@ OPTIONS: tuple[Option, ...] = (
         "--net", "Networks (a,b), or all.", ("networks",), usual="all, and the first of each grid", names=NETWORK_NAMES
     ),
     Option("--net", "A network.", ("replay",), is_required=True, names=NETWORK_NAMES),
-    Option("--net", "The network that sites are replayed on.", ("close",), default=NETWORK, names=NETWORK_NAMES),
+    Option("--net", "The network that sites are replayed on.", ("close",), default=CLOSE_NETWORK, names=NETWORK_NAMES),
     Option("--net", "With --live: the network that this machine is on.", ("record",), names=NETWORK_NAMES),
     Option("--net", "The network of the runs, where the campaign has several.", ("waterfall",), names=NETWORK_NAMES),
     Option("--proto", "Protocols (a,b), or all. Gains are relative to the first.", MEASURING, names=PROTOCOL_NAMES),
@@ -141,7 +143,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--proto", "A protocol.", ("replay",), is_required=True, names=PROTOCOL_NAMES),
     Option("--proto", "The protocol of the replay.", ("load",), is_required=True, names=PROTOCOL_NAMES),
-    Option("--proto", "Protocols (a,b).", ("close",), default=PROTOCOLS, names=PROTOCOL_NAMES),
+    Option("--proto", "Protocols (a,b).", ("close",), default=CLOSE_PROTOCOLS, names=PROTOCOL_NAMES),
     Option(
         "--proto", "One protocol, or two (a,b): the median run of each is shown.", ("waterfall",), names=PROTOCOL_NAMES
     ),
@@ -207,7 +209,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "--budget", "Time limit (90s, 60m, 2h15m); sets the maximum number of runs.", ("answer",), usual=ANSWER_BUDGET
     ),
-    Option("--loads", "Loads over each protocol.", ("close",), type=COUNT, default=LOADS),
+    Option("--loads", "Loads over each protocol.", ("close",), type=COUNT, default=CLOSE_LOADS),
     Option("--loads", "Loads of each cell.", ("interop",), type=COUNT, default=1),
     Option(
         "--live",

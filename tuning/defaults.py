@@ -1,4 +1,4 @@
-"""Default browser, emulator and frame rate, in a module that imports nothing else."""
+"""Defaults of what is measured, in a module that imports nothing else."""
 
 DEFAULT_BROWSER = "chromium"
 # Those of `shells/`.
@@ -7,3 +7,5 @@ DEFAULT_SHELLS = "ours"
 FRAMERATE = 30
 # Values of settings for distances of servers, think times, certificates and versions of HTTP: off, or as recorded.
 OFF, RECORDED = "off", "recorded"
+# How often an invalid run is repeated before it is given up.
+REPEATS = 2

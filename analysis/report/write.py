@@ -18,7 +18,6 @@ from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, study_tables
-from analysis.report.waterfall import write_waterfalls
 from analysis.runs import load, typed
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
@@ -55,8 +54,12 @@ def write_report(
             films = select_films(findings, site)
             contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
             draw(contents.all_figures, new / FIGURES, pool)
-            waterfalls, no_waterfalls = write_waterfalls(films.strips, folder, new / "waterfalls")
-            films.missing.extend(no_waterfalls)
+            waterfalls: Mapping[str, str] = {}
+            if films.strips:
+                from analysis.report.waterfall import write_waterfalls
+
+                waterfalls, missing = write_waterfalls(films.strips, folder, new / "waterfalls")
+                films.missing.extend(missing)
             html = campaign_page(findings, films, waterfalls, contents, new / FIGURES, links)
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)

@@ -32,6 +32,8 @@ CONFIGURATION = "config.json"
 # How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,
 # nothing may fail for want of it. (A film of noise takes 94 MB a second.)
 LOOK_S = 0.5
+# How long a browser may take until it shows an empty page, also on a machine that is busy.
+READY_LIMIT_S = 120.0
 SPARE_SHARE = 1 / 8
 
 # What is said over Browsertime's standard input; what it says there is shorter (`turn.mjs`).
@@ -75,8 +77,8 @@ def run_browsertime(
     It runs in a jail with the browser, where nothing can be written but the results. `changes` are modules that change
     it beside our own; `readable` is what it gets to read beside its files. The socket of its display is in `x_sockets`.
     What is in `environment` is added to ours, and HOME and the like are below the results; its output is appended to
-    `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within `limit_s` or does not
-    end within `limit_s` of its turn, when it has all but filled the file system of the results, or when the load is
+    `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within READY_LIMIT_S or does
+    not end within `limit_s` of its turn, when it has all but filled the file system of the results, or when the load is
     not wanted any more.
     """
     results = Path(configuration["resultDir"])
@@ -135,7 +137,7 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
     Raises EyelevelError that says why it must be ended.
     """
     descriptors, has_begun = [ended, signs.fileno()], False
-    until_s = time.monotonic() + limit_s
+    until_s = time.monotonic() + READY_LIMIT_S
     while (remaining_s := until_s - time.monotonic()) > 0:
         readable = first_readable(*descriptors, timeout_s=min(LOOK_S, remaining_s))
         space = os.statvfs(results)
@@ -159,7 +161,8 @@ def _attend(ended: int, signs: socket.socket, turn: Turn, results: Path, limit_s
             turn.await_begin(ended)
             until_s, has_begun = time.monotonic() + limit_s, True
             _say(signs, BEGIN)
-    raise EyelevelError(f"the load was ended since it took longer than {limit_s:.0f} s")
+    late = f"it took longer than {limit_s:.0f} s" if has_begun else "its browser was not ready in time"
+    raise EyelevelError(f"the load was ended since {late}")
 
 
 def _say(signs: socket.socket, sign: bytes) -> None:

@@ -24,8 +24,7 @@ from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import parameters_of, with_options
 from films.policy import FilmPolicy
 from measure.campaign.budget import read_budget
-from measure.defaults import REPEATS
-from tuning.defaults import DEFAULT_BROWSER
+from tuning.defaults import DEFAULT_BROWSER, REPEATS
 from tuning.devices import DESKTOP
 
 if TYPE_CHECKING:

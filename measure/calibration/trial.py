@@ -22,12 +22,12 @@ from measure.campaign.block import Block
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.method import PAGES
 from measure.campaign.store import FolderStore
-from measure.defaults import REPEATS
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
 from measure.run.setting import Loading, Setting
 from record import collection
 from tuning import networks, protocols
+from tuning.defaults import REPEATS
 
 # Much is computed for this page, and its network makes least of that invisible.
 SITE, NETWORK, PROTOCOLS = "demo-news", "dsl", ("tcp", "quic")

@@ -33,7 +33,6 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
 from measure.completeness import digest
-from measure.defaults import REPEATS
 from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
@@ -49,7 +48,7 @@ from replay.hop import programs_of as hop_programs
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.company import flows_of
-from tuning.defaults import OFF, RECORDED
+from tuning.defaults import OFF, RECORDED, REPEATS
 from tuning.devices import device_of
 from tuning.networks import Network
 from tuning.protocols import Protocol

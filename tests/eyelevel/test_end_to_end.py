@@ -164,7 +164,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "eyelevel campaign --campaign stopped" in errors
+    assert "make campaign CAMPAIGN=stopped RESULTS=" in errors
     assert "Traceback" not in errors
     assert len((folder / "runs.csv").read_text().splitlines()) == 1
 

@@ -22,10 +22,9 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from analysis.report.section import Section
 from base.clock import now_iso
+from base.options import Option
 from eyelevel.program import main
 from measure.campaign import slot
 from measure.campaign.method import Method
@@ -93,7 +92,7 @@ STUDIES.append(
         help="Weigh toys.",
         campaign=campaign,
         section=section,
-        options=(click.Option(["--depth"], type=int, default=1),),
+        options=(Option("--depth", "How deep toys are.", type=int, default=1),),
     )
 )
 
@@ -116,7 +115,7 @@ def toys(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_all(tmp_path: Path) -> None:
     assert "weigh weigh toys" in " ".join(toys(tmp_path, "--help").stdout.split())
     help_text = toys(tmp_path, "weigh", "--help").stdout
-    for option in ("--depth", "--site", "--net", "--proto", "--runs", "--seed", "--campaign", "--dask", "--validate"):
+    for option in ("--depth", "--sites", "--net", "--proto", "--runs", "--seed", "--campaign", "--dask", "--validate"):
         assert option in help_text
 
 
@@ -124,7 +123,7 @@ def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_al
 @pytest.mark.loads
 def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) -> None:
     options = [
-        "--site",
+        "--sites",
         "demo-light",
         "--net",
         "dsl",

@@ -37,9 +37,11 @@ VISIT = """
 import sys
 from pathlib import Path
 import browsers.chromium_browser
+from browsers.browsertime import run as browsertime
 from measure.run import visit
 
-target, binary, limit_s, specification = sys.argv[1:]
+target, binary, limit_s, ready_s, specification = sys.argv[1:]
+browsertime.READY_LIMIT_S = float(ready_s or browsertime.READY_LIMIT_S)
 genuine = visit.run_browsertime
 
 def run_browsertime(url, configuration, environment, changes, readable, x_sockets, film_cores, usual_s, log, *turn):
@@ -206,10 +208,12 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
         yield Host(write_site(Recording(url, exchanges, {"tool": "test"}), folder / "hostile"), listener, folder)
 
 
-def visit(host: Host, results: Path, target: str | Path = "", binary: str | Path = "", limit_s: str = "") -> str:
-    """Visit with another target, another browser or another limit; returns what was printed."""
+def visit(
+    host: Host, results: Path, target: str | Path = "", binary: str | Path = "", limit_s: str = "", ready_s: str = ""
+) -> str:
+    """Visit with another target, another browser or other limits; returns what was printed."""
     spec = VisitSpec(host.site.folder, PROTOCOL, (), 60.0, results, film=False)
-    command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, to_json(spec)]
+    command = [sys.executable, "-c", VISIT, str(target), str(binary), limit_s, ready_s, to_json(spec)]
     with (results.parent / "output").open("wb") as output:
         replay = ReplaySpec(host.site.folder, networks.load()["dsl"], PROTOCOL)
         run(replay, command, stdout=output.fileno(), stderr=output.fileno())
@@ -305,3 +309,8 @@ def test_a_page_that_never_ends_is_ended_with_a_reason(host: Host, tmp_path: Pat
     assert f"eyelevel: {fault}" in printed
     assert printed.splitlines()[-1] == fault
     assert (tmp_path / "results" / "netlog.json.gz").exists()
+
+
+def test_a_browser_that_does_not_get_ready_is_ended_with_another_reason(host: Host, tmp_path: Path) -> None:
+    printed = visit(host, tmp_path / "results", ready_s="0.1")
+    assert printed.splitlines()[-1] == "the load was ended since its browser was not ready in time"

@@ -21,7 +21,6 @@ from eyelevel.commands.report import main as report
 from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign.store import FolderStore
-from measure.defaults import REPEATS
 from record import collection
 from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
@@ -30,6 +29,7 @@ from studies.grid import measure as grid
 from studies.grid.defaults import PRESETS
 from studies.grid.presets import Series, read_preset
 from tuning import networks, protocols
+from tuning.defaults import REPEATS
 from tuning.hops import NONE, Hop
 from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
 from tuning.settings import choose
@@ -353,7 +353,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
 @pytest.mark.loads
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
-    assert "tiny is a grid; go on with it by: eyelevel grid --campaign tiny" in str(done.exception)
+    assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny RESULTS=" in str(done.exception)
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 

@@ -32,7 +32,6 @@ from measure.campaign import method, slot
 from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
 from measure.campaign.campaign import Campaign, Selection, measure
 from measure.campaign.progress import ProgressDisplay
-from measure.defaults import REPEATS
 from measure.gates import MACHINE_RETRIES
 from measure.host.canary import Canary
 from measure.run.evidence import Evidence, RequestCounts
@@ -42,6 +41,7 @@ from record import collection
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
+from tuning.defaults import REPEATS
 
 SOUND = Evidence(
     failures=(),
