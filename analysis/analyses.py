@@ -29,11 +29,13 @@ from analysis.samples import OVER_SITES, Samples, samples_of
 from analysis.sensitivity import sensitivity
 from analysis.sites import recorded_sites, site_table
 from analysis.stopping import looks_of, stopping_table
-from analysis.variants import variants
-from analysis.web_metrics import web_metrics
 from base.errors import EyelevelError
+from base.late import late
 
 Analysis = Callable[[Findings], pd.DataFrame]
+
+# Few campaigns have what these analyse: only the process that asks loads them.
+VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_metrics:web_metrics")
 
 # Those that need no other analysis run side by side, so the longest stands first.
 ANALYSES: Mapping[str, Analysis] = {
@@ -66,12 +68,12 @@ ANALYSES: Mapping[str, Analysis] = {
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
     "program_gains": lambda findings: program_gains(findings.campaign, findings.samples, findings.declared),
     "program_differences": lambda findings: program_differences(findings.campaign, findings.samples, findings.declared),
-    "variants": lambda findings: variants(findings.campaign, findings.declared),
+    "variants": lambda findings: VARIANTS(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),
     "metric_agreement": lambda findings: metric_agreements(findings.samples, findings.hypotheses, FIGURE_METRICS),
     "link_use": lambda findings: _in_order(diagnostics.link_use(findings.campaign.runs), findings.samples),
-    "web_metrics": lambda findings: web_metrics(findings.campaign, findings.hypotheses),
+    "web_metrics": lambda findings: WEB_METRICS(findings.campaign, findings.hypotheses),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.

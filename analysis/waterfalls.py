@@ -12,11 +12,11 @@ import pandas as pd
 
 from analysis.runs import metrics_in, rows_of
 from analysis.text import listing, ms, signed_ms
+from base.bounded import parse_json
 from base.errors import EyelevelError
 from dataset.har import navigated_s, started_s
 from dataset.reading import read_text
 from dataset.run_files import HAR
-from record.bounded import parse_json
 
 # Of what a request's time consists, in this order.
 PHASES = {

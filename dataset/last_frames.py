@@ -20,8 +20,8 @@ from base.errors import EyelevelError
 from base.files import sync, write_atomically
 from dataset.reading import read_text
 from dataset.run_files import LAST
+from dataset.table import LAST_FRAMES
 
-LAST_FRAMES = "last_frames.csv"
 COLUMNS = ("folder", "sha256")
 
 

@@ -8,15 +8,14 @@ from hashlib import sha256
 from math import prod
 from pathlib import Path
 
+from base.bounded import parse_json
 from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
-from dataset.last_frames import LAST_FRAMES
 from dataset.plan import PLAN
 from dataset.reading import read_bytes
-from dataset.table import DOCUMENT, GIVEN_UP, RUNS, require_document
+from dataset.table import DOCUMENT, GIVEN_UP, LAST_FRAMES, RUNS, require_document
 from dataset.validation import VALIDATION
 from dataset.verdicts import VERDICTS
-from record.bounded import parse_json
 
 METADATA = "ro-crate-metadata.json"
 # The files by which a campaign goes on, which a package has as far as the campaign does.
@@ -30,6 +29,9 @@ FILES = {
     GIVEN_UP: "Sites that were given up or withdrawn behind a network, and why",
     LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
 }
+
+# The name of a package: its campaign's, then this.
+ENDING = "-package"
 
 # The paper's whole study has 24,000 runs. Of each there may be several attempts, which are lines of tables; a row of
 # runs.csv takes 5 kB of memory, and 0.7 kB in the file.

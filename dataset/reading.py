@@ -5,9 +5,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from base.bounded import TooLong, parse_json, read_regular
 from base.errors import EyelevelError
-from record.bounded import parse_json, read_regular
-from record.http1 import MalformedMessage
 
 # Size limits by suffix. Other files are pages, pictures and tables of a report.
 MOST_BYTES = {".csv": 160 << 20, ".json": 64 << 20, ".jsonl": 64 << 20, ".toml": 1 << 20, ".gz": 64 << 20}
@@ -23,7 +22,7 @@ def read_bytes(path: Path) -> bytes:
         return read_regular(path, MOST_BYTES.get(path.suffix, MOST_BYTES_OF_OTHERS))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(*error.args) from None
-    except MalformedMessage as error:
+    except TooLong as error:
         raise EyelevelError(f"{path} cannot be read: {error}") from None
     except OSError as error:
         if error.errno == errno.ELOOP:

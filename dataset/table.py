@@ -323,6 +323,8 @@ def write_document(folder: Path, document: CampaignDocument) -> None:
 
 # The folder of a user study in the campaign's.
 USER_STUDY = "user-study"
+# Digests of how pages looked in the end.
+LAST_FRAMES = "last_frames.csv"
 
 GIVEN_UP = "given_up.json"
 # The gate in the reason of what was withdrawn by those who declared the campaign.

@@ -28,7 +28,6 @@ from eyelevel.defaults import (
     RUNS,
     USER_STUDY_PORT,
 )
-from films.policy import ALL_FILMS, KEPT, QUALITIES
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED, REPEATS
 from tuning.devices import DESKTOP
 
@@ -38,6 +37,7 @@ MEASURING = ("campaign", STUDY)
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
 OFF_OR_RECORDED = (OFF, RECORDED)
 
+KEPT, QUALITIES = late_value("films.policy:KEPT"), late_value("films.policy:QUALITIES")
 WRITABLE = late("record.formats:writable_formats")
 BROWSERS, SHELLS = late("browsers.registry:all_browsers"), late("replay.shells.registry:all_shells")
 NETWORK_NAMES, PROTOCOL_NAMES = late("eyelevel.completion:network_names"), late("eyelevel.completion:protocol_names")
@@ -317,12 +317,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--request-log", "Append a line for each request to this file.", ("replay",), type=PATH),
     # Films.
-    Option(
-        "--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=ALL_FILMS.kept
-    ),
-    Option(
-        "--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=ALL_FILMS.quality
-    ),
+    Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual="all"),
+    Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual="lossless"),
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
     Option("--film", "Film the loads, and compare the films' last frames.", ("close",), is_flag=True),
     Option("--film-cores", "Cores of the processor for the film alone, separated by commas.", ("load",), default=""),

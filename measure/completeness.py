@@ -15,13 +15,13 @@ from itertools import combinations
 from pathlib import Path
 from statistics import mean
 
+from base.bounded import parse_json, read_regular
 from base.errors import EyelevelError
 from base.files import read_json, write_atomically
 from base.structure import structured
 from browsers.contract import Request
 from dataset.run_files import HAR, REQUEST_LOG
 from measure.run.evidence import page_requests
-from record.bounded import parse_json, read_regular
 from record.layout import COMPLETENESS, LIVE
 from record.site import Site
 from servers.matching import Kind

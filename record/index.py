@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from base.bounded import parse_json, read_regular
 from base.errors import EyelevelError
 from base.text import excerpt, printable
-from record.bounded import parse_json, read_regular
 from record.connections import CONNECTIONS, Connection, parse_connection
 from record.http1 import METHOD, STATUSES, MalformedMessage
 from record.layout import (

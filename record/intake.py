@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from base.bounded import TooLong, read_regular
 from base.errors import EyelevelError
 from base.text import excerpt, printable
-from record.bounded import read_regular
 from record.connections import CONNECTIONS, Connection, sound
 from record.content import BrokenContent, UndecodableContent, decode
 from record.http1 import (
@@ -117,7 +117,7 @@ def bounded(file: Path) -> bytes:
     """
     try:
         return read_regular(file, BODY_BYTES + HEAD_BYTES)
-    except MalformedMessage:
+    except TooLong:
         raise MalformedMessage(BODY_TOO_LONG) from None
 
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from base.bounded import read_regular
 from base.errors import EyelevelError
 from base.files import replacing_folder, write_atomically
-from record.bounded import read_regular
 from record.connections import Connection, RecordedRtt, recorded_rtts
 from record.http1 import Headers, MalformedMessage, Response, format_response, parse_response
 from record.index import BrokenIndex, checked_index, read_index

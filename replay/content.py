@@ -8,10 +8,10 @@ server reads it.
 from pathlib import Path
 
 from base.errors import EyelevelError
-from record.bounded import read_head, read_message
 from record.http1 import MalformedMessage, Response, format_response, require_sendable_fields, response_of
 from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
 from record.limits import BODY_BYTES, HEAD_BYTES
+from record.messages import read_head, read_message
 from record.site import IndexedExchange, Site
 from replay.repeatable import script_evidence, script_of, with_script
 

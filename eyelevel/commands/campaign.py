@@ -47,7 +47,7 @@ def main(**options: Any) -> None:
     """
     from rich.console import Console
 
-    from eyelevel.commands.package import ENDING
+    from dataset.package import ENDING
     from eyelevel.study_command import command_of
 
     require_known_networks(options["net"])

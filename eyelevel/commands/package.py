@@ -5,12 +5,10 @@ from pathlib import Path
 import click
 
 from base.places import RESULTS
+from dataset.package import ENDING
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
-
-# What stands after the campaign's name in that of its package.
-ENDING = "-package"
 
 
 @click.command(params=parameters_of("package"))

@@ -59,7 +59,7 @@ def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
     """Where another report of `package` is written: `into`, or in results/. Raises EyelevelError when it cannot be."""
     from analysis.report.write import REPORT
-    from eyelevel.commands.package import ENDING
+    from dataset.package import ENDING
 
     if figures_only:
         raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")

@@ -5,10 +5,10 @@
 
 import math
 
+from base.bounded import parse_json, read_regular
 from base.errors import EyelevelError
 from base.structure import structured
 from base.text import printable
-from record.bounded import parse_json, read_regular
 from record.layout import LIVE
 from record.live import FORMAT, HTTP_VERSIONS, LiveLoads
 from record.site import Site

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from base.bounded import TooLong, parse_json, read_regular
 from base.errors import EyelevelError
 from base.files import write_atomically
 from base.text import excerpt, printable
 from record.assemble import assemble
-from record.bounded import parse_json, read_regular
 from record.connections import Connection
 from record.content import UndecodableContent, decode, encode
 from record.http1 import Headers, MalformedMessage, Response, without_fields
@@ -155,7 +155,7 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The archive's log, and its entries in the order they began."""
     try:
         document = read_regular(path, FILE_BYTES, follow=True)
-    except MalformedMessage:
+    except TooLong:
         raise EyelevelError(
             f"{path} is larger than {FILE_BYTES >> 20} MiB, more than a page's load; export one page"
         ) from None

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from base.bounded import open_regular
 from base.errors import EyelevelError
 from record.assemble import assemble
-from record.bounded import open_regular
 from record.http1 import Response, parse_response
 from record.intake import Intake, bounded, with_true_length
 from record.layout import (

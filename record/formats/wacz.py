@@ -21,10 +21,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from base.bounded import open_regular, parse_json
 from base.errors import EyelevelError
 from base.text import printable
 from record.assemble import assemble
-from record.bounded import open_regular, parse_json
 from record.formats import warc
 from record.http1 import MalformedMessage
 from record.intake import Intake

@@ -21,8 +21,8 @@ from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeadersParser
 
+from base.bounded import open_regular, parse_json
 from record.assemble import assemble
-from record.bounded import open_regular, parse_json
 from record.http1 import Headers, MalformedMessage, Response, parse_status_line
 from record.intake import Intake, with_true_length
 from record.layout import authority_of

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from record.bounded import open_regular
+from base.bounded import open_regular
 
 # Each piece is on its way while the next is read. With shorter ones 12 MB take longer than from memory (2 ms).
 PIECE_BYTES = 1 << 17

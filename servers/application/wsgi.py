@@ -19,7 +19,6 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from base.text import excerpt, printable
-from record.bounded import read_message
 from record.http1 import (
     BLANK_LINE,
     METHOD,
@@ -43,6 +42,7 @@ from record.layout import (
     without_originals,
 )
 from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, REASON_BYTES, THINK_TIME_S, URL_BYTES, excess
+from record.messages import read_message
 from servers.application.body import PIECE_BYTES, BodyInFile
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 

@@ -1,13 +1,17 @@
 """Helps, completions, usage errors and `status` load no library that takes long: the set of modules is tested, not the
 time (`benchmarks/start_up.py` measures that)."""
 
+import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pytest
 
 from analysis.simulate import Truth, write
 from base.places import PROJECT
@@ -129,3 +133,53 @@ def test_the_status_of_a_campaign_loads_nothing_heavy(tmp_path: Path) -> None:
     text, as_json = outputs([({}, ["status", str(campaign)]), ({}, ["status", str(campaign), "--json"])], tmp_path)
     assert "runs done" in text
     assert json.loads(as_json)["done"] > 0
+
+
+# Writes a report without its figures, and prints which modules of ours that took.
+REPORT = """
+import sys
+from analysis.report.section import ReportFigure
+
+def write(figure, folder):
+    (folder / f"{figure.name}.png").touch()
+
+ReportFigure.write = write
+from eyelevel.program import main
+folders = sys.argv.pop().split(",")
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(*(name for name in sys.modules if name.partition(".")[0] in folders))
+"""
+FOLDERS = ("eyelevel", "studies", "analysis", "films", "dataset", "record", "tuning", "base")
+MEASURING = ("measure", "replay", "servers", "browsers")
+CELLS_OF_REPORT = 4
+
+
+@pytest.mark.slow
+def test_a_report_loads_nothing_that_measures(tmp_path: Path) -> None:
+    folder = tmp_path / "reference"
+    ignored = shutil.ignore_patterns("report", "ro-crate-metadata.json")
+    shutil.copytree(PROJECT / "data" / "reference", folder, ignore=ignored)
+    with (folder / "runs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    cells = {(row["site"], row["network"]) for row in rows if row["run"] == "1"}
+    some = sorted(cells)[:CELLS_OF_REPORT]
+    with (folder / "runs.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(row for row in rows if (row["site"], row["network"]) in some)
+    done = subprocess.run(
+        [sys.executable, "-c", REPORT, "report", str(folder), ",".join((*FOLDERS, *MEASURING))],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    modules = done.stdout.splitlines()[-1].split()
+    assert "analysis.report.write" in modules
+    assert [name for name in modules if name.partition(".")[0] in MEASURING] == []
+    assert len(modules) < 120

@@ -16,14 +16,15 @@ from PIL import Image
 
 from analysis.package import write_package
 from analysis.runs import load
+from base import bounded
 from base.errors import EyelevelError
-from dataset.last_frames import LAST_FRAMES, read_digests
+from dataset.last_frames import read_digests
 from dataset.package import FILES, METADATA, MOST_LINES
 from dataset.plan import write_plan
 from dataset.reading import MOST_BYTES
 from dataset.reasons import Reason
 from dataset.run_files import LAST
-from dataset.table import GivenUp, Row, read_document, read_rows, write_given_up
+from dataset.table import LAST_FRAMES, GivenUp, Row, read_document, read_rows, write_given_up
 from dataset.validation import ValidationEntry, keep_entries, kept_entries
 from dataset.verdicts import Verdict
 from eyelevel.commands import campaign as campaign_command
@@ -33,7 +34,6 @@ from measure.campaign.results import changes, opened, require_same_versions
 from measure.norms import ENOUGH, NORMS, judge
 from measure.status import status
 from measure.taking_up import take_up
-from record import bounded
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}

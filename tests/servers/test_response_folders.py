@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from base.bounded import TooLong
 from base.places import PROJECT, tool
 from record import limits
 from record.http1 import MalformedMessage
@@ -54,7 +55,7 @@ def refusal_of_application(folder: Path) -> str:
     """The same of the application behind NGINX."""
     try:
         list(load_responses(folder))
-    except MalformedMessage as error:
+    except (MalformedMessage, TooLong) as error:
         assert str(error).isprintable()
         return str(error)
     return ""

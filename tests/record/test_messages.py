@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from record.bounded import USUAL_HEAD_BYTES, read_head, read_message, read_regular
+from base.bounded import TooLong, read_regular
 from record.http1 import BLANK_LINE, MalformedMessage, divided
+from record.messages import USUAL_HEAD_BYTES, read_head, read_message
 
 LIMIT_BYTES = 1 << 20
 LONG = b"x" * (USUAL_HEAD_BYTES - len(BLANK_LINE))
@@ -32,12 +33,19 @@ def test_head_and_body_are_those_of_the_whole_message(content: bytes, tmp_path: 
     assert read_head(file, LIMIT_BYTES) == whole[0]
 
 
-@pytest.mark.parametrize("content", [b"", b"no blank line\r\n", b"a\r\n\r\n".ljust(LIMIT_BYTES + 1)])
-def test_what_is_no_message_or_too_long_is_refused(content: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", MalformedMessage),
+        (b"no blank line\r\n", MalformedMessage),
+        (b"a\r\n\r\n".ljust(LIMIT_BYTES + 1), TooLong),
+    ],
+)
+def test_what_is_no_message_or_too_long_is_refused(content: bytes, error: type[Exception], tmp_path: Path) -> None:
     file = tmp_path / "message"
     file.write_bytes(content)
     for read in (read_message, read_head):
-        with pytest.raises(MalformedMessage):
+        with pytest.raises(error):
             read(file, LIMIT_BYTES)
 
 

@@ -1,0 +1,47 @@
+"""Reading recorded HTTP messages from files that anybody may have made. Standard library only."""
+
+import os
+from pathlib import Path
+
+from base.bounded import open_regular, read_regular
+from record.http1 import BLANK_LINE, divided
+
+# In which the header fields of most messages end.
+USUAL_HEAD_BYTES = 1 << 12
+
+
+def read_message(path: Path, limit_bytes: int, *, follow: bool = False) -> tuple[bytes, bytes]:
+    """The head of the HTTP message in the file `path`, without the blank line, and its body, each read by itself: in
+    a process that keeps many bodies, whole messages would leave holes of their size between these.
+
+    Raises MalformedMessage when there is no blank line, TooLong when the file is longer than `limit_bytes`, and OSError
+    as `open_regular` does.
+    """
+    descriptor = open_regular(path, follow=follow)
+    try:
+        size = os.fstat(descriptor).st_size
+        if head := _usual_head(descriptor, size, limit_bytes):
+            begin = len(head) + len(BLANK_LINE)
+            return head, os.pread(descriptor, size - begin, begin)
+    finally:
+        os.close(descriptor)
+    return divided(read_regular(path, limit_bytes, follow=follow))
+
+
+def read_head(path: Path, limit_bytes: int) -> bytes:
+    """The head alone; raises what `read_message` does."""
+    descriptor = open_regular(path)
+    try:
+        if head := _usual_head(descriptor, os.fstat(descriptor).st_size, limit_bytes):
+            return head
+    finally:
+        os.close(descriptor)
+    return divided(read_regular(path, limit_bytes))[0]
+
+
+def _usual_head(descriptor: int, size: int, limit_bytes: int) -> bytes | None:
+    """The head of the message in a file of this `size`; None for one that is out of the ordinary: it is long, or the
+    file too long, or its file system tells no size."""
+    head, blank_line, _ = os.pread(descriptor, USUAL_HEAD_BYTES, 0).partition(BLANK_LINE)
+    is_usual = blank_line and size <= limit_bytes and not os.pread(descriptor, 1, size)
+    return head if is_usual else None
