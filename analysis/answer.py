@@ -292,9 +292,7 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        confidence = _confidence(question, looks_of(campaign))
-        has_interval = ratio.has_interval(confidence)
-        gains = [ratio.centre, *(np.where(has_interval, end, np.nan) for end in ratio.interval(confidence))]
+        gains = (ratio.centre, *ratio.known_interval(_confidence(question, looks_of(campaign))))
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):

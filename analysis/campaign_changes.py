@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.contrasts import false_discovery_rate
-from analysis.corrections import holm
+from analysis.contrast_table import CHANGE, TESTS, contrast_columns, corrected, judged
+from analysis.corrections import false_discovery_rate, holm
 from analysis.gain import mean
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import verdicts
 from analysis.ratios import MeanRatio, block_ratios, independent_difference, margins, mean_over_sites, site_margins
 from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.samples import Array, Samples, counts, logarithms, samples_of
@@ -150,16 +149,8 @@ class _Thresholds:
         low, high = change.interval(self.confidence)
         # Where nothing bounds the machine, whether a change is beyond that is not known.
         beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
-        return {
-            "change": np.expm1(change.centre),
-            "low": np.expm1(low),
-            "high": np.expm1(high),
-            "p": change.difference_p(),
-            "equivalence_p": change.equivalence_p(margin),
-            "margin": np.expm1(margin),
-            "worse_p": change.slower_p(self.slower),
-            "beyond_canary": beyond,
-        }
+        columns = contrast_columns(change, self.confidence, CHANGE, margin)
+        return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond}
 
 
 def _changes(
@@ -188,12 +179,8 @@ def _changes(
 
 def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_p: float) -> pd.DataFrame:
     """`table` with corrected p values, the verdict, and whether each row is worse."""
-    table = table.reset_index(drop=True)
-    for name in ("p", "equivalence_p", "worse_p"):
-        table[f"{name}_corrected"] = correct(table[name].to_numpy(dtype=float))
-    return table.assign(
-        verdict=verdicts(table["change"], table, significant_p), worse=table["worse_p_corrected"] < significant_p
-    )
+    table = judged(table.reset_index(drop=True), correct, significant_p, CHANGE[0], (*TESTS, "worse_p"))
+    return table.assign(worse=table["worse_p_corrected"] < significant_p)
 
 
 def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -202,15 +189,12 @@ def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     for pair in (pair for pair in hypotheses.comparisons if pair.is_of(a.protocols)):
         one, other = (_over_sites_axis(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
         change = independent_difference(mean_over_sites(one), mean_over_sites(other))
-        low, high = change.interval(hypotheses.confidence)
+        columns = contrast_columns(change, hypotheses.confidence, CHANGE).values()
         for n, network in enumerate(a.networks):
             for m, metric in enumerate(a.metrics):
                 if sites := int((counts(one[n, m]) > 0).sum()):
-                    ends = (change.centre[n, m], low[n, m], high[n, m])
-                    numbers = [float(np.expm1(value)) for value in ends]
-                    rows.append([*pair, network, metric, sites, *numbers, float(change.difference_p()[n, m])])
-    table = pd.DataFrame(rows, columns=CONTRASTS[:-1])
-    return table.assign(p_corrected=holm(table["p"].to_numpy(dtype=float)))
+                    rows.append([*pair, network, metric, sites, *(float(column[n, m]) for column in columns)])
+    return corrected(pd.DataFrame(rows, columns=CONTRASTS[:-1]), holm, ("p",))
 
 
 def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataFrame:
@@ -220,9 +204,9 @@ def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataF
         times = [runs[name].dropna().unique() for runs in (a.runs, b.runs)]
         if all(len(values) for values in times):
             change = independent_difference(*(mean_over_sites(logarithms(values)[None]) for values in times))
-            ends = (change.centre, *change.interval(confidence))
             sizes = [len(values) for values in times]
-            rows.append([name, *sizes, *(values.mean() for values in times), *(float(np.expm1(end)) for end in ends)])
+            numbers = [float(column) for column in contrast_columns(change, confidence, CHANGE).values()][:3]
+            rows.append([name, *sizes, *(values.mean() for values in times), *numbers])
     return pd.DataFrame(rows, columns=CANARIES)
 
 

@@ -20,6 +20,8 @@ import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 from scipy import stats
 
+from analysis.contrast_table import contrast_columns
+from analysis.corrections import holm_of_family
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import verdicts
 from analysis.ratios import block_ratios, margins, mean_over_sites
@@ -66,7 +68,7 @@ def confirmatory(
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
     for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm)
+        table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm_of_family)
     table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
     ended_early = table["network"].map(
         {name: rounds in looks[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
@@ -105,12 +107,6 @@ def families(table: pd.DataFrame, hypotheses: Hypotheses) -> DataFrameGroupBy:
     return table.groupby([hypotheses.added_networks.get(network, "") for network in table["network"]])
 
 
-def holm(p: pd.Series) -> pd.Series:
-    """Holm's corrected p values. What could not be tested (NaN) has no evidence, and still belongs to the family."""
-    rising = p.fillna(1).astype(float).sort_values(kind="stable")
-    return (rising * np.arange(len(rising), 0, -1)).cummax().clip(upper=1)[p.index]
-
-
 def _contrasts(
     samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], looks: Sequence[int]
 ) -> pd.DataFrame:
@@ -122,19 +118,18 @@ def _contrasts(
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
-    low, high = ratio.interval(1 - (1 - hypotheses.confidence) / max(1, len(looks)))
+    confidence = 1 - (1 - hypotheses.confidence) / max(1, len(looks))
     at_looks = first_blocks(ratios, samples.rounds, looks)
     tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
     cells = {
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
-        **{name: np.expm1(value) for name, value in (("gain", ratio.centre), ("gain_low", low), ("gain_high", high))},
+        **contrast_columns(ratio, confidence, margin=margin),
         # A look at which the difference had the other sign is no evidence for the one that there is now.
         "p": least_p(
             [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
         ),
         "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
-        "margin": np.expm1(margin),
         "last_p": ratio.difference_p(),
     }
     flat = {name: np.ravel(value) for name, value in cells.items()}

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.stats.multitest import fdrcorrection
 
+from analysis.contrast_table import contrast_columns, judged
+from analysis.corrections import false_discovery_rate
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import FEW_RUNS, WILD_RATIO, WILD_SKEWNESS, verdicts
+from analysis.outcomes import FEW_RUNS, WILD_RATIO, WILD_SKEWNESS
 from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.samples import Array, Samples, by_count, counts, is_constant, t_test_p
 
@@ -28,7 +29,8 @@ EXACT_RUNS = 60
 ROUNDING = 1e-7
 # Notes that ask a reader to look at the runs of a comparison; a note that there are few does not.
 UNUSUAL = "skewed|variance|of 0"
-COLUMNS = ["reference", "compared", "network", "site", "metric", "ratio_gain", "ratio_low", "ratio_high", "p"]
+RATIO = ("ratio_gain", "ratio_low", "ratio_high")
+COLUMNS = ["reference", "compared", "network", "site", "metric", *RATIO, "p"]
 COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "margin", "verdict", "welch_p", "mannwhitney_p"]
 COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "gain_high", "note"]
 
@@ -48,15 +50,9 @@ def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, flo
         shift = hodges_lehmann(reference, compared, hypotheses.confidence)
         low, high = gain_interval(reference, compared, hypotheses.confidence, pair)
         ratio = mean_over_sites(block_ratios(samples, pair)[..., None, :])
-        ratio_low, ratio_high = ratio.interval(hypotheses.confidence)
         margin = site_margins(samples, pair, hypotheses, rtt_ms)
         return {
-            "ratio_gain": np.expm1(ratio.centre),
-            "ratio_low": np.expm1(ratio_low),
-            "ratio_high": np.expm1(ratio_high),
-            "p": ratio.difference_p(),
-            "equivalence_p": ratio.equivalence_p(margin),
-            "margin": np.expm1(margin),
+            **contrast_columns(ratio, hypotheses.confidence, RATIO, margin),
             "welch_p": welch_p(reference, compared),
             "mannwhitney_p": ranks[..., 0],
             "cliffs_delta": ranks[..., 1],
@@ -71,20 +67,7 @@ def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, flo
     table = samples.compare(hypotheses.comparisons, statistics, COLUMNS)
     if not hypotheses.comparisons:
         return table.astype({"note": str})
-    for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
-    table["verdict"] = verdicts(table["ratio_gain"], table, hypotheses.significant_p)
-    return table[COLUMNS]
-
-
-def false_discovery_rate(p: Array) -> Array:
-    """p values corrected for their number by Benjamini and Hochberg's method; NaN stays, and does not count."""
-    result = np.full(len(p), np.nan)
-    is_known = np.isfinite(p)
-    if is_known.any():
-        # Statsmodels' multipletests calls this, but collects garbage at every call, which takes longer than all else.
-        result[is_known] = fdrcorrection(p[is_known])[1]
-    return result
+    return judged(table, false_discovery_rate, hypotheses.significant_p, RATIO[0])[COLUMNS]
 
 
 def welch_p(reference: Array, compared: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.attempts import cube, tried_in
+from analysis.contrast_table import corrected
 from analysis.corrections import holm
 from analysis.hypotheses import Hypotheses
 from analysis.ratios import mean_over_sites
@@ -71,7 +72,7 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(tables, ignore_index=True).merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
     table = table[table["blocks"] > 0].reset_index(drop=True)
-    table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
+    table = corrected(table, holm, ("p",))
     table["warning"] = [_warning(row) for row in records(table)]
     return table[COLUMNS]
 

@@ -29,10 +29,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.aspects import Decisions, decisions
-from analysis.confirmatory import holm
+from analysis.contrast_table import GAIN, TESTS, contrast_columns, corrected
+from analysis.corrections import holm_of_family
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
-from analysis.ratios import MeanRatio, block_ratios, mean_over_sites
+from analysis.ratios import block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
 from analysis.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
@@ -42,10 +43,10 @@ DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
 # Of a contrast, with some programs: which it is, and with which programs.
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
-GAINS = [*KEYS, "sites", "blocks", "gain", "gain_low", "gain_high"]
+GAINS = [*KEYS, "sites", "blocks", *GAIN]
+DIFFERENCE = ("difference", "difference_low", "difference_high")
 DIFFERENCES = [*KEYS, "varies", "reference_before", "compared_before", "servers_before", "browser_before"]
-DIFFERENCES += ["sites", "blocks", "difference"]
-DIFFERENCES += ["difference_low", "difference_high", "p", "p_corrected", "equivalence_p", "equivalence_p_corrected"]
+DIFFERENCES += ["sites", "blocks", *DIFFERENCE, "p", "p_corrected", "equivalence_p", "equivalence_p_corrected"]
 DIFFERENCES += ["margin", "verdict"]
 
 Settings = Mapping[str, Mapping[str, Any]]
@@ -151,8 +152,8 @@ def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypothe
     rows, of_pair = [], cache(partial(block_ratios, samples))
     for one, network, metric in _measured(campaign, samples, hypotheses):
         ratios = _of_cell(of_pair(one.pair), samples, _place(campaign, one, network), metric)
-        mean = mean_over_sites(ratios)
-        rows.append([*_keys(one, network, metric), *_sizes(ratios), *_numbers(mean, hypotheses.confidence)])
+        columns = contrast_columns(mean_over_sites(ratios), hypotheses.confidence)
+        rows.append([*_keys(one, network, metric), *_sizes(ratios), *(float(columns[name]) for name in GAIN)])
     return pd.DataFrame(rows, columns=GAINS)
 
 
@@ -173,14 +174,12 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
             for variant in (one, before)
         )
         ratios = now - then
-        mean = mean_over_sites(ratios)
-        tests = [float(mean.difference_p()), float(mean.equivalence_p(np.log1p(PROGRAM_MARGIN)))]
-        numbers = [*_sizes(ratios), *_numbers(mean, hypotheses.confidence), *tests]
+        margin = float(np.log1p(PROGRAM_MARGIN))
+        columns = contrast_columns(mean_over_sites(ratios), hypotheses.confidence, DIFFERENCE, margin)
+        numbers = [*_sizes(ratios), *(float(columns[name]) for name in (*DIFFERENCE, *TESTS))]
         rows.append([*_keys(one, network, metric), one.varies, *before.pair, before.servers, before.browser, *numbers])
     names = [name for name in DIFFERENCES if not name.endswith("_corrected") and name not in ("margin", "verdict")]
-    table = pd.DataFrame(rows, columns=names)
-    for name in ("p", "equivalence_p"):
-        table[f"{name}_corrected"] = holm(table[name])
+    table = corrected(pd.DataFrame(rows, columns=names), holm_of_family)
     is_small = table["equivalence_p_corrected"] < hypotheses.significant_p
     otherwise = np.where(is_small, INDEPENDENT, NOT_DECIDED)
     verdict = np.where(table["p_corrected"] < hypotheses.significant_p, DEPENDS, otherwise)
@@ -219,11 +218,6 @@ def _sizes(ratios: Array) -> tuple[int, int]:
     """How many sites and blocks there are."""
     blocks = counts(ratios)
     return int((blocks > 0).sum()), int(blocks.sum())
-
-
-def _numbers(mean: MeanRatio, confidence: float) -> list[float]:
-    """The mean as a gain, and the ends of its interval."""
-    return [float(np.expm1(value)) for value in (mean.centre, *mean.interval(confidence))]
 
 
 def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:

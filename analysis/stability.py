@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
+from analysis.contrast_table import CHANGE, contrast_columns, corrected
 from analysis.corrections import holm
 from analysis.hypotheses import Pair
 from analysis.ratios import block_ratios, independent_difference, mean_over_sites
@@ -59,22 +60,16 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
             is_first, has_halves = 2 * place <= size[..., None], size[..., None] > 1
             first, second = (np.where(half & has_halves, cells, np.nan) for half in (is_first, ~is_first))
             change = independent_difference(mean_over_sites(first), mean_over_sites(second))
-            low, high = change.interval(confidence)
+            columns = contrast_columns(change, confidence, CHANGE)
             own_p = t_test_p(first, second, equal_var=False)
             for n, network in enumerate(samples.networks):
                 known = own_p[n][np.isfinite(own_p[n])]
-                ends = {"change": change.centre[n], "low": low[n], "high": high[n]}
                 row: dict[str, Any] = {"kind": kind, "reference": reference, "compared": compared}
-                row |= {"network": network, "metric": metric}
-                numbers = {name: float(np.expm1(value)) for name, value in ends.items()}
-                rows.append({
-                    **row, **numbers,
-                    "sites": int((size[n] > 1).sum()),
-                    "p": float(change.difference_p()[n]),
-                    "found_share": float((known < CELL_P).mean()) if len(known) else float("nan"),
-                })  # fmt: skip
+                row |= {"network": network, "metric": metric, "sites": int((size[n] > 1).sum())}
+                row |= {name: float(values[n]) for name, values in columns.items()}
+                rows.append(row | {"found_share": float((known < CELL_P).mean()) if len(known) else float("nan")})
     table = pd.DataFrame(rows, columns=[name for name in HALVES_COLUMNS if name not in ("p_corrected", "warning")])
-    table["p_corrected"] = holm(table["p"].to_numpy(dtype=float))
+    table = corrected(table, holm, ("p",))
     is_large = (table["change"].abs() > LARGE_CHANGE) & (table["p_corrected"] < ALARM_P)
     table["warning"] = np.where(is_large, "changes", "")
     return table[HALVES_COLUMNS]

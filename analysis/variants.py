@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from analysis.contrasts import false_discovery_rate
+from analysis.contrast_table import CHANGE, TESTS, contrast_columns, judged
+from analysis.corrections import false_discovery_rate
 from analysis.hypotheses import Hypotheses
-from analysis.outcomes import verdicts
 from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import blocks_of
@@ -55,15 +55,11 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
                 continue
             is_pair = has_both & pairs["is_one_block"].to_numpy()
             change = mean_over_sites(np.where(is_pair, ratios, np.nan)[None])
-            ends = (change.centre, *change.interval(hypotheses.confidence))
-            numbers = [*(float(np.expm1(end)) for end in ends), float(change.difference_p())]
-            numbers += [float(change.equivalence_p(margin))]
+            columns = contrast_columns(change, hypotheses.confidence, CHANGE, margin)
+            numbers = [float(columns[name]) for name in (*CHANGE, *TESTS)]
             rows.append([*names, metric, int(is_pair.sum()), *numbers])
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if not name.endswith(("_corrected", "verdict"))])
-    for name in ("p", "equivalence_p"):
-        table[f"{name}_corrected"] = false_discovery_rate(table[name].to_numpy(dtype=float))
-    table["verdict"] = verdicts(table["change"], table, hypotheses.significant_p)
-    return table[COLUMNS]
+    return judged(table, false_discovery_rate, hypotheses.significant_p, CHANGE[0])[COLUMNS]
 
 
 def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:

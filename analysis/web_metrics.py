@@ -37,8 +37,7 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
         is_paired = np.isfinite(compared - reference)
         means = [np.swapaxes(mean(np.where(is_paired, values, np.nan)), 1, 2) for values in (reference, compared)]
         change, blocks = mean_over_sites(differences), counts(differences)
-        has_interval = change.has_interval(hypotheses.confidence)
-        low, high = (np.where(has_interval, end, np.nan) for end in change.interval(hypotheses.confidence))
+        low, high = change.known_interval(hypotheses.confidence)
         columns = {
             "sites": (blocks > 0).sum(axis=-1),
             "blocks": blocks.sum(axis=-1),

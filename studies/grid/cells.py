@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.contrasts import false_discovery_rate
+from analysis.contrast_table import contrast_columns, judged
+from analysis.corrections import false_discovery_rate
 from analysis.hypotheses import Hypotheses, Pair
 from analysis.networks import further
-from analysis.outcomes import verdicts
 from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Array, counts, samples_of
@@ -66,11 +66,8 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
     states = [_state(row, left_out.get((row["site"], _network(row, browsers)))) for _, row in table.iterrows()]
     table["state"], table["remark"] = zip(*states, strict=True) if states else ((), ())
-    for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
-    decided = verdicts(table["gain"], table, hypotheses.significant_p)
-    table["verdict"] = decided.where(table["state"] == MEASURED, "")
-    return table[COLUMNS]
+    table = judged(table, false_discovery_rate, hypotheses.significant_p)
+    return table.assign(verdict=table["verdict"].where(table["state"] == MEASURED, ""))[COLUMNS]
 
 
 def _network(row: "pd.Series[str]", browsers: Collection[str]) -> str:
@@ -89,11 +86,8 @@ def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
         ratios = block_ratios(samples, pair)
         # A mean over one site is that site's location.
         ratio = mean_over_sites(ratios[..., None, :])
-        low, high = ratio.interval(hypotheses.confidence)
         margin = site_margins(samples, pair, hypotheses, campaign.rtt_ms)
-        gains = {"gain": ratio.centre, "gain_low": low, "gain_high": high, "margin": margin}
-        p_values = {"p": ratio.difference_p(), "equivalence_p": ratio.equivalence_p(margin)}
-        return {"rounds": counts(ratios), **{name: np.expm1(value) for name, value in gains.items()}, **p_values}
+        return {"rounds": counts(ratios), **contrast_columns(ratio, hypotheses.confidence, margin=margin)}
 
     reference, *others = campaign.protocols
     pairs = [pair for pair in (Pair(reference, name) for name in others) if pair.is_of(samples.protocols)]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.contrasts import false_discovery_rate
+from analysis.contrast_table import contrast_columns, judged
+from analysis.corrections import false_discovery_rate
 from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import verdicts
 from analysis.ratios import independent_difference, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Samples, counts, logarithms, samples_of
@@ -25,7 +25,8 @@ OF_NETWORK = ("name", "source", "hop")
 OF_HOP = ("kind", "congestion_control", "initial_window_packets")
 
 COLUMNS = ["protocol", "site", "network", "control", "loads_without", "loads_with", "mean_without", "mean_with"]
-COLUMNS += ["change", "change_low", "change_high", "p_corrected", "margin", "verdict"]
+CHANGE = ("change", "change_low", "change_high")
+COLUMNS += [*CHANGE, "p_corrected", "margin", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,7 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
         for row in table.itertuples()
     ]
     table = table[all_in_time].reset_index(drop=True)
-    for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = false_discovery_rate(table[column].to_numpy())
-    table["verdict"] = verdicts(table["change"], table, hypotheses.significant_p)
-    return table[COLUMNS]
+    return judged(table, false_discovery_rate, hypotheses.significant_p, CHANGE[0])[COLUMNS]
 
 
 def _late_settings(runs: pd.DataFrame) -> set[tuple[str, str, str]]:
@@ -102,7 +100,6 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
         times = [part.of(protocol) for part in (without, with_hop)]
         # Each page by itself: the axis of sites has one.
         change = independent_difference(*(mean_over_sites(logarithms(part)[..., None, :]) for part in times))
-        low, high = change.interval(hypotheses.confidence)
         margin = site_margins(without, Pair(protocol, protocol), hypotheses, rtt_ms)
         loads = [counts(part) for part in times]
         means = [
@@ -116,12 +113,7 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
             "loads_with": loads[1],
             "mean_without": means[0],
             "mean_with": means[1],
-            "change": np.expm1(change.centre),
-            "change_low": np.expm1(low),
-            "change_high": np.expm1(high),
-            "p": change.difference_p(),
-            "equivalence_p": change.equivalence_p(margin),
-            "margin": np.expm1(margin),
+            **contrast_columns(change, hypotheses.confidence, CHANGE, margin),
         }
         # Rows have the name of the network with the hop.
         table = replace(without, networks=(pair.network,)).frame(columns)

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import Pair
-from analysis.ratios import MeanRatio, block_ratios, blocks_for_interval, locations, mean_over_sites
+from analysis.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import Array, Samples, samples_of
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
@@ -99,7 +99,7 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
         level = confidence if effect.kind == WHOLE else together
         start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
         ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
-        (low, high), (ms_low, ms_high) = _interval(ratio, level), _interval(difference, level)
+        (low, high), (ms_low, ms_high) = ratio.known_interval(level), difference.known_interval(level)
         columns = {
             "metric": samples.metrics,
             **dict(zip(KEY, effect.key, strict=True)),
@@ -199,13 +199,6 @@ def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[
     """By how much `one` is more than `other`, in the blocks that have both."""
     ratios, differences_ms = one.ratios - other.ratios, one.differences_ms - other.differences_ms
     return Effect(kind, name, one.below, one.above, ratios, differences_ms, before)
-
-
-def _interval(mean: MeanRatio, confidence: float) -> tuple[Array, Array]:
-    """The interval of `mean`; NaN where there are too few blocks for one."""
-    has_interval = mean.has_interval(confidence)
-    low, high = (np.where(has_interval, end, np.nan) for end in mean.interval(confidence))
-    return low, high
 
 
 def _by_metric(values: Array) -> Array:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.analysis_truth import campaign_table
 
 from analysis import contrasts, hypotheses
+from analysis.corrections import false_discovery_rate
 from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
 from analysis.samples import Array, by_count, samples_of
@@ -86,7 +87,7 @@ def test_cliffs_delta_by_hand() -> None:
 
 
 def test_corrections_by_hand() -> None:
-    result = contrasts.false_discovery_rate(np.array([0.01, 0.04, 0.03, 0.005, np.nan]))
+    result = false_discovery_rate(np.array([0.01, 0.04, 0.03, 0.005, np.nan]))
     assert result[:4] == pytest.approx([0.02, 0.04, 0.04, 0.02])
     assert np.isnan(result[4])
 

@@ -12,7 +12,8 @@ from scipy import stats
 from support.rates import tell
 
 from analysis import hypotheses
-from analysis.confirmatory import LOOKS, confirmatory, holm, without_selection
+from analysis.confirmatory import LOOKS, confirmatory, without_selection
+from analysis.corrections import holm_of_family
 from analysis.hypotheses import Pair
 from analysis.outcomes import FASTER, SLOWER, verdicts
 from analysis.planning import blocks_needed
@@ -90,7 +91,7 @@ def family_verdicts(values: Array, looks: Sequence[int] = ()) -> pd.DataFrame:
     of_campaign = table.groupby("campaign", sort=False)
     assert (of_campaign.size() == FAMILY).all()
     for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = of_campaign[column].transform(holm)
+        table[f"{column}_corrected"] = of_campaign[column].transform(holm_of_family)
     return table.assign(verdict=verdicts(table["gain"], table, DECLARED.significant_p))
 
 
