@@ -55,6 +55,8 @@ MEASURING_COMMANDS = {
     *("answer", "record", "close", "replay", "load", "campaign", "reference", "probe-network", "validate"),
     *("interop", "devices", "lanes", "scheduler", "worker"),
 }
+# Those that load sites by their names.
+SITE_COMMANDS = {*MEASURING_COMMANDS, "status", "edit", "site-info"}
 
 
 class Program(click.Group):
@@ -68,6 +70,8 @@ class Program(click.Group):
         """The command of this name, or None. Raises EyelevelError where it measures and only results can be read."""
         if name in MEASURING_COMMANDS:
             _require_checkout(name)
+        if name in SITE_COMMANDS:
+            _studies()  # their pages are sites, too
         if name not in COMMANDS:
             if not (study := _studies().get(name)):
                 return None

@@ -1,22 +1,20 @@
-"""All sites that can be named: the recorded ones in `sites/`, demo sites, and pages of studies.
+"""All sites that can be named: the recorded ones in `sites/`, demo sites, and generated pages (`record.page_sources`).
 
-Demo sites and pages of studies are generated when they are first needed. Demo sites go into `sites/`. Pages of studies
-go into the cache, since there may be many and large ones.
+Demo sites and pages are generated when they are first needed. Demo sites go into `sites/`. Pages go into the cache,
+since there may be many and large ones.
 """
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import SITES, cache_dir
-from record import company, downloads, grid
 from record.demo import DEMO_SITES, generate
-from record.site import Recording, Site, write_site
-from record.video import pages as video
-from record.video.media import SEGMENT_S
+from record.generated import GeneratedSite
+from record.page_sources import SOURCES
+from record.site import Site, write_site
 from tuning.settings import choose, choose_one
 
 
@@ -26,22 +24,15 @@ def recorded_names() -> list[str]:
 
 
 def available_names() -> list[str]:
-    """The names that `load_site` knows, without those of studies' pages, whose number has no limit."""
+    """The names that `load_site` knows, without generated pages, whose number has no limit."""
     return list(dict.fromkeys([*recorded_names(), *DEMO_SITES]))
 
 
 def load_site(name: str) -> Site:
-    """The site `name`, an available one or a page of a study. Raises EyelevelError when it is broken."""
+    """The site `name`, an available one or a generated page. Raises EyelevelError when it is broken."""
+    if page := _generated_page(name):
+        return _load_generated(*page)
     folder = SITES / name
-    if page := grid.page_named(name):
-        return _load_generated(cache_dir() / "grid" / name, grid.RECORDER, lambda: grid.generate(page))
-    if size_bytes := downloads.page_named(name):
-        folder = cache_dir() / "downloads" / name
-        return _load_generated(folder, downloads.RECORDER, lambda: downloads.generate(size_bytes))
-    if played := video.page_named(name):
-        return _load_generated(cache_dir() / "video" / name, video.recorder(played), lambda: _made(name, played))
-    if company.mix_named(name):
-        return _load_generated(cache_dir() / "fairness" / name, company.RECORDER, company.generate)
     if name in DEMO_SITES and not folder.is_dir():
         print(f"generating {name}", file=sys.stderr)
         write_site(generate(name), folder)
@@ -49,20 +40,22 @@ def load_site(name: str) -> Site:
     return Site.load(folder)
 
 
-def _made(name: str, played: video.Video) -> Recording:
-    size_mb = sum(played.qualities.values()) * played.segments * SEGMENT_S // 8_000_000
-    print(f"making {name}: a video of about {size_mb} MB", file=sys.stderr)
-    return video.generate(played)
+def _generated_page(name: str) -> tuple[Path, GeneratedSite] | None:
+    """The folder of the page `name` in the cache, and what makes it; None when no source has it."""
+    for prefix, page_of in SOURCES.items():
+        if name.startswith(prefix) and (page := page_of(name)):
+            return cache_dir() / prefix.strip("-") / name, page
+    return None
 
 
-def _load_generated(folder: Path, recorder: dict[str, str], generate_page: Callable[[], Recording]) -> Site:
+def _load_generated(folder: Path, page: GeneratedSite) -> Site:
     if folder.is_dir():
         # A broken one is generated again.
         with suppress(EyelevelError):
             site = Site.load(folder)
-            if site.recorder == recorder:
+            if site.recorder == page.recorder:
                 return site
-    site = write_site(generate_page(), folder)
+    site = write_site(page.generate(), folder)
     give_to_caller(folder, cache_dir())
     return site
 
@@ -75,12 +68,12 @@ def choose_site(name: str) -> Site:
 def choose_sites(wanted: str | list[str]) -> list[Site]:
     """The sites that `wanted` names. "all" means those in sites/, or the demo sites when there are none.
 
-    The pages of studies are sites, too, but only by their names. Raises EyelevelError.
+    Generated pages are sites, too, but only by their names. Raises EyelevelError.
     """
     if wanted == "all":
         names = recorded_names() or list(DEMO_SITES)
     else:
         given = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
-        pages = [name for name in given if grid.page_named(name) or downloads.page_named(name)]
+        pages = [name for name in given if _generated_page(name)]
         names = choose("site", wanted, {name: name for name in [*available_names(), *pages]})
     return [load_site(name) for name in names]

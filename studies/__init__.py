@@ -1,6 +1,7 @@
 """Studies beside the campaign of pages, on the same replay, shells and gates: a folder each, and this list of them."""
 
 from dataset.table import CampaignDocument
+from record.page_sources import SOURCES
 from studies import downloads, fairness, fidelity, grid, ladder, packets, states, video
 from studies.study import Study
 
@@ -15,6 +16,8 @@ STUDIES: list[Study] = [
     fidelity.STUDY,
     video.STUDY,
 ]
+# Pages that a study generates are sites for all who load sites.
+SOURCES.update({f"{study.name}-": study.pages for study in STUDIES if study.pages})
 
 
 def study_of(document: CampaignDocument) -> Study | None:

@@ -22,9 +22,11 @@ from tuning.devices import DESKTOP, on_devices
 if TYPE_CHECKING:
     from analysis.report.section import Section
     from measure.campaign.campaign import Campaign
+    from record.generated import GeneratedSite
 
 # Makes a study's section of the report from the campaign's folder; None if there is nothing to show.
 StudySection = Callable[[Path], "Section | None"]
+PageSource = Callable[[str], "GeneratedSite | None"]
 
 SEED = 1
 RUNS, REPEATS = 10, 3
@@ -112,6 +114,7 @@ class Study:
 
     `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
     `title`: a line in the list of commands; `help`: of its command. `options`: of its own, beside those of all studies.
+    `pages`: returns the page of a name that begins with the study's, if it generates pages (`record.page_sources`).
     `chooses_sites`: whether it has the option --sites. `decisive`: which options decide how much a new campaign
     measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
     times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
@@ -128,5 +131,6 @@ class Study:
     options: Sequence[Option] = ()
     chooses_sites: bool = True
     decisive: Sequence[str] = ("sites", "net", "proto")
+    pages: PageSource | None = None
     no_page_times: str = ""
     validates: bool = False

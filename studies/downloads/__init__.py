@@ -14,6 +14,7 @@ STUDY = Study(
     Example: eyelevel figure2 --proto tcp+,quic
     """,
     campaign=late("studies.downloads.measure:campaign"),
+    pages=late("studies.downloads.pages:site"),
     section=late("studies.downloads.section:section"),
     chooses_sites=False,
     no_page_times="it measures single files, whose times each run keeps for itself",

@@ -2,7 +2,7 @@
 
 Each file is downloaded by the browser, over a connection of its own, behind a delay and nothing else: servers
 should take alike. A page downloads one file from each of several servers and reports how long each took
-(`record.downloads`); the times are in the servers' log of requests.
+(`studies.downloads.pages`); the times are in the servers' log of requests.
 """
 
 from pathlib import Path
@@ -17,7 +17,8 @@ from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence, page_requests
 from measure.run.setting import Loading, Setting
-from record import collection, downloads
+from record import collection
+from studies.downloads import pages as downloads
 from studies.study import Measurement, Request
 from tuning import networks, protocols
 from tuning.settings import choose_one

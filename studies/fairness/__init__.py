@@ -19,6 +19,7 @@ STUDY = Study(
     Example: eyelevel fairness --net fairness-10mbps --proto quic,quic+1con --mixes 1x1,1x2 --runs 10
     """,
     campaign=late("studies.fairness.measure:campaign"),
+    pages=late("studies.fairness.mixes:site"),
     section=late("studies.fairness.section:section"),
     options=(
         Option("--against", "The protocol of the other flows.", usual=AGAINST),

@@ -25,11 +25,11 @@ from measure.run.evidence import Evidence, last_line, read_circumstances
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.company import mix_name, mix_named
 from replay import ReplaySpec, run
 from servers.registry import require_served
 from studies.campaign import networks_before
 from studies.fairness.defaults import AGAINST, MIXES, NETWORKS, PROTOCOLS, SECONDS
+from studies.fairness.mixes import mix_name, mix_named
 from studies.study import RUNS, Measurement, Request
 from tuning import networks, protocols
 from tuning.company import Flow

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from analysis.intervals import over_runs
 from dataset.table import require_document, valid_rows
 from measure.run.company import read_series
-from record.company import mix_named
 from studies.fairness.defaults import UNSETTLED_S
+from studies.fairness.mixes import mix_named
 from tuning.networks import Network
 
 # Of the figure over time.

@@ -19,6 +19,7 @@ STUDY = Study(
     Example: eyelevel grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
     """,
     campaign=late("studies.grid.measure:measurement"),
+    pages=late("studies.grid.pages:site"),
     section=late("studies.grid.section:section"),
     options=(
         Option("--preset", "The grid.", choices=PRESETS, usual="the campaign's"),

@@ -23,7 +23,7 @@ from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Array, counts, samples_of
 from analysis.text import plural, size_label
 from measure.gates import OVER_TIME
-from record.grid import Page, page_named
+from studies.grid.pages import Page, page_named
 from tuning.devices import described
 
 METRIC = "plt"

@@ -23,8 +23,8 @@ from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
 from record import collection
-from record.grid import Page, page_named, read_size, size_name
 from studies.grid.defaults import PRESETS
+from studies.grid.pages import Page, page_named, read_size, size_name
 from studies.grid.presets import Preset, read_preset
 from studies.study import Measurement, Request
 from tuning import networks, protocols

@@ -32,12 +32,12 @@ from analysis.text import (
 )
 from base.errors import EyelevelError
 from dataset.table import read_document
-from record.grid import Page
 from studies.grid import heatmap, wait_download
 from studies.grid.cells import BUDGET, MEASURED, METRIC, TIME, cells, pages_of, panels, row_label
 from studies.grid.defaults import PRESETS
 from studies.grid.hop_changes import hop_changes
 from studies.grid.measure import STUDY
+from studies.grid.pages import Page
 from studies.grid.presets import read_preset
 from studies.grid.slides import CONTROLLED, SIMILAR, SIMILAR_WITHIN, UNCHANGED, UNCONTROLLED, beside, read_old
 from studies.grid.slides import PRESETS as OF_SLIDES

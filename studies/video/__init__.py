@@ -4,9 +4,8 @@ import click
 
 from base.late import late
 from base.options import Option
-from record.video import LADDER_BPS, PLAYERS, RULES, TRUE
 from studies.study import Study
-from studies.video.defaults import PLAYER, SECONDS, VIDEOS
+from studies.video.defaults import LADDER_BPS, PLAYER, PLAYERS, RULES, SECONDS, TRUE, VIDEOS
 
 STUDY = Study(
     name="video",
@@ -19,6 +18,7 @@ STUDY = Study(
     Example: eyelevel video --net lte --proto tcp+,quic --videos hd720,dynamic --runs 10
     """,
     campaign=late("studies.video.measure:campaign"),
+    pages=late("studies.video.pages:site"),
     section=late("studies.video.section:section"),
     options=(
         Option(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label, span
-from record.video.media import SEGMENT_S
+from studies.video.media import SEGMENT_S
 from studies.video.play import Play
 
 # Of what came; the buffer is sampled more often.

@@ -1,4 +1,4 @@
-"""Plays of a generated video (`record.video`), one in each load, which lasts as long as the play is looked at."""
+"""Plays of a generated video (`studies.video.pages`), one in each load, which lasts as long as the play is observed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,10 @@ from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
 from record import collection
-from record.video import LADDER_BPS, RULES, TRUE
-from record.video.pages import SEGMENT, Video, page_named
 from studies.campaign import networks_before
 from studies.study import RUNS, Measurement, Request
-from studies.video.defaults import NETWORKS, PLAYER, PROTOCOLS, SECONDS, VIDEOS
+from studies.video.defaults import LADDER_BPS, NETWORKS, PLAYER, PROTOCOLS, RULES, SECONDS, TRUE, VIDEOS
+from studies.video.pages import SEGMENT, Video, page_named
 from studies.video.play import LEAST_REBUFFER_MS, fault, play_of
 from tuning import networks, protocols
 from tuning.settings import choose

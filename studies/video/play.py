@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from base.structure import from_json
-from record.video import LADDER_BPS, TRUE
-from record.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS
-from record.video.pages import SEGMENT, SOUND
+from studies.video.defaults import LADDER_BPS, TRUE
+from studies.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS
+from studies.video.pages import SEGMENT, SOUND
 
 # How the page's mark begins (record/video/page.html).
 MARK = "eyelevel-play "

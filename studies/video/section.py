@@ -12,9 +12,9 @@ from analysis.hypotheses import of_campaign
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
 from analysis.runs import load
 from analysis.text import NOTHING, file_name, label, level, listing, p_value, plural, span
-from record.video.pages import page_named
 from studies.video import figure, means_figure
 from studies.video.measure import STUDY
+from studies.video.pages import page_named
 from studies.video.play import LEAST_REBUFFER_MS, MEASURES, WAIT_MBPS_PER_S, Measure
 from studies.video.tables import SETTING, PlayedRun, attempts, read_runs, summary, table
 

@@ -17,7 +17,7 @@ from analysis.contrasts import difference_interval, welch_p
 from base.errors import EyelevelError
 from dataset.run_files import TIMINGS
 from dataset.table import valid_rows
-from record.video.pages import Video, page_named
+from studies.video.pages import Video, page_named
 from studies.video.play import MEASURES, Play, play_of
 
 SETTING = ["network", "site"]

@@ -9,8 +9,8 @@ import pytest
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from record.collection import load_site
-from record.video.media import SEGMENT_S
 from studies.video.measure import VideoMethod
+from studies.video.media import SEGMENT_S
 from studies.video.play import Play, play_of
 from tuning import networks, protocols
 from tuning.networks import Network

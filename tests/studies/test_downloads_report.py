@@ -12,7 +12,7 @@ from support.reports import accessible_report
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, header, lines, write_document
-from record import downloads
+from studies.downloads import pages as downloads
 from studies.downloads import section as sections
 from studies.downloads.measure import STUDY
 from tuning import protocols

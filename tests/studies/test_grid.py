@@ -22,11 +22,11 @@ from eyelevel.commands.results import main as analysis
 from eyelevel.study_command import study_command
 from measure.campaign.store import FolderStore
 from record import collection
-from record.grid import Page, generate, image, page_named, read_size
 from record.site import write_site
 from studies.grid import STUDY
 from studies.grid import measure as grid
 from studies.grid.defaults import PRESETS
+from studies.grid.pages import Page, generate, image, page_named, read_size
 from studies.grid.presets import Series, read_preset
 from tuning import networks, protocols
 from tuning.defaults import REPEATS

@@ -29,12 +29,12 @@ from analysis.runs import load, network_in
 from base.errors import EyelevelError
 from dataset.table import columns
 from eyelevel.commands.report import main as report
-from record.grid import Page
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap, wait_download
 from studies.grid import section as grid
 from studies.grid.cells import cells, network_label, panels
 from studies.grid.hop_changes import hop_changes, hop_pairs
+from studies.grid.pages import Page
 from studies.grid.presets import read_preset
 from studies.grid.slides import beside, by_size, change, read_old
 from studies.grid.timings import COLUMNS, mean_times

@@ -23,10 +23,10 @@ from measure.norms import ENOUGH, RunAppearance, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from record.collection import choose_sites, load_site
-from record.video import LADDER_BPS, media
-from record.video import pages as video
 from studies.study import Request
-from studies.video import STUDY
+from studies.video import STUDY, media
+from studies.video import pages as video
+from studies.video.defaults import LADDER_BPS
 from studies.video.figure import WAITING, shown, waiting
 from studies.video.measure import VideoMethod, campaign
 from studies.video.play import MARK, MEASURES, Gap, Play, Segment, fault, play_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.structure import structured
-from record.grid import Page, read_size
 from studies.grid.defaults import PRESETS_FOLDER
+from studies.grid.pages import Page, read_size
 from tuning.devices import DESKTOP
 
 

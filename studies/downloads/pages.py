@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from record.generated import generated_exchange
+from record.generated import GeneratedSite, generated_exchange
 from record.site import Recording
 
 HOST = "downloads.example"
@@ -19,7 +19,7 @@ NAME = re.compile(r"downloads-([1-9]\d*)")
 DOWNLOADS = 8
 REPORT_PATH = "/report"
 
-PAGE = Path(__file__).with_name("downloads.html")
+PAGE = Path(__file__).with_name("page.html")
 
 
 def page_name(size_bytes: int) -> str:
@@ -31,6 +31,12 @@ def page_named(name: str) -> int | None:
     """The size in bytes of the files of the page that a site of this name is, or None when it is no such page."""
     match = NAME.fullmatch(name)
     return int(match[1]) if match else None
+
+
+def site(name: str) -> GeneratedSite | None:
+    """The site of this name, or None when it is no such page."""
+    size_bytes = page_named(name)
+    return GeneratedSite(RECORDER, lambda: generate(size_bytes)) if size_bytes else None
 
 
 def generate(size_bytes: int) -> Recording:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from record.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS, Track
+from studies.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS, Track
 
 DASH, HLS = "manifest.mpd", "main.m3u8"
 HLS_TYPE = "application/vnd.apple.mpegurl"

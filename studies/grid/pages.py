@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from base.errors import EyelevelError
-from record.generated import generated_exchange
+from record.generated import GeneratedSite, generated_exchange
 from record.site import Exchange, Recording
 
 HOST = "grid.example"
@@ -65,6 +65,12 @@ def page_named(name: str) -> Page | None:
     if not match:
         return None
     return Page(int(match["count"]), int(match["size"]) * UNITS[match["unit"]], int(match["servers"] or 1))
+
+
+def site(name: str) -> GeneratedSite | None:
+    """The site of this name, or None when it is no page of a grid."""
+    page = page_named(name)
+    return GeneratedSite(RECORDER, lambda: generate(page)) if page else None
 
 
 def generate(page: Page) -> Recording:

@@ -8,16 +8,18 @@ otherwise, but segments have the same sizes everywhere.
 
 import gzip
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.files import read_json
 from base.places import cache_dir
-from record.generated import generated_exchange
+from record.generated import GeneratedSite, generated_exchange
 from record.site import Exchange, Recording
-from record.video import LADDER_BPS, PLAYERS, RULES, TRUE, manifests, media
-from record.video.media import SEGMENT_S, SOUND_BPS
+from studies.video import manifests, media
+from studies.video.defaults import LADDER_BPS, PLAYERS, RULES, TRUE
+from studies.video.media import SEGMENT_S, SOUND_BPS
 
 HOST, SEGMENTS_HOST = "video.example", "segments.video.example"
 ADDRESS, SEGMENTS_ADDRESS = "192.0.2.1", "192.0.2.2"
@@ -71,6 +73,18 @@ def page_named(name: str) -> Video | None:
         return None
     video = Video(match["plays"], int(match["seconds"]), "hls" if match["hls"] else "dash")
     return None if video.is_adaptive and video.player not in RULES[video.plays] else video
+
+
+def site(name: str) -> GeneratedSite | None:
+    """The site of this name, or None when it is no such page. Raises EyelevelError when its player is missing."""
+    video = page_named(name)
+    return GeneratedSite(recorder(video), lambda: _announced(video)) if video else None
+
+
+def _announced(video: Video) -> Recording:
+    size_mb = sum(video.qualities.values()) * video.segments * SEGMENT_S // 8_000_000
+    print(f"making {video.name}: a video of about {size_mb} MB", file=sys.stderr)
+    return generate(video)
 
 
 def recorder(video: Video) -> dict[str, str]:

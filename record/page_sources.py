@@ -1,0 +1,13 @@
+"""Where pages come from that are generated when they are first needed: studies add theirs (`studies`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from record.generated import GeneratedSite
+
+# The beginning of the names of a source's pages, such as `grid-`, also the name of their folder in the cache → what
+# returns the page of a name; None when the name is none of its pages.
+SOURCES: dict[str, Callable[[str], GeneratedSite | None]] = {}

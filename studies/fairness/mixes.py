@@ -1,0 +1,24 @@
+"""Mixes of flows: so many against so many others. No page is loaded, so a mix stands where others have a page."""
+
+import re
+
+from record import company
+from record.generated import GeneratedSite
+
+MIX = re.compile(r"fairness-([1-9]\d?)x([1-9]\d?)")
+
+
+def mix_name(number: int, against: int) -> str:
+    """What the site is called that stands for so many flows against so many others."""
+    return f"fairness-{number}x{against}"
+
+
+def mix_named(name: str) -> tuple[int, int] | None:
+    """How many flows against how many others a site of this name stands for; None when it is no such site."""
+    match = MIX.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def site(name: str) -> GeneratedSite | None:
+    """What flows of the mix `name` download; None when it is no mix."""
+    return GeneratedSite(company.RECORDER, company.generate) if mix_named(name) else None
