@@ -74,6 +74,6 @@ def choose_sites(wanted: str | list[str]) -> list[Site]:
         names = recorded_names() or list(DEMO_SITES)
     else:
         given = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
-        pages = [name for name in given if _generated_page(name)]
+        pages = [name for name in given if (page := _generated_page(name)) and not page[1].is_for_study]
         names = choose("site", wanted, {name: name for name in [*available_names(), *pages]})
     return [load_site(name) for name in names]

@@ -9,11 +9,15 @@ from record.site import Exchange, Recording
 
 @dataclass(frozen=True)
 class GeneratedSite:
-    """A site that is generated: what it is made by (`recorder`; one that another version made is made anew), and what
-    makes it. Raises EyelevelError when it cannot be made."""
+    """A site that is generated.
+
+    `recorder`: what it is made with; a site that another version has made is made anew. `generate` makes it, and raises
+    EyelevelError when it cannot. `is_for_study`: whether only its study can load it, so that nobody may choose it.
+    """
 
     recorder: dict[str, str]
     generate: Callable[[], Recording]
+    is_for_study: bool = False
 
 
 def generated_exchange(url: str, content_type: str, body: bytes, server: str, more: Headers = ()) -> Exchange:

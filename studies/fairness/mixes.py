@@ -21,4 +21,4 @@ def mix_named(name: str) -> tuple[int, int] | None:
 
 def site(name: str) -> GeneratedSite | None:
     """What flows of the mix `name` download; None when it is no mix."""
-    return GeneratedSite(company.RECORDER, company.generate) if mix_named(name) else None
+    return GeneratedSite(company.RECORDER, company.generate, is_for_study=True) if mix_named(name) else None

@@ -78,7 +78,7 @@ def page_named(name: str) -> Video | None:
 def site(name: str) -> GeneratedSite | None:
     """The site of this name, or None when it is no such page. Raises EyelevelError when its player is missing."""
     video = page_named(name)
-    return GeneratedSite(recorder(video), lambda: _announced(video)) if video else None
+    return GeneratedSite(recorder(video), lambda: _announced(video), is_for_study=True) if video else None
 
 
 def _announced(video: Video) -> Recording:

@@ -14,7 +14,7 @@ from studies.video.defaults import LADDER_BPS, TRUE
 from studies.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS
 from studies.video.pages import SEGMENT, SOUND
 
-# How the page's mark begins (record/video/page.html).
+# How the page's mark begins (studies/video/page.html).
 MARK = "eyelevel-play "
 FRAME_MS = 1000 / FRAMES_PER_S
 # A picture that stands still for so much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
@@ -89,7 +89,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Play:
-    """What the page says of a play (record/video/page.html). `buffer`: at a time, the position in the video, until
+    """What the page says of a play (studies/video/page.html). `buffer`: at a time, the position in the video, until
     which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
     `frames` were decoded."""
 
