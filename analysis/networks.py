@@ -25,14 +25,14 @@ def further(network: Mapping[str, Any]) -> list[str]:
     else:
         texts += [f"{direction}link queue {queue}" for direction, queue in queues.items() if queue]
     texts += _losses(network)
-    for name, where in (("company", ""), ("up_company", " up")):
+    for name, where in (("cross_traffic", ""), ("up_cross_traffic", " up")):
         if kinds := network.get(name):
             texts.append(f"background flows{where}: {', '.join(kinds)}")
     for name, where in (
         ("on_off", ""),
         ("up_on_off", " up"),
         ("down_on_off", " down"),
-        ("company_on_off", " background flows"),
+        ("cross_traffic_on_off", " background flows"),
     ):
         if times := network.get(name):
             how = "always" if times.get("periodic") else "on average"

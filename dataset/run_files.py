@@ -32,8 +32,8 @@ SYNS = "syns.json"
 PROCESSOR = "processor.json"
 DEVICE_PACE = "device.json"
 # Background flows, and samples of them.
-COMPANY = "company.json"
-COMPANY_SAMPLES = "company.tsv"
+CROSS_TRAFFIC = "cross-traffic.json"
+CROSS_TRAFFIC_SAMPLES = "cross-traffic.tsv"
 
 
 def is_film(path: Path, campaign: Path) -> bool:

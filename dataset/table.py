@@ -111,7 +111,7 @@ class Row:
     lane: int | None = None
     browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
-    company_mbps: float | None = None
+    cross_traffic_mbps: float | None = None
     h3_request_share: float | None = None
     h3_byte_share: float | None = None
     device_share: float | None = None

@@ -43,8 +43,8 @@ class Claim:
     `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it knows when it
     asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
     were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
-    `http1_servers`: which of the servers speak HTTP/1.1 alone. `company`: the background flows beside it, of each its
-    name, direction and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
+    `http1_servers`: which of the servers speak HTTP/1.1 alone. `cross_traffic`: of each background flow
+    its name, direction and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
     """
 
     http_version: str
@@ -54,7 +54,7 @@ class Claim:
     filmed: bool = True
     limit_s: float | None = None
     http1_servers: Collection[str] = ()
-    company: tuple[tuple[str, str, str], ...] = ()
+    cross_traffic: tuple[tuple[str, str, str], ...] = ()
     further_versions: tuple[str, ...] = ()
     knows_alternative: bool = False
     device: Device | None = None
@@ -270,13 +270,13 @@ def clock_shifted(evidence: Evidence, claim: Claim) -> str | None:
     return None
 
 
-def company_missing(evidence: Evidence, claim: Claim) -> str | None:
+def cross_traffic_missing(evidence: Evidence, claim: Claim) -> str | None:
     """A background flow that the network should have had was not there, did not move, or was another one."""
-    there = tuple((flow.name, flow.direction, flow.congestion_control) for flow in evidence.company)
-    if there != claim.company:
-        said = [", ".join(map(" ".join, flows)) or "none" for flows in (there, claim.company)]
+    there = tuple((flow.name, flow.direction, flow.congestion_control) for flow in evidence.cross_traffic)
+    if there != claim.cross_traffic:
+        said = [", ".join(map(" ".join, flows)) or "none" for flows in (there, claim.cross_traffic)]
         return f"the background flows were {said[0]}, not {said[1]}"
-    for flow in evidence.company:
+    for flow in evidence.cross_traffic:
         if not flow.run_bytes:
             return f"the background flow {flow.name} {flow.direction} did not move"
     return None
@@ -286,7 +286,7 @@ def company_missing(evidence: Evidence, claim: Claim) -> str | None:
 MACHINE_RETRIES = 10
 
 REPLAY = Gate("replay", replay, about_load=True)
-COMPANY_MISSING = Gate("company_missing", company_missing)
+CROSS_TRAFFIC_MISSING = Gate("cross_traffic_missing", cross_traffic_missing)
 MACHINE_BUSY = Gate("machine_busy", machine_busy)
 CLOCK_SHIFTED = Gate("clock_shifted", clock_shifted)
 LOAD_FAILED = Gate("load_failed", load_failed, about_load=True)
@@ -308,7 +308,7 @@ GATES: list[Gate] = [
     Gate("film_unclean", film_unclean),
     Gate("visual_metrics_missing", visual_metrics_missing),
     Gate("other_display", other_display),
-    COMPANY_MISSING,
+    CROSS_TRAFFIC_MISSING,
     MACHINE_BUSY,
     CLOCK_SHIFTED,
     Gate("beyond_lane", beyond_lane),

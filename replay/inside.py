@@ -27,8 +27,8 @@ from base.structure import from_json, to_json
 from record.connections import http1_servers
 from record.site import Site
 from replay import names, world
-from replay.company import accompanied
 from replay.content import make_content
+from replay.cross_traffic import accompanied
 from replay.hop import hopped, serving_protocol
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named

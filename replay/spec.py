@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tuning.company import Flow
+from tuning.cross_traffic import Flow
 from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -38,8 +38,8 @@ class ReplaySpec:
     ready, and ends in order on SIGTERM.
     `shells`: which emulate the network (`replay.shells.registry`).
     `flows`: background flows beside the page, without time to settle; those of the network unless given.
-    `company_awaits_turn`: whether background flows begin only when the client lets them (`replay.company`).
-    `company_log`: where to put how much of them had come over time.
+    `cross_traffic_awaits_turn`: whether background flows begin only when the client lets them (`replay.cross_traffic`).
+    `cross_traffic_log`: where to put how much of them had come over time.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
@@ -57,8 +57,8 @@ class ReplaySpec:
     qlog: Path | None = None
     shells: str = DEFAULT_SHELLS
     flows: tuple[Flow, ...] = ()
-    company_awaits_turn: bool = False
-    company_log: Path | None = None
+    cross_traffic_awaits_turn: bool = False
+    cross_traffic_log: Path | None = None
     server_cores: tuple[int, ...] = ()
     emulator_cores: tuple[int, ...] = ()
 

@@ -31,8 +31,8 @@ BYTES_OF = {
 # A file system with less space may have refused something: its user may have needed it for a moment.
 SPARE_SHARE = 1 / 64
 
-# Begins the names of the devices that lead to the hosts of background flows (`replay.company_flows`).
-COMPANY_DEVICE = "company"
+# Begins the names of the devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
+CROSS_TRAFFIC_DEVICE = "cross"
 
 # What the system would ask about names, each replaced by ours while inside.
 SYSTEM_FILES = {
@@ -96,9 +96,9 @@ def _too_much(folder: str, what: str) -> str:
 
 
 def outward_device() -> str:
-    """The one device in this namespace beside `lo` and those of company: its end of the emulated network."""
+    """The one device in this namespace beside `lo` and those of cross traffic: its end of the emulated network."""
     names = [name for _, name in socket.if_nameindex()]
-    devices = [name for name in names if name != "lo" and not name.startswith(COMPANY_DEVICE)]
+    devices = [name for name in names if name != "lo" and not name.startswith(CROSS_TRAFFIC_DEVICE)]
     if len(devices) != 1:
         raise EyelevelError(f"expected one device of the emulated network, found {devices or 'none'}")
     return devices[0]

@@ -48,7 +48,7 @@ GRID_UNITS = {
     },
     **{
         f"{direction}on_off.{key}": unit
-        for direction in ("", "up_", "down_", "company_")
+        for direction in ("", "up_", "down_", "cross_traffic_")
         for key, unit in {"on_s": "on", "off_s": "off", "periodic": "periodic"}.items()
     },
 }
@@ -59,10 +59,10 @@ TRACE_LINE_BYTES = 1504
 # What a network is called in another browser than the first of a campaign: `lte@firefox`. No network's own name has it.
 IN_BROWSER = "@"
 
-# The kinds of background flows (`tuning.company`): the kernel's TCP by its congestion control, or QUIC with one.
+# The kinds of background flows (`tuning.cross_traffic`): the kernel's TCP by its congestion control, or QUIC with one.
 QUIC_FLOW = "quic-"
-COMPANY = ("cubic", "bbr", "reno", "quic-cubic")
-# Each has addresses of its own (`replay.company`).
+CROSS_TRAFFIC = ("cubic", "bbr", "reno", "quic-cubic")
+# Each has addresses of its own (`replay.cross_traffic`).
 MOST_FLOWS = 32
 # A full segment of TCP over Ethernet.
 SEGMENT_BYTES = 1460
@@ -157,8 +157,8 @@ class Network:
     1, and the first at or after these times since the emulator began. Both are of IP packets as on a wire, at the
     client's end of the network.
 
-    `company` are background flows that others send through it, by their kind, to addresses next to the client's;
-    `up_company` those that go the other way. They last as long as a run does, or are `company_on_off`.
+    `cross_traffic` are background flows that others send through it, by their kind, to addresses next to the client's;
+    `up_cross_traffic` those that go the other way. They last as long as a run does, or are `cross_traffic_on_off`.
 
     With a `hop`, a network has two halves: all that is said here is of the near one, from the browser to the hop, but
     for `quiet_ms`; what lies beyond is the hop's (`tuning.hops`).
@@ -197,9 +197,9 @@ class Network:
     on_off: OnOff | None = None
     up_on_off: OnOff | None = None
     down_on_off: OnOff | None = None
-    company: tuple[str, ...] | None = None
-    up_company: tuple[str, ...] | None = None
-    company_on_off: OnOff | None = None
+    cross_traffic: tuple[str, ...] | None = None
+    up_cross_traffic: tuple[str, ...] | None = None
+    cross_traffic_on_off: OnOff | None = None
     up_conditions: str | None = None
     down_conditions: str | None = None
     hop: Hop | None = None
@@ -282,14 +282,14 @@ class Network:
         return None if path is None else read_conditions(Path(path))
 
     @property
-    def has_company(self) -> bool:
+    def has_cross_traffic(self) -> bool:
         """Whether background flows share it with the page."""
-        return bool(self.company or self.up_company)
+        return bool(self.cross_traffic or self.up_cross_traffic)
 
     @property
     def alone(self) -> "Network":
         """The same without background flows."""
-        return replace(self, company=None, up_company=None, company_on_off=None)
+        return replace(self, cross_traffic=None, up_cross_traffic=None, cross_traffic_on_off=None)
 
     @property
     def halves(self) -> "tuple[Network, ...]":
@@ -356,7 +356,7 @@ class Network:
         drops = ", chosen packets dropped" if self.drops_chosen_packets else ""
         beside = "".join(
             f", beside {' and '.join(kinds)}{' upwards' if way == UP else ''}"
-            for way, kinds in ((DOWN, self.company), (UP, self.up_company))
+            for way, kinds in ((DOWN, self.cross_traffic), (UP, self.up_cross_traffic))
             if kinds
         )
         near = f"{up} up, {down} down, {self.min_rtt_ms:g} ms, loss {self.loss:g}{changes}{repaired}{drops}{beside}"
@@ -519,7 +519,7 @@ def _check(network: Network) -> None:
     _check_losses(network)
     _check_on_off(network)
     _check_drops(network)
-    _check_company(network)
+    _check_cross_traffic(network)
 
 
 def _check_queues(network: Network) -> None:
@@ -579,7 +579,7 @@ def _check_losses(network: Network) -> None:
 def _check_on_off(network: Network) -> None:
     if network.on_off and (network.up_on_off or network.down_on_off):
         raise ValueError("give on_off, which is of both directions, or up_on_off and down_on_off")
-    for name in ("on_off", "up_on_off", "down_on_off", "company_on_off"):
+    for name in ("on_off", "up_on_off", "down_on_off", "cross_traffic_on_off"):
         times: OnOff | None = getattr(network, name)
         if times and min(times.on_s, times.off_s) < LEAST_ON_OFF_S:
             raise ValueError(f"{name}: on_s and off_s must be at least {LEAST_ON_OFF_S:g}")
@@ -594,19 +594,21 @@ def _check_drops(network: Network) -> None:
             raise ValueError(f"drop_{direction}_at_ms must be times of at least 0, each once")
 
 
-def _check_company(network: Network) -> None:
-    for name in ("company", "up_company"):
+def _check_cross_traffic(network: Network) -> None:
+    for name in ("cross_traffic", "up_cross_traffic"):
         for kind in getattr(network, name) or ():
-            if kind not in COMPANY:
-                raise ValueError(f"{name} has {kind!r}; background flows are {', '.join(COMPANY)}")
-            if name == "up_company" and kind.startswith(QUIC_FLOW):
-                raise ValueError(f"up_company has {kind!r}; background flows over QUIC are sent to the client only")
-    if len(network.company or ()) + len(network.up_company or ()) > MOST_FLOWS:
-        raise ValueError(f"company and up_company must be at most {MOST_FLOWS} flows together")
-    if network.company_on_off and not network.has_company:
-        raise ValueError("company_on_off needs company or up_company, whose flows are on and off")
-    if network.has_company and network.drops_chosen_packets:
-        raise ValueError("company and drop_* exclude each other: which packet is a page's would be chance")
+            if kind not in CROSS_TRAFFIC:
+                raise ValueError(f"{name} has {kind!r}; background flows are {', '.join(CROSS_TRAFFIC)}")
+            if name == "up_cross_traffic" and kind.startswith(QUIC_FLOW):
+                raise ValueError(
+                    f"up_cross_traffic has {kind!r}; background flows over QUIC are sent to the client only"
+                )
+    if len(network.cross_traffic or ()) + len(network.up_cross_traffic or ()) > MOST_FLOWS:
+        raise ValueError(f"cross_traffic and up_cross_traffic must be at most {MOST_FLOWS} flows together")
+    if network.cross_traffic_on_off and not network.has_cross_traffic:
+        raise ValueError("cross_traffic_on_off needs cross_traffic or up_cross_traffic, whose flows are on and off")
+    if network.has_cross_traffic and network.drops_chosen_packets:
+        raise ValueError("cross_traffic and drop_* exclude each other: which packet is a page's would be chance")
 
 
 def _check_hop(network: Network) -> None:
@@ -617,8 +619,8 @@ def _check_hop(network: Network) -> None:
         _finished(network.halves[1])
     except ValueError as error:
         raise ValueError(f"hop: {error}") from None
-    if network.has_company:
-        raise ValueError("hop and company exclude each other: background flows have no way through a hop")
+    if network.has_cross_traffic:
+        raise ValueError("hop and cross_traffic exclude each other: background flows have no way through a hop")
 
 
 # Every network by name: those of a file, or all that there are.

@@ -43,11 +43,11 @@ from measure.server_choices import choices_of_server
 from measure.site_facts import facts_of
 from record.edit import require_think_time
 from record.site import Site
-from replay.company_flows import CLIENT_PROGRAMS
+from replay.cross_traffic_flows import CLIENT_PROGRAMS
 from replay.hop import programs_of as hop_programs
 from servers.registry import servers_of
 from tuning import protocols
-from tuning.company import flows_of
+from tuning.cross_traffic import flows_of
 from tuning.defaults import OFF, RECORDED, REPEATS
 from tuning.devices import device_of
 from tuning.networks import Network
@@ -212,8 +212,8 @@ class Campaign:
 
     def _flow_protocols(self) -> list[Protocol]:
         """How flows send that are no page's."""
-        company = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
-        return [*self.method.flow_protocols(self.protocols.values()), *company]
+        cross_traffic = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
+        return [*self.method.flow_protocols(self.protocols.values()), *cross_traffic]
 
     def setting(self, run: Run) -> Setting:
         """What `run` loads, behind what, over what."""

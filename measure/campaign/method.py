@@ -17,18 +17,18 @@ from base.clock import now_iso
 from base.files import read_json, sync, write_json
 from dataset.metrics import read_metrics
 from dataset.reasons import Reason
-from dataset.run_files import ATTEMPT, COMPANY
+from dataset.run_files import ATTEMPT, CROSS_TRAFFIC
 from dataset.table import Row, Run
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
 from measure.norms import NORMS, Norm
 from measure.run.browser import window
-from measure.run.company import load_mbps
+from measure.run.cross_traffic import load_mbps
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
 from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
 from measure.run.setting import Circumstances, Setting
-from tuning.company import Flow, flows_of
+from tuning.cross_traffic import Flow, flows_of
 from tuning.devices import device_of
 from tuning.networks import DOWN, UP
 from tuning.protocols import Protocol
@@ -180,8 +180,8 @@ class Method:
         up_mbps, down_mbps = map(setting.network.constant_rate_of, (UP, DOWN))
         evidence = replace(self.evidence(setting, folder), up_mbps=up_mbps, down_mbps=down_mbps)
         reason = self.reason_against(setting, folder, evidence)
-        if evidence.company:
-            write_json(folder / COMPANY, {"flows": [asdict(flow) for flow in evidence.company]})
+        if evidence.cross_traffic:
+            write_json(folder / CROSS_TRAFFIC, {"flows": [asdict(flow) for flow in evidence.cross_traffic]})
         canary = document["canary"] or {}
         return Row(
             site=run.site,
@@ -204,7 +204,7 @@ class Method:
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
-            company_mbps=load_mbps(evidence.company),
+            cross_traffic_mbps=load_mbps(evidence.cross_traffic),
             next_prepared_ms=evidence.next_prepared_ms,
             h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
             h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
@@ -225,7 +225,7 @@ def _of_attempt(setting: Setting, attempt: int) -> Setting:
     return replace(setting, seed=None if setting.seed is None else setting.seed + attempt)
 
 
-def company_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
+def cross_traffic_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
     """What a run with these background flows is said to have (`measure.gates.Claim`)."""
     return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
@@ -247,7 +247,7 @@ def claim(setting: Setting) -> Claim:
         setting.loading.filmed,
         setting.loading.limit_s,
         setting.http1_servers,
-        company_claim(flows_of(setting.network)),
+        cross_traffic_claim(flows_of(setting.network)),
         setting.protocol.http_versions[1:],
         setting.protocol.has_known_alternative,
         device,

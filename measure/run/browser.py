@@ -59,4 +59,4 @@ def load_limit_s(site: Site, network: Network) -> float:
     minute on top.
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
-    return 60 + 4 * total_bits / network.tcp_rate_bps() * (1 + len(network.company or ()))
+    return 60 + 4 * total_bits / network.tcp_rate_bps() * (1 + len(network.cross_traffic or ()))

@@ -33,7 +33,7 @@ from films.contents import film_contents
 from films.frames import FilmStart, film_start
 from films.strip import keep_strip
 from films.visual_metrics import VisualMetrics, visual_metrics
-from measure.run.company import CompanyFlow, read_company
+from measure.run.cross_traffic import CrossTrafficFlow, read_cross_traffic
 from measure.run.processor import affinity_of, processor_columns
 from measure.run.syns import read_syns
 from servers.matching import Kind
@@ -80,7 +80,7 @@ class Evidence:
     where that is a device's; its `index_after` was reached after the block. `replay_failure` says why the replay
     failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
     requests by which it asked a proxy for one; None when the load failed before they were counted. `next_prepared_ms`
-    is when the next run began to be prepared beside it, in its quiet time; None when it did not. `company` are the
+    is when the next run began to be prepared beside it, in its quiet time; None when it did not. `cross_traffic`: the
     background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and
     `down_mbps` are the rates of the network that the run is said to be behind, where these are constant; no file has
     them.
@@ -105,7 +105,7 @@ class Evidence:
     pace: Mapping[str, Any] = field(default_factory=dict)
     replay_failure: str | None = None
     tcp_syns: int | None = None
-    company: tuple[CompanyFlow, ...] = ()
+    cross_traffic: tuple[CrossTrafficFlow, ...] = ()
     next_prepared_ms: float | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
     processor: Mapping[str, Any] = field(default_factory=dict)
@@ -188,7 +188,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         pace=_json(folder / DEVICE_PACE, failures) if (folder / DEVICE_PACE).exists() else {},
         replay_failure=circumstances.get("failure"),
         tcp_syns=_tcp_attempts(folder),
-        company=read_company(folder, _account(folder), _load_s(har, duration_ms)),
+        cross_traffic=read_cross_traffic(folder, _account(folder), _load_s(har, duration_ms)),
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
         processor=_processor(folder, har, duration_ms),
@@ -216,7 +216,7 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
         strange_cores=_strange_cores(folder, circumstances),
         slowness=circumstances["slowness"],
         replay_failure=circumstances["failure"],
-        company=read_company(folder, _account(folder), load_s),
+        cross_traffic=read_cross_traffic(folder, _account(folder), load_s),
     )
 
 

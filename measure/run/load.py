@@ -17,7 +17,7 @@ from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import first_readable, pinned
 from browsers.registry import browser_named
-from dataset.run_files import COMPANY_SAMPLES, DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES, DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.host.pace import cores_of, paced
@@ -203,8 +203,8 @@ class Load:
             monitor=instruments.monitor,
             qlog=instruments.qlog,
             shells=setting.loading.shells,
-            company_awaits_turn=True,
-            company_log=self.folder / COMPANY_SAMPLES,
+            cross_traffic_awaits_turn=True,
+            cross_traffic_log=self.folder / CROSS_TRAFFIC_SAMPLES,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )

@@ -23,7 +23,7 @@ from base.errors import EyelevelError
 from base.processes import first_readable
 from browsers.browsertime.run import Turn
 from measure.host.idleness import Idleness
-from replay.company import begin_company
+from replay.cross_traffic import begin_cross_traffic
 
 READY, BEGIN, QUIET, OVER = b"ready\n", b"begin\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
@@ -44,7 +44,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
 
     `stamps` gets when the browser was `ready`, when the load was to `begin` and when the page had been `quiet` for a
     while (s since 1970), and how idle the processors were in the beginning (`idle_share`, None when the kernel does not
-    tell). Background flows begin before, and have run for `company_s` then.
+    tell). Background flows begin before, and have run for `cross_traffic_s` then.
     """
 
     prompter = _take_standard_input() if is_prompted else None
@@ -54,7 +54,7 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         say(READY)
         if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
-        stamps["company_s"] = begin_company()
+        stamps["cross_traffic_s"] = begin_cross_traffic()
         idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
         while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
             if first_readable(ended, timeout_s=LOOK_S) is not None:

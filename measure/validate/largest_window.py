@@ -8,13 +8,13 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.places import tool
 from dataset.checks import Check, unchecked, within
-from dataset.run_files import COMPANY_SAMPLES
-from measure.run.company import bytes_at, read_series
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES
+from measure.run.cross_traffic import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.registry import require_served, server_of
 from tuning import protocols
-from tuning.company import Flow
+from tuning.cross_traffic import Flow
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
@@ -42,9 +42,9 @@ def judge_largest_window(protocol: Protocol, site: Site) -> Check:
     round_trips = math.log2(packets / protocol.initial_window_packets) + FURTHER_ROUND_TRIPS
     seconds = round_trips * network.min_rtt_ms / 1e3 + WATCHED_S
     with tempfile.TemporaryDirectory(prefix="window-") as temporary:
-        samples = Path(temporary) / COMPANY_SAMPLES
+        samples = Path(temporary) / CROSS_TRAFFIC_SAMPLES
         flows = (Flow(protocol.name, served),)
-        spec = ReplaySpec(site.folder, network, protocols.load()["tcp"], flows=flows, company_log=samples)
+        spec = ReplaySpec(site.folder, network, protocols.load()["tcp"], flows=flows, cross_traffic_log=samples)
         run(spec, ["sleep", f"{seconds:.3f}"])
         series = read_series(Path(temporary))[0]
     ended_s = series[0][0] + seconds - 0.2

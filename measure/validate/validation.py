@@ -13,7 +13,7 @@ from base.errors import EyelevelError
 from base.progress import each_shown
 from dataset.checks import Check, unchecked
 from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
-from measure.validate.company import judge_company, measure_company
+from measure.validate.cross_traffic import judge_cross_traffic, measure_cross_traffic
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.largest_window import judge_largest_window
 from measure.validate.loss_response import KEPT, expected_curve, judge_loss_response, observe_loss_response
@@ -104,13 +104,15 @@ def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, q
             hop = measure_hop(network, sites[WINDOW_PAGE])
             checks += judge_hop(network, hop)
             seen["hop"] = asdict(hop)
-        if network.has_company:
-            flows = measure_company(network, sites[WINDOW_PAGE])
-            checks += judge_company(network, flows)
-            seen["company"] = [asdict(flow) for flow in flows]
+        if network.has_cross_traffic:
+            flows = measure_cross_traffic(network, sites[WINDOW_PAGE])
+            checks += judge_cross_traffic(network, flows)
+            seen["cross_traffic"] = [asdict(flow) for flow in flows]
         return checks, seen
 
-    return Step(network.name, f"measuring {network.name}", 40 if network.has_company or network.hop else 20, measure)
+    return Step(
+        network.name, f"measuring {network.name}", 40 if network.has_cross_traffic or network.hop else 20, measure
+    )
 
 
 def _server_step(site: DelayedSite) -> Step:

@@ -42,8 +42,8 @@ LACKING = {
     "drop_down_at_ms": "losses at chosen times",
     "up_conditions": "delays and losses over time",
     "down_conditions": "delays and losses over time",
-    "company": "way to the hosts of background flows",
-    "up_company": "way to the hosts of background flows",
+    "cross_traffic": "way to the hosts of background flows",
+    "up_cross_traffic": "way to the hosts of background flows",
     "hop": "place for a hop between two halves",
 }
 

@@ -1,8 +1,8 @@
 """How flows of one protocol share a link with flows of another, after Kakhki et al. (IMC 2017, section 5.1).
 
 A run is a replay without a browser: so many bulk flows of a protocol and so many of another begin together, each
-between hosts of its own (`replay.company_flows`), and share the emulated network. How many bytes of each have come is
-noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
+between hosts of its own (`replay.cross_traffic_flows`), and share the emulated network. How many bytes of each have come
+is noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from typing import Any
 from base.errors import EyelevelError
 from base.files import write_json
 from dataset.reasons import Reason
-from dataset.run_files import COMPANY_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
 from measure.campaign import method
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.gates import CLOCK_SHIFTED, COMPANY_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
+from measure.gates import CLOCK_SHIFTED, CROSS_TRAFFIC_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.run.aliases import choose_protocol, choose_protocols
-from measure.run.company import read_series
+from measure.run.cross_traffic import read_series
 from measure.run.evidence import Evidence, last_line, read_circumstances
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
@@ -32,7 +32,7 @@ from studies.fairness.defaults import AGAINST, MIXES, NETWORKS, PROTOCOLS, SECON
 from studies.fairness.mixes import mix_name, mix_named
 from studies.study import RUNS, Measurement, Request
 from tuning import networks, protocols
-from tuning.company import Flow
+from tuning.cross_traffic import Flow
 from tuning.protocols import Protocol
 from tuning.settings import choose
 
@@ -65,7 +65,7 @@ class FairnessMethod(Method):
 
     def gates(self) -> Sequence[Gate]:
         """See `Method`."""
-        return (REPLAY, COMPANY_MISSING, MACHINE_BUSY, CLOCK_SHIFTED)
+        return (REPLAY, CROSS_TRAFFIC_MISSING, MACHINE_BUSY, CLOCK_SHIFTED)
 
     def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
         """See `Method`."""
@@ -86,7 +86,7 @@ class FairnessMethod(Method):
             protocols.load()["tcp"],  # of a page's servers, which nobody asks
             seed=setting.seed,
             flows=self.flows(setting),
-            company_log=folder / COMPANY_SAMPLES,
+            cross_traffic_log=folder / CROSS_TRAFFIC_SAMPLES,
             server_cores=layout.servers if layout else (),
             emulator_cores=layout.emulator if layout else (),
         )
@@ -109,7 +109,7 @@ class FairnessMethod(Method):
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        claim = replace(method.claim(setting), company=method.company_claim(self.flows(setting)))
+        claim = replace(method.claim(setting), cross_traffic=method.cross_traffic_claim(self.flows(setting)))
         if reason := reason_against(evidence, claim, self.gates()):
             return reason
         began_s, ended_s = self._seen_s(folder) or (0.0, 0.0)
@@ -144,7 +144,7 @@ def campaign(request: Request) -> Measurement:
     against = choose_protocol(request.options["against"] or request.own_setting("against", AGAINST), known)
     mixes = _mixes(request.options["mixes"] or ",".join(_before(request)) or MIXES)
     for network in chosen:
-        if network.has_company:
+        if network.has_cross_traffic:
             raise EyelevelError(f"{network.name} has background flows already, and fairness is of flows of its own")
     for protocol in (*over, against):
         _require_flow(protocol)

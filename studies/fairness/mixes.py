@@ -2,7 +2,7 @@
 
 import re
 
-from record import company
+from record import cross_traffic
 from record.generated import GeneratedSite
 
 MIX = re.compile(r"fairness-([1-9]\d?)x([1-9]\d?)")
@@ -21,4 +21,4 @@ def mix_named(name: str) -> tuple[int, int] | None:
 
 def site(name: str) -> GeneratedSite | None:
     """What flows of the mix `name` download; None when it is no mix."""
-    return GeneratedSite(company.RECORDER, company.generate, is_for_study=True) if mix_named(name) else None
+    return GeneratedSite(cross_traffic.RECORDER, cross_traffic.generate, is_for_study=True) if mix_named(name) else None

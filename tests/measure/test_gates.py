@@ -18,14 +18,16 @@ from measure.gates import (
     reason_against,
 )
 from measure.host.canary import BUSY
-from measure.run.company import CompanyFlow
+from measure.run.cross_traffic import CrossTrafficFlow
 from measure.run.evidence import Evidence, RequestCounts
 from tuning.devices import Device
 
-COMPANY = (("cubic", "down", "cubic"),)
-CLAIM = Claim("h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, company=COMPANY)
+CROSS_TRAFFIC = (("cubic", "down", "cubic"),)
+CLAIM = Claim(
+    "h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, cross_traffic=CROSS_TRAFFIC
+)
 VIEW = {"width": 360, "height": 640, "pixel_ratio": 3.0, "platform": "Android"}
-FLOW = CompanyFlow("cubic", "down", "cubic", run_bytes=1000)
+FLOW = CrossTrafficFlow("cubic", "down", "cubic", run_bytes=1000)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
@@ -41,7 +43,7 @@ SOUND = Evidence(
     film_frames_per_s=30.0,
     late_wakeups=3,
     latest_wakeup_ms=3.7,
-    company=(FLOW,),
+    cross_traffic=(FLOW,),
 )
 
 
@@ -105,11 +107,11 @@ FAULTS = {
         replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
         replace(SOUND, film_frames_per_s=56.0),
     ],
-    "company_missing": [
-        replace(SOUND, company=()),
-        replace(SOUND, company=(replace(FLOW, run_bytes=0),)),
-        replace(SOUND, company=(replace(FLOW, congestion_control="reno"),)),
-        replace(SOUND, company=(FLOW, FLOW)),
+    "cross_traffic_missing": [
+        replace(SOUND, cross_traffic=()),
+        replace(SOUND, cross_traffic=(replace(FLOW, run_bytes=0),)),
+        replace(SOUND, cross_traffic=(replace(FLOW, congestion_control="reno"),)),
+        replace(SOUND, cross_traffic=(FLOW, FLOW)),
     ],
     "other_display": [
         replace(SOUND, film_size=(800, 600)),
@@ -245,6 +247,6 @@ def test_a_recorded_host_that_does_not_answer_rejects_the_run_whatever_its_port(
 
 def test_only_machine_faults_do_not_count_and_a_late_page_counts_often() -> None:
     assert {gate.name for gate in GATES if gate.is_of_machine} == {
-        *("replay", "company_missing", "machine_busy", "clock_shifted", "beyond_lane", "pace_not_kept"),
+        *("replay", "cross_traffic_missing", "machine_busy", "clock_shifted", "beyond_lane", "pace_not_kept"),
     }
     assert {gate.name for gate in GATES if gate.attempts > 1} == {"over_time"}

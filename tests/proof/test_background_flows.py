@@ -8,13 +8,13 @@ from statistics import mean
 import pytest
 
 from base.files import read_json
-from dataset.run_files import COMPANY
+from dataset.run_files import CROSS_TRAFFIC
 from dataset.table import Row, Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES, Method
-from measure.run.company import read_series
+from measure.run.cross_traffic import read_series
 from measure.run.setting import Loading, Setting
-from measure.validate.company import judge_company, measure_company
+from measure.validate.cross_traffic import judge_cross_traffic, measure_cross_traffic
 from measure.validate.largest_window import judge_largest_window
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.collection import load_site
@@ -33,8 +33,8 @@ BUSY = Network(
     up_mbps=MBPS,
     down_mbps=MBPS,
     queue_ms=36,
-    company=("cubic", "quic-cubic"),
-    up_company=("cubic",),
+    cross_traffic=("cubic", "quic-cubic"),
+    up_cross_traffic=("cubic",),
 )
 SECONDS, SETTLED_S, RUNS, REPEATS = 30.0, 10.0, 3, 4
 
@@ -81,9 +81,9 @@ def test_a_page_is_later_beside_background_flows_which_go_on(protocol: str, tmp_
         measured(Setting(site, network, PROTOCOLS[protocol], seed=1), PAGES, tmp_path / network.name)
         for network in (LINK, BUSY)
     )
-    assert alone.company_mbps is None
-    assert beside.company_mbps and 3 < beside.company_mbps < 20
-    flows = read_json(tmp_path / BUSY.name / beside.folder / COMPANY)["flows"]
+    assert alone.cross_traffic_mbps is None
+    assert beside.cross_traffic_mbps and 3 < beside.cross_traffic_mbps < 20
+    flows = read_json(tmp_path / BUSY.name / beside.folder / CROSS_TRAFFIC)["flows"]
     assert [(flow["name"], flow["direction"]) for flow in flows] == [
         ("cubic", "down"),
         ("quic-cubic", "down"),
@@ -102,6 +102,6 @@ def test_a_window_stops_growing_where_its_setting_says(packets: int, tmp_path: P
 
 @pytest.mark.timeout(300)
 def test_flows_of_quic_are_what_the_server_says(tmp_path: Path) -> None:
-    measured_flows = measure_company(BUSY, load_site("demo-light"))
-    assert [check for check in judge_company(BUSY, measured_flows) if not check.passed] == []
+    measured_flows = measure_cross_traffic(BUSY, load_site("demo-light"))
+    assert [check for check in judge_cross_traffic(BUSY, measured_flows) if not check.passed] == []
     assert all(flow.min_rtt_ms for flow in measured_flows)

@@ -15,11 +15,11 @@ from support.reports import accessible_report
 from analysis.figures.style import SMALL, save
 from base.errors import EyelevelError
 from base.structure import structured
-from dataset.run_files import ATTEMPT, COMPANY_SAMPLES, REPLAY_EVIDENCE
+from dataset.run_files import ATTEMPT, CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, header, lines, write_document
-from measure.campaign.method import company_claim
-from measure.run.company import CompanyFlow, bytes_at, load_mbps, read_series
+from measure.campaign.method import cross_traffic_claim
+from measure.run.cross_traffic import CrossTrafficFlow, bytes_at, load_mbps, read_series
 from measure.run.setting import Setting
 from record.collection import load_site
 from studies.fairness import STUDY as REGISTERED
@@ -45,7 +45,7 @@ def samples(folder: Path, mbps: tuple[float, ...], seconds: float = 10.0) -> Non
         for step in range(round(20 * seconds) + 1)
         for flow, rate in enumerate(mbps)
     ]
-    (folder / COMPANY_SAMPLES).write_text("\n".join(["at_s\tflow\tbytes", *rows, ""]))
+    (folder / CROSS_TRAFFIC_SAMPLES).write_text("\n".join(["at_s\tflow\tbytes", *rows, ""]))
 
 
 def write_campaign(folder: Path, shares: dict[str, list[tuple[float, ...]]], mix: str = "1x1") -> None:
@@ -129,7 +129,11 @@ def test_queues_are_ordered_by_length_and_managed_ones_are_last() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "controls", "gate"),
-    [(10, ("cubic", "cubic"), None), (8, ("cubic", "cubic"), "fairness"), (10, ("cubic", "bbr"), "company_missing")],
+    [
+        (10, ("cubic", "cubic"), None),
+        (8, ("cubic", "cubic"), "fairness"),
+        (10, ("cubic", "bbr"), "cross_traffic_missing"),
+    ],
 )
 def test_a_run_counts_that_was_seen_whole(
     seconds: float, controls: tuple[str, str], gate: str | None, tmp_path: Path
@@ -139,10 +143,10 @@ def test_a_run_counts_that_was_seen_whole(
         {"name": name, "direction": "down", "congestion_control": control, "bytes": 1000}
         for name, control in zip(("quic", "tcp+"), controls, strict=True)
     ]
-    (tmp_path / REPLAY_EVIDENCE).write_text(json.dumps({"company": {"flows": flows}}))
+    (tmp_path / REPLAY_EVIDENCE).write_text(json.dumps({"cross_traffic": {"flows": flows}}))
     (tmp_path / ATTEMPT).write_text(json.dumps({"clock_shift_s": 0.0, "slowness": 1.0, "failure": None}))
     setting = Setting(load_site("fairness-1x1"), LINK, PROTOCOLS["quic"])
-    assert company_claim(METHOD.flows(setting)) == (("quic", "down", "cubic"), ("tcp+", "down", "cubic"))
+    assert cross_traffic_claim(METHOD.flows(setting)) == (("quic", "down", "cubic"), ("tcp+", "down", "cubic"))
     reason = METHOD.reason_against(setting, tmp_path, METHOD.evidence(setting, tmp_path))
     assert (reason.gate if reason else None) == gate
 
@@ -176,14 +180,14 @@ def test_bytes_between_two_samples_come_evenly() -> None:
     series = [(1.0, 100), (2.0, 300)]
     assert [bytes_at(series, at_s) for at_s in (0.5, 1.0, 1.5, 2.0, 3.0)] == [0, 100, 200, 300, 300]
     assert load_mbps(()) is None
-    flow = CompanyFlow("cubic", "down", "cubic", 10, 10, 1.5)
+    flow = CrossTrafficFlow("cubic", "down", "cubic", 10, 10, 1.5)
     assert load_mbps((flow, replace(flow, load_mbps=2.0))) == 3.5
 
 
 def test_a_run_whose_samples_were_cut_off_is_still_read(tmp_path: Path) -> None:
     samples(tmp_path, (6, 3))
     whole = read_series(tmp_path)
-    with (tmp_path / COMPANY_SAMPLES).open("a") as file:
+    with (tmp_path / CROSS_TRAFFIC_SAMPLES).open("a") as file:
         file.write("1010.050\t0")
     assert read_series(tmp_path) == whole
 

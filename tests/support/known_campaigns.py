@@ -72,7 +72,7 @@ COLUMNS = (
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
     *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
     *(f"{part}_cpu_ms" for part in WORK),
-    *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms", "company_mbps"),
+    *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms", "cross_traffic_mbps"),
     *("h3_request_share", "h3_byte_share", "device_share", "device_index", "device_index_after"),
 )
 FRAME_MS = 100 / 3
@@ -399,7 +399,7 @@ def attempts(campaign: KnownCampaign, draw: np.random.Generator) -> pd.DataFrame
         quiet_ms=table["network"].map({name: of.quiet_ms or QUIET_MS for name, of in all_networks().items()}),
         lane="",
         next_prepared_ms="",
-        company_mbps="",
+        cross_traffic_mbps="",
         h3_request_share="",
         h3_byte_share="",
         device_share="",

@@ -14,7 +14,7 @@ from base.places import tool
 from base.structure import from_json, to_json
 from replay.shells.ours import shell
 from tuning import networks
-from tuning.company import flows_of
+from tuning.cross_traffic import flows_of
 from tuning.networks import GRID_UNITS, GilbertElliott, Network, OnOff
 from tuning.queues import KINDS, LIMITS, Queue
 from tuning.settings import choose
@@ -222,7 +222,14 @@ def test_keys_of_tables_are_axes_of_grids_and_may_be_of_both_directions(tmp_path
 
 
 def test_every_key_with_one_value_may_be_an_axis() -> None:
-    lists = {"drop_up_packets", "drop_down_packets", "drop_up_at_ms", "drop_down_at_ms", "company", "up_company"}
+    lists = {
+        "drop_up_packets",
+        "drop_down_packets",
+        "drop_up_at_ms",
+        "drop_down_at_ms",
+        "cross_traffic",
+        "up_cross_traffic",
+    }
     tables = {
         "up_queue",
         "down_queue",
@@ -230,7 +237,7 @@ def test_every_key_with_one_value_may_be_an_axis() -> None:
         "on_off",
         "up_on_off",
         "down_on_off",
-        "company_on_off",
+        "cross_traffic_on_off",
         "hop",
     }
     given = {field.name for field in fields(Network) if "derived" not in field.metadata} - {"name"} - lists
@@ -281,7 +288,8 @@ def test_the_shells_take_every_network_of_the_testbed() -> None:
 
 
 def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
-    text = 'company = ["cubic", "quic-cubic"]\nup_company = ["bbr"]\ncompany_on_off = {on_s = 1, off_s = 2}\n'
+    text = 'cross_traffic = ["cubic", "quic-cubic"]\nup_cross_traffic = ["bbr"]\n'
+    text += "cross_traffic_on_off = {on_s = 1, off_s = 2}\n"
     network = read(NETWORK + text, tmp_path)
     flows = flows_of(network)
     said = [(flow.name, flow.direction, flow.protocol.transport, flow.protocol.congestion_control) for flow in flows]
@@ -299,12 +307,18 @@ def test_background_flows_are_read_and_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('company = ["vegas"]', "company has 'vegas'; background flows are cubic, bbr, reno, quic-cubic"),
-        ('up_company = ["quic-cubic"]', "over QUIC are sent to the client only"),
-        ("company_on_off = {on_s = 1, off_s = 1}", "company_on_off needs company or up_company"),
-        ('company = ["cubic"]\ncompany_on_off = {on_s = 0, off_s = 1}', "on_s and off_s must be at least 0.0001"),
-        ('company = ["cubic"]\ndrop_down_packets = [3]', r"company and drop_\* exclude each other"),
-        ('company = "cubic"', "company must be a list"),
+        ('cross_traffic = ["vegas"]', "cross_traffic has 'vegas'; background flows are cubic, bbr, reno, quic-cubic"),
+        ('up_cross_traffic = ["quic-cubic"]', "over QUIC are sent to the client only"),
+        (
+            "cross_traffic_on_off = {on_s = 1, off_s = 1}",
+            "cross_traffic_on_off needs cross_traffic or up_cross_traffic",
+        ),
+        (
+            'cross_traffic = ["cubic"]\ncross_traffic_on_off = {on_s = 0, off_s = 1}',
+            "on_s and off_s must be at least 0.0001",
+        ),
+        ('cross_traffic = ["cubic"]\ndrop_down_packets = [3]', r"cross_traffic and drop_\* exclude each other"),
+        ('cross_traffic = "cubic"', "cross_traffic must be a list"),
     ],
 )
 def test_background_flows_that_cannot_be_are_refused(text: str, fault: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from support.networks import failures
 from support.paths import probed
 from support.shells import network_namespace
 
-from measure.validate.company import FlowMeasurement, judge_company, measure_company
+from measure.validate.cross_traffic import FlowMeasurement, judge_cross_traffic, measure_cross_traffic
 from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.network_probe import NetworkMeasurement
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
@@ -38,7 +38,7 @@ SHAKEN = Network("s", min_rtt_ms=20, jitter_ms=8, reorder=True)
 GILBERT_ELLIOTT = GilbertElliott(good_to_bad=0.02, bad_to_good=0.2, loss_in_bad=0.5, loss_in_good=0.01)
 SHARE = 1 - (1 - GILBERT_ELLIOTT.loss) ** 2
 ELLIOTT = Network("e", min_rtt_ms=40, loss=SHARE, gilbert_elliott=GILBERT_ELLIOTT, jitter_ms=10)
-BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, company=("cubic", "reno"))
+BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, cross_traffic=("cubic", "reno"))
 NAMES = ((1, "cubic"), (2, "reno"))
 LTE = networks.load()["lte"]
 # Generated.
@@ -75,7 +75,7 @@ class Measurements:
         alone = {ELLIOTT: 1000, SHAKEN: LOST_PACKETS_QUICK}
         with ThreadPoolExecutor(AT_ONCE) as pool:
             profile = pool.submit(self._probed)
-            flows = pool.submit(measure_company, BUSY, self._site)
+            flows = pool.submit(measure_cross_traffic, BUSY, self._site)
             measured = {network: pool.submit(self._measured, network) for network in self._lost_packets}
         self._profiles, self._flows = [profile], [flows]
         self._networks = {network: [future] for network, future in measured.items()}
@@ -98,8 +98,8 @@ class Measurements:
 
     def of_flows(self) -> list[FlowMeasurement]:
         """The background flows of the busy network as they are measured, all of whose checks pass."""
-        flows = self._flows.pop().result() if self._flows else measure_company(BUSY, self._site)
-        assert failures(judge_company(BUSY, flows)) == set(), flows
+        flows = self._flows.pop().result() if self._flows else measure_cross_traffic(BUSY, self._site)
+        assert failures(judge_cross_traffic(BUSY, flows)) == set(), flows
         return flows
 
     def profile(self) -> Network:
@@ -197,12 +197,12 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     assert all(flow.mbps > 1 for flow in flows)
     # They are not those of another network.
     for change, wrong in (
-        ({"company": ("reno", "reno")}, {"company 1 (reno down), congestion control"}),
-        ({"down_mbps": 16}, {"company, all down"}),
-        ({"down_mbps": 30}, {"company, all down"}),
-        ({"min_rtt_ms": 40}, {f"company {number} ({name} down), least round trip" for number, name in NAMES}),
+        ({"cross_traffic": ("reno", "reno")}, {"cross traffic 1 (reno down), congestion control"}),
+        ({"down_mbps": 16}, {"cross traffic, all down"}),
+        ({"down_mbps": 30}, {"cross traffic, all down"}),
+        ({"min_rtt_ms": 40}, {f"cross traffic {number} ({name} down), least round trip" for number, name in NAMES}),
     ):
-        judged = judge_company(replace(BUSY, **change), flows)
+        judged = judge_cross_traffic(replace(BUSY, **change), flows)
         assert {check.name for check in judged if not check.passed} == wrong, change
 
 

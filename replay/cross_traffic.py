@@ -1,6 +1,6 @@
 """Background flows of a replay, from outside: they are set up with it, begin when they are told to, and end with it.
 
-What they do is in `replay.company_flows`, a process of its own beside the servers.
+What they do is in `replay.cross_traffic_flows`, a process of its own beside the servers.
 """
 
 import random
@@ -20,9 +20,9 @@ from base.files import read_json
 from base.processes import running
 from base.structure import to_json
 from replay.spec import PRIVATE, ReplaySpec
-from tuning.company import Flow, flows_of, steady_s
+from tuning.cross_traffic import Flow, flows_of, steady_s
 
-FOLDER = PRIVATE / "company"
+FOLDER = PRIVATE / "cross_traffic"
 # Where somebody who has waited for the turn of a load says that the flows are to begin, and hears that they are steady.
 CONTROL = FOLDER / "control"
 BEGIN, STEADY = b"begin\n", "steady"
@@ -31,7 +31,7 @@ ACCOUNT, SAMPLES = "account.json", "samples.tsv"
 
 
 @dataclass(frozen=True)
-class CompanySpec:
+class CrossTrafficSpec:
     """The flows, a process in the client's network namespace, and after how many seconds they are steady.
 
     Times on and off are drawn from `seed`. `logged`: whether servers log what their congestion control does.
@@ -44,7 +44,7 @@ class CompanySpec:
     logged: bool = False
 
 
-def company_of(spec: ReplaySpec) -> tuple[Flow, ...]:
+def cross_traffic_of(spec: ReplaySpec) -> tuple[Flow, ...]:
     """The background flows of a replay."""
     return spec.flows or flows_of(spec.network)
 
@@ -56,7 +56,7 @@ def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str,
     `connection` is the client's, who waits at its other end. Their account is put into `evidence` at the end. Raises
     EyelevelError when one of them could not be set up, or ended.
     """
-    if not (flows := company_of(spec)):
+    if not (flows := cross_traffic_of(spec)):
         yield
         return
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
@@ -64,24 +64,24 @@ def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str,
     draws = random.Random(spec.seed)
     # They are met at any phase of their steady state.
     settle_s = 0.0 if spec.flows else steady_s(spec.network) * (1 + draws.random())
-    company = CompanySpec(flows, client, round(settle_s, 3), draws.getrandbits(32), spec.qlog is not None)
+    cross_traffic = CrossTrafficSpec(flows, client, round(settle_s, 3), draws.getrandbits(32), spec.qlog is not None)
     FOLDER.mkdir()
-    command = [sys.executable, "-m", "replay.company_flows", to_json(company)]
+    command = [sys.executable, "-m", "replay.cross_traffic_flows", to_json(cross_traffic)]
     try:
-        with running("the company", command, FOLDER / "company.log", stdout=subprocess.PIPE) as process:
+        with running("the cross traffic", command, FOLDER / "cross_traffic.log", stdout=subprocess.PIPE) as process:
             process.first_line()
-            if not spec.company_awaits_turn:
-                begin_company()
+            if not spec.cross_traffic_awaits_turn:
+                begin_cross_traffic()
             yield
         if process.process.returncode not in (0, -signal.SIGTERM):
             raise process.failure()
     finally:
-        if spec.company_log and (FOLDER / SAMPLES).exists():
-            shutil.copyfile(FOLDER / SAMPLES, spec.company_log)
-    evidence["company"] = read_json(FOLDER / ACCOUNT)
+        if spec.cross_traffic_log and (FOLDER / SAMPLES).exists():
+            shutil.copyfile(FOLDER / SAMPLES, spec.cross_traffic_log)
+    evidence["cross_traffic"] = read_json(FOLDER / ACCOUNT)
 
 
-def begin_company() -> float:
+def begin_cross_traffic() -> float:
     """Let the flows of the replay that we are in begin, if it has any, and wait until they are steady; returns for how
     many seconds they have run then. Raises EyelevelError when one ends instead."""
     if not CONTROL.exists():

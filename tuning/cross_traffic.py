@@ -1,4 +1,4 @@
-"""Company: background flows of others, who share a network with the page, as `networks.toml` names them.
+"""Cross traffic: background flows of others, who share a network with the page, as `networks.toml` names them.
 
 A flow is described by a protocol, as servers of pages are: TCP flows are stock Linux's with the congestion control that
 they are named after, QUIC flows stock quic_server's.
@@ -29,12 +29,14 @@ class Flow:
 
 def flows_of(network: Network) -> tuple[Flow, ...]:
     """The background flows of `network`, downwards first."""
-    kinds = [(kind, DOWN) for kind in network.company or ()] + [(kind, UP) for kind in network.up_company or ()]
-    return tuple(Flow(kind, protocol_of(kind), direction, network.company_on_off) for kind, direction in kinds)
+    kinds = [(kind, DOWN) for kind in network.cross_traffic or ()] + [
+        (kind, UP) for kind in network.up_cross_traffic or ()
+    ]
+    return tuple(Flow(kind, protocol_of(kind), direction, network.cross_traffic_on_off) for kind, direction in kinds)
 
 
 def protocol_of(kind: str) -> Protocol:
-    """How a flow of this kind, of `tuning.networks.COMPANY`, sends."""
+    """How a flow of this kind, of `tuning.networks.CROSS_TRAFFIC`, sends."""
     base = protocols.load()["quic" if kind.startswith(QUIC_FLOW) else "tcp"]
     return replace(base, name=kind, congestion_control=kind.removeprefix(QUIC_FLOW))
 

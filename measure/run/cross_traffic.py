@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dataset.run_files import COMPANY_SAMPLES
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES
 
 
 @dataclass(frozen=True)
-class CompanyFlow:
+class CrossTrafficFlow:
     """A background flow of a run: its name and direction, the congestion control that its sender had, how many bytes
     came while it ran in all, how many while the page loaded, and at what mean rate (Mbit/s) then; None where the page
     did not load."""
@@ -27,27 +27,27 @@ class CompanyFlow:
 def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
     """Of each flow in `folder`, by its number, when (s since 1970) how many bytes had come; nothing without flows."""
     series: dict[int, list[tuple[float, int]]] = {}
-    if (folder / COMPANY_SAMPLES).exists():
+    if (folder / CROSS_TRAFFIC_SAMPLES).exists():
         # Who writes it may have been ended in the middle of a line.
-        lines, _, _ = (folder / COMPANY_SAMPLES).read_text().rpartition("\n")
+        lines, _, _ = (folder / CROSS_TRAFFIC_SAMPLES).read_text().rpartition("\n")
         for row in csv.DictReader(lines.splitlines(), delimiter="\t"):
             series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))
     return series
 
 
-def read_company(
+def read_cross_traffic(
     folder: Path, account: Mapping[str, Any], load_s: tuple[float, float] | None
-) -> tuple[CompanyFlow, ...]:
+) -> tuple[CrossTrafficFlow, ...]:
     """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s` (from
     and to, s since 1970)."""
     series = read_series(folder)
     flows = []
-    for number, said in enumerate(account.get("company", {}).get("flows", ())):
+    for number, said in enumerate(account.get("cross_traffic", {}).get("flows", ())):
         samples = series.get(number, [])
         load_bytes = None if load_s is None else bytes_at(samples, load_s[1]) - bytes_at(samples, load_s[0])
         mbps = None if load_s is None or load_bytes is None else load_bytes * 8 / (load_s[1] - load_s[0]) / 1e6
         control = said["congestion_control"]
-        flows.append(CompanyFlow(said["name"], said["direction"], control, said["bytes"], load_bytes, mbps))
+        flows.append(CrossTrafficFlow(said["name"], said["direction"], control, said["bytes"], load_bytes, mbps))
     return tuple(flows)
 
 
@@ -60,7 +60,7 @@ def bytes_at(samples: list[tuple[float, int]], at_s: float) -> int:
     return round(before + (after - before) * (at_s - before_s) / (after_s - before_s))
 
 
-def load_mbps(flows: tuple[CompanyFlow, ...]) -> float | None:
+def load_mbps(flows: tuple[CrossTrafficFlow, ...]) -> float | None:
     """The mean rate of all background flows together while the page loaded; None without any."""
     rates = [flow.load_mbps for flow in flows if flow.load_mbps is not None]
     return round(sum(rates), 4) if rates else None

@@ -1,4 +1,4 @@
-"""`python -m replay.company_flows SPEC`: the background flows of a replay, both of their ends.
+"""`python -m replay.cross_traffic_flows SPEC`: the background flows of a replay, both of their ends.
 
     server's host ── veth ── servers' namespace ══ emulated network ══ client's namespace ── veth ── client's host
 
@@ -34,16 +34,16 @@ from base.places import ca_certificate, tool
 from base.processes import run_program
 from base.qlog import METRICS, read_qlogs
 from base.structure import from_json
-from record.company import FILE_PATH, HOST, generate
+from record.cross_traffic import FILE_PATH, HOST, generate
 from record.site import Site, write_site
 from replay import world
-from replay.company import ACCOUNT, BEGIN, CONTROL, FOLDER, SAMPLES, STEADY, CompanySpec
+from replay.cross_traffic import ACCOUNT, BEGIN, CONTROL, FOLDER, SAMPLES, STEADY, CrossTrafficSpec
 from servers.certificates import certify, machine_ca
 from servers.contract import Serving
 from servers.kernel_sockets import KernelSockets, TcpInfo, decoded
 from servers.registry import server_of
 from tuning import kernel
-from tuning.company import Flow
+from tuning.cross_traffic import Flow
 from tuning.networks import DOWN, OnOff
 
 # A block of four addresses for each flow and end, beside those that sites have (198.18.0.0/15): RFC 5737.
@@ -69,7 +69,7 @@ class Host:
         """Raises EyelevelError."""
         gateway, self.address = (f"{network}.{4 * number + place}" for place in (1, 2))
         self.namespace = NetworkNamespace.fresh()
-        device = f"{world.COMPANY_DEVICE}{number}"
+        device = f"{world.CROSS_TRAFFIC_DEVICE}{number}"
         with near.entered():
             kernel.apply_sysctls({"net.ipv4.ip_forward": "1"})
             commands = [
@@ -304,10 +304,10 @@ class QuicConnection(Connection):
         }
 
 
-class Company:
+class CrossTraffic:
     """All flows of a replay."""
 
-    def __init__(self, spec: CompanySpec, ends: ExitStack) -> None:
+    def __init__(self, spec: CrossTrafficSpec, ends: ExitStack) -> None:
         """Set them up. Raises EyelevelError."""
         self._spec = spec
         self._poll = ends.enter_context(select.epoll())
@@ -404,18 +404,18 @@ def _ip(commands: list[str]) -> None:
 
 
 @reports_errors
-def main(spec: CompanySpec) -> None:
+def main(spec: CrossTrafficSpec) -> None:
     """Run the flows of `spec` until SIGTERM."""
     with ExitStack() as ends:
-        company = Company(spec, ends)
+        cross_traffic = CrossTraffic(spec, ends)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control, (FOLDER / SAMPLES).open("w") as samples:
             control.bind(str(CONTROL))
             control.listen(1)
-            account = company.attend(control, samples)
-    for said, one in zip(account["flows"], company.flows, strict=True):
+            account = cross_traffic.attend(control, samples)
+    for said, one in zip(account["flows"], cross_traffic.flows, strict=True):
         said.update(one.account_of_server())
     write_json(FOLDER / ACCOUNT, account)
 
 
 if __name__ == "__main__":
-    main(from_json(sys.argv[1], CompanySpec, "the specification of the company"))
+    main(from_json(sys.argv[1], CrossTrafficSpec, "the specification of the cross_traffic"))

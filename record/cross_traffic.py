@@ -5,9 +5,9 @@ import random
 from record.generated import generated_exchange
 from record.site import Recording
 
-HOST, FILE_PATH = "company.example", "/file"
+HOST, FILE_PATH = "cross-traffic.example", "/file"
 FILE_BYTES = 4 << 20
-RECORDER = {"name": "eyelevel company", "version": "1"}
+RECORDER = {"name": "eyelevel cross traffic", "version": "1"}
 
 
 def generate() -> Recording:

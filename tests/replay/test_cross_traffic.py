@@ -7,13 +7,13 @@ import pytest
 
 from base.errors import EyelevelError
 from dataset.checks import Check
-from measure.validate.company import FlowMeasurement, judge_company
+from measure.validate.cross_traffic import FlowMeasurement, judge_cross_traffic
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run
 from tuning import protocols
 from tuning.networks import Network
 
-BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, company=("cubic", "reno"))
+BUSY = Network("busy", min_rtt_ms=20, up_mbps=5, down_mbps=20, queue_ms=40, cross_traffic=("cubic", "reno"))
 
 
 def failures(checks: Iterable[Check]) -> list[str]:
@@ -23,14 +23,14 @@ def failures(checks: Iterable[Check]) -> list[str]:
 def test_a_flow_that_does_not_move_fails() -> None:
     still = FlowMeasurement("cubic", "down", "cubic", 0.0, 20.0)
     other = FlowMeasurement("reno", "down", "reno", 19.0, 20.0)
-    assert failures(judge_company(BUSY, [still, other])) == ["company 1 (cubic down), rate"]
+    assert failures(judge_cross_traffic(BUSY, [still, other])) == ["cross traffic 1 (cubic down), rate"]
 
 
 @pytest.mark.needs_namespaces
 def test_flows_that_end_make_the_replay_fail(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
-    spec = ReplaySpec(site.folder, BUSY, protocols.load()["tcp"], company_awaits_turn=True)
+    spec = ReplaySpec(site.folder, BUSY, protocols.load()["tcp"], cross_traffic_awaits_turn=True)
     # As a pattern, it is not in the command line of the grep itself.
-    kill = "kill -9 $(grep -l 'replay[.]company_flows' /proc/[0-9]*/cmdline | cut -d/ -f3)"
-    with pytest.raises(EyelevelError, match=r"the company ended with status -9"):
+    kill = "kill -9 $(grep -l 'replay[.]cross_traffic_flows' /proc/[0-9]*/cmdline | cut -d/ -f3)"
+    with pytest.raises(EyelevelError, match=r"the cross traffic ended with status -9"):
         run(spec, ["sh", "-c", kill])

@@ -1,7 +1,7 @@
 """Whether background flows are as a network says: each moves, by its congestion control, through the emulated link.
 
-`python -m measure.validate.company` is the client of the replay that they are measured in: it lets them begin, and
-prints when they were steady and when it had waited (s since 1970).
+`python -m measure.validate.cross_traffic` is the client of the replay that they are measured in: it lets them begin,
+and prints when they were steady and when it had waited (s since 1970).
 """
 
 import sys
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from base.errors import EyelevelError, reports_errors
 from dataset.checks import Check, between, same, unchecked
-from dataset.run_files import COMPANY_SAMPLES
-from measure.run.company import bytes_at, read_series
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES
+from measure.run.cross_traffic import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
-from replay.company import begin_company
+from replay.cross_traffic import begin_cross_traffic
 from tuning import protocols
-from tuning.company import UNLIMITED_WAIT_MS, Flow, flows_of
+from tuning.cross_traffic import UNLIMITED_WAIT_MS, Flow, flows_of
 from tuning.networks import DOWN, UP, Network
 
 # For how long they are looked at when they are steady.
@@ -44,19 +44,19 @@ class FlowMeasurement:
     min_rtt_ms: float | None
 
 
-def measure_company(network: Network, site: Site) -> list[FlowMeasurement]:
+def measure_cross_traffic(network: Network, site: Site) -> list[FlowMeasurement]:
     """Measure the background flows of `network` beside `site`, which nobody loads. Raises EyelevelError."""
-    with tempfile.TemporaryDirectory(prefix="company-") as temporary, tempfile.TemporaryFile("w+") as output:
+    with tempfile.TemporaryDirectory(prefix="cross-traffic-") as temporary, tempfile.TemporaryFile("w+") as output:
         folder = Path(temporary)
         spec = ReplaySpec(
             site.folder,
             network,
             protocols.load()["tcp"],
             qlog=folder,
-            company_awaits_turn=True,
-            company_log=folder / COMPANY_SAMPLES,
+            cross_traffic_awaits_turn=True,
+            cross_traffic_log=folder / CROSS_TRAFFIC_SAMPLES,
         )
-        outcome = run(spec, (sys.executable, "-m", "measure.validate.company"), stdout=output.fileno())
+        outcome = run(spec, (sys.executable, "-m", "measure.validate.cross_traffic"), stdout=output.fileno())
         output.seek(0)
         times = output.read().split()
         if outcome.status or len(times) != 2:
@@ -64,7 +64,7 @@ def measure_company(network: Network, site: Site) -> list[FlowMeasurement]:
         began_s, ended_s = map(float, times)
         series = read_series(folder)
     flows = []
-    for number, said in enumerate(outcome.evidence["company"]["flows"]):
+    for number, said in enumerate(outcome.evidence["cross_traffic"]["flows"]):
         came = bytes_at(series[number], ended_s) - bytes_at(series[number], began_s)
         mbps = came * 8 / (ended_s - began_s) / 1e6
         control, rtt_ms = said["congestion_control"], said.get("min_rtt_ms")
@@ -72,10 +72,10 @@ def measure_company(network: Network, site: Site) -> list[FlowMeasurement]:
     return flows
 
 
-def judge_company(network: Network, measured: list[FlowMeasurement]) -> Iterator[Check]:
+def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> Iterator[Check]:
     """`measured` against what `network` says of its background flows."""
     for number, (flow, seen) in enumerate(zip(flows_of(network), measured, strict=True), start=1):
-        what = f"company {number} ({flow.name} {flow.direction})"
+        what = f"cross traffic {number} ({flow.name} {flow.direction})"
         wanted = flow.protocol.congestion_control
         yield same(network.name, f"{what}, congestion control", wanted, seen.congestion_control)
         yield _judge_rate(network, what, flow, seen)
@@ -94,11 +94,11 @@ def judge_company(network: Network, measured: list[FlowMeasurement]) -> Iterator
         mbps, trace = network.rate_of(direction), getattr(network, f"{direction}_trace")
         if mbps is None or trace or not any(seen.direction == direction for seen in measured):
             continue
-        is_busy = not (network.company_on_off or network.on_off_of(direction) or _is_lossy(network))
+        is_busy = not (network.cross_traffic_on_off or network.on_off_of(direction) or _is_lossy(network))
         # Acknowledgements that wait behind flows of the other direction come in bursts.
-        least_mbps = LEAST_SHARE * mbps if is_busy and not network.up_company else 0.0
+        least_mbps = LEAST_SHARE * mbps if is_busy and not network.up_cross_traffic else 0.0
         most_mbps = MOST_SHARE * mbps * (1 + BURST_S / WATCHED_S)
-        yield between(network.name, f"company, all {direction}", least_mbps, total_mbps, most_mbps, "Mbit/s")
+        yield between(network.name, f"cross traffic, all {direction}", least_mbps, total_mbps, most_mbps, "Mbit/s")
 
 
 def _judge_rate(network: Network, what: str, flow: Flow, seen: FlowMeasurement) -> Check:
@@ -116,7 +116,7 @@ def _is_lossy(network: Network) -> bool:
 @reports_errors
 def main() -> None:
     """Let the background flows begin, and wait for a while when they are steady."""
-    begin_company()
+    begin_cross_traffic()
     print(time.time(), flush=True)
     time.sleep(WATCHED_S)
     print(time.time(), flush=True)
