@@ -1,8 +1,8 @@
 """How flows of one protocol share a link with flows of another, after Kakhki et al. (IMC 2017, section 5.1).
 
 A run is a replay without a browser: so many bulk flows of a protocol and so many of another begin together, each
-between hosts of its own (`replay.cross_traffic_flows`), and share the emulated network. How many bytes of each have come
-is noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
+between hosts of its own (`replay.cross_traffic_flows`), and share the emulated network. How many bytes of each have
+come is noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
