@@ -36,19 +36,19 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
     rows = read_rows(folder)
     attempted = {row.of for row in rows}
     given_up = {(entry.site, entry.network) for entry in read_given_up(folder)}
-    spared = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
+    saved = [run for run in planned if run.cell in decided and run.cell not in given_up and run not in attempted]
     lanes = require_document(folder).settings.lanes
     run_s = mean_seconds(rows)
-    spared_s = (sum(run_s[run.cell] for run in spared) + pace_seconds(spared)) / lanes
+    saved_s = (sum(run_s[run.cell] for run in saved) + pace_seconds(saved)) / lanes
     numbers: dict[Cell, set[int]] = {}
     for run in attempted:
         numbers.setdefault(run.cell, set()).add(run.number)
     ends: dict[str, list[int]] = {}
-    for cell in dict.fromkeys(run.cell for run in spared):
+    for cell in dict.fromkeys(run.cell for run in saved):
         ends.setdefault(cell[1], []).append(len(numbers.get(cell, ())))
     return Saving(
-        len(spared),
-        spared_s,
+        len(saved),
+        saved_s,
         len(attempted),
         sum(row.seconds for row in rows) / lanes,
         {network: (min(counts), max(counts)) for network, counts in ends.items()},

@@ -2,7 +2,7 @@
 
 A campaign that goes on from its package has no pictures of its earlier runs, which are others' content. The same page
 mostly ends with the same picture, byte for byte, so a digest tells which later picture an earlier run had, too
-(`measure.campaign.appearances`). A digest is of the picture's blocks, not of the file: compressed forms may differ
+(`measure.campaign.outcomes`). A digest is of the picture's blocks, not of the file: compressed forms may differ
 between machines.
 """
 

@@ -30,8 +30,8 @@ DOCUMENT = "campaign.json"
 # Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
-# What stands between the name of a machine and a number, where a campaign has been taken up from its package since
-# (`measure.taking_up`): its evidence is elsewhere.
+# What stands between the name of a machine and a number, where a campaign has been resumed from its package since
+# (`measure.resuming`): its evidence is elsewhere.
 EARLIER_MACHINE = "~"
 
 # Settings of which more may be added to a campaign that exists.
@@ -126,7 +126,7 @@ class Row:
 
     @property
     def is_of_earlier_machine(self) -> bool:
-        """Whether it was made before the campaign was taken up from its package."""
+        """Whether it was made before the campaign was resumed from its package."""
         return EARLIER_MACHINE in self.machine
 
     @property

@@ -4,7 +4,7 @@
 `evidence` (what happened) → `gates` (whether it counts). `host` is the machine that it is made on.
 
 `campaign` is many: a `plan` of blocks, of which each `block` makes its runs' `attempt`s on one machine (`slot`), this
-one or those of a cluster, compares them with the others of their site (`norms`), and keeps them (`results`).
+one or those of a cluster, compares them with the others of their site (`expectations`), and keeps them (`results`).
 On a machine with many cores several blocks are measured at once, each in a `lane`; `calibration` finds out how many.
 `status` and `review` look at one from outside.
 

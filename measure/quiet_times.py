@@ -27,8 +27,8 @@ from dataset.last_frames import read_last_frame
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import CampaignDocument, Row, read_rows, require_document
 from films.visual_metrics import visually_complete
+from measure.expectations import RunOutcome, judge
 from measure.gates import SHOWN_URL_LENGTH
-from measure.norms import RunAppearance, judge
 from measure.run.evidence import read_request_log
 
 # What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
@@ -265,24 +265,24 @@ def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> lis
 
 
 def _norms(runs: Sequence[RunTimes], quiet_ms: int) -> tuple[Collection[int], Collection[int]]:
-    """Which of `runs`, by their places, norms reject as they are, and which had all ended after `quiet_ms`."""
+    """Which of `runs`, by their places, expectations reject as they are, and which had all ended after `quiet_ms`."""
     stops_ms = [run.stop_ms(quiet_ms) for run in runs]
     if not any(
         run.late_requests(stop_ms) or run.last_change_ms > stop_ms for run, stop_ms in zip(runs, stops_ms, strict=True)
     ):
         return (), ()  # the same in both cases, which takes long to find out
-    usual = judge([appearance(run, run.stop_ms(run.quiet_ms)) for run in runs])
-    return usual, judge([appearance(run, stop_ms) for run, stop_ms in zip(runs, stops_ms, strict=True)])
+    usual = judge([outcome(run, run.stop_ms(run.quiet_ms)) for run in runs])
+    return usual, judge([outcome(run, stop_ms) for run, stop_ms in zip(runs, stops_ms, strict=True)])
 
 
-def appearance(run: RunTimes, stop_ms: float) -> RunAppearance:
-    """What norms compare of `run`, had it ended at `stop_ms`; without its last picture, if that came later."""
+def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
+    """What expectations compare of `run`, had it ended at `stop_ms`; without its last picture, if that came later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
     # What is the browser's own is not counted, and neither is what it had not asked for by then.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
     counts = read_request_log(run.folder / REQUEST_LOG, requests)
     picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)
-    return RunAppearance(counts.requests, counts.missed, counts.exchanges, picture)
+    return RunOutcome(counts.requests, counts.missed, counts.exchanges, picture)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -33,14 +33,14 @@ TABLE_LINES = 6
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands: how many runs are planned, done and given up; how many are spared, since the rule of
+    """How a campaign stands: how many runs are planned, done and given up; how many are saved, since the rule of
     `RUNS=auto` has decided; which are open; all attempts; the attempts that are being made right now; the sites that
     get no more runs; what the open runs will take if that is known; and how many lanes each machine measures in."""
 
     planned: int
     done: int
     given_up: int
-    spared: int
+    saved: int
     open_runs: tuple[Run, ...]
     rows: tuple[Row, ...]
     current: tuple[str, ...]
@@ -66,8 +66,8 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         run for run in unmeasured if store.is_given_up(run, repeats) or run.cell in given_up_cells or run in elsewhere
     }
     decided = frozenset(enough(folder))
-    spared = {run for run in unmeasured if run not in given_up and run.cell in decided}
-    open_runs = tuple(run for run in unmeasured if run not in given_up and run not in spared)
+    saved = {run for run in unmeasured if run not in given_up and run.cell in decided}
+    open_runs = tuple(run for run in unmeasured if run not in given_up and run not in saved)
     try:
         sites = {name: collection.load_site(name) for name in document.settings.sites}
         films = FilmPolicy(**document.films)
@@ -81,7 +81,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         planned=len(planned),
         done=len({row.of for row in rows if row.valid}),
         given_up=len(given_up),
-        spared=len(spared),
+        saved=len(saved),
         open_runs=open_runs,
         rows=tuple(rows),
         current=current,

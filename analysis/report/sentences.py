@@ -121,7 +121,7 @@ def warnings(findings: Findings) -> list[str]:
     if findings.campaign.settings.auto:
         saved = saving(findings.campaign.folder, decided_cells(findings.campaign, findings.declared))
         total = saved.runs + saved.made_runs
-        share = f" and spared {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""
+        share = f" and saved {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""
         texts.append(
             f"The stopping rule chose the number of runs{share}. The verdicts and intervals of the declared hypotheses "
             "allow for that. All other gains, p values and intervals take the runs as fixed beforehand, and exaggerate "

@@ -59,9 +59,9 @@ def main(**options: Any) -> None:
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package:
-        from measure.taking_up import take_up
+        from measure.resuming import resume_from_package
 
-        if take_up(package, folder):
+        if resume_from_package(package, folder):
             console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     original = document_of(folder, "", command_of)
     # Options are checked before sites are chosen: choosing a demo site generates it.

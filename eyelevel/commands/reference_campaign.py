@@ -27,8 +27,8 @@ from measure.campaign.forecast import forecast
 from measure.closing import summary
 from measure.completeness import read
 from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
+from measure.resuming import resume_from_package
 from measure.run.aliases import choose_protocols
-from measure.taking_up import take_up
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -66,7 +66,7 @@ def measure_reference(
             console.print(line, markup=False, soft_wrap=True)
         return
     require_browsing("measuring")
-    if is_package(package) and take_up(package, folder):
+    if is_package(package) and resume_from_package(package, folder):
         console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
     document = document_of(folder, "", command_of) or CampaignDocument()
     # What is known of a site's completeness when it comes to a campaign stays, and so must the site.

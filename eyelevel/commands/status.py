@@ -42,7 +42,7 @@ def main(campaign: str, as_json: bool) -> None:
     now = status(folder, enough)
     counts = {"planned": now.planned, "done": now.done, "left": len(now.open_runs), "given_up": now.given_up}
     if is_auto:
-        counts["spared"] = now.spared
+        counts["saved"] = now.saved
     if as_json:
         rejected = Counter(row.gate for row in now.rows if not row.valid)
         seconds = now.expected.seconds if now.expected else None
@@ -59,7 +59,7 @@ def main(campaign: str, as_json: bool) -> None:
     if now.open_runs and now.expected:
         end = f"done {clock_in(now.expected.seconds)}{'' if now.running else ' if it went on now'}"
         screen.say(f"{end}, in about {in_words(now.expected.seconds)}; {in_bytes(now.expected.bytes)} more")
-    if now.spared:
+    if now.saved:
         from analysis.saving import saved_line, saving
 
         screen.say(saved_line(saving(folder, enough(folder))))

@@ -21,23 +21,23 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Cell, Condition, Row, Run
 from dataset.verdicts import Verdict
 from films.policy import ALL_FILMS, FilmPolicy
-from measure.campaign.appearances import Appearances
 from measure.campaign.block import Block, ReplayFailures, apply_policy, measure_block
 from measure.campaign.budget import Budget
 from measure.campaign.forecast import Forecast, RunModel, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.method import PAGES, Method
+from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import plan, seed_of
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.campaign.slot import CANARY_MAX_AGE_S, Slot, canaries_of, machine_name
 from measure.completeness import digest
+from measure.expectations import Expectation, judge
 from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
-from measure.norms import Norm, judge
 from measure.run.setting import Loading, Setting
 from measure.server_choices import choices_of_server
 from measure.site_facts import facts_of
@@ -285,7 +285,7 @@ class PlannedWork:
         self.is_out_of_time = False
         self._blocks = results.extend_plan(campaign.plan())
         self._given_up = GivenUpSites(self._blocks, results, campaign.repeats, campaign.withdrawn)
-        self._appearances = Appearances(results.folder)
+        self._outcomes = RunOutcomes(results.folder)
         self._rounds = Rounds(run.cell for block in self._blocks for run in block)
         for row in results.rows:
             self._rounds.count(row.block, (row.of,))
@@ -299,8 +299,8 @@ class PlannedWork:
         self._given_up.reject_withdrawn()
         give_to_caller(self._campaign.folder)
         apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
-        norms = self._campaign.method.norms()
-        apply_norms(self._results, self._results.rows[-UNSETTLED_ROWS:], self._appearances, norms)
+        expectations = self._campaign.method.expectations()
+        apply_expectations(self._results, self._results.rows[-UNSETTLED_ROWS:], self._outcomes, expectations)
 
     def forecast(self) -> Forecast:
         """What the open runs will take, in all lanes at once."""
@@ -356,8 +356,8 @@ class PlannedWork:
         results = self._results
         self._rounds.count(block.number, block.settings)
         results.follow_verdicts()
-        norms = self._campaign.method.norms()
-        display.rejects(apply_norms(results, results.rows_of(block.settings), self._appearances, norms))
+        expectations = self._campaign.method.expectations()
+        display.rejects(apply_expectations(results, results.rows_of(block.settings), self._outcomes, expectations))
         for cell in dict.fromkeys(run.cell for run in block.settings):
             if entry := self._given_up.look_at(cell):
                 display.gives_up(entry, self._given_up.runs_of(cell))
@@ -430,11 +430,11 @@ def hand_over(block: Block, results: Results) -> None:
         give_to_caller(file)
 
 
-def apply_norms(
-    results: Results, fresh: Sequence[Row], appearances: Appearances, norms: Sequence[Norm]
+def apply_expectations(
+    results: Results, fresh: Sequence[Row], outcomes: RunOutcomes, expectations: Sequence[Expectation]
 ) -> list[tuple[Row, Reason]]:
-    """Compare the runs in `fresh` with all of their site, network and browser by `norms`; returns those rejected, and
-    why."""
+    """Compare the runs in `fresh` with all of their site, network and browser by `expectations`; returns those that
+    are rejected, and why."""
     rejected = []
     for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
         # Browsers do not ask for the same.
@@ -443,9 +443,9 @@ def apply_norms(
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
         unsettled = {row.folder for row in fresh}
-        appearances.look_at(sound)
+        outcomes.look_at(sound)
         start = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
-        for place, reason in judge([appearances.of(row) for row in sound], start, norms).items():
+        for place, reason in judge([outcomes.of(row) for row in sound], start, expectations).items():
             if verdicts[sound[place].folder] is None:
                 rejected.append((sound[place], reason))
     # All at once, since the table is written anew for them.

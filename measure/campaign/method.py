@@ -19,10 +19,10 @@ from dataset.metrics import read_metrics
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT, CROSS_TRAFFIC
 from dataset.table import Row, Run
+from measure.expectations import EXPECTATIONS, Expectation
 from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
-from measure.norms import NORMS, Norm
 from measure.run.browser import window
 from measure.run.cross_traffic import load_mbps
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
@@ -64,9 +64,9 @@ class Method:
         """The gates that a run must pass."""
         return GATES
 
-    def norms(self) -> Sequence[Norm]:
+    def expectations(self) -> Sequence[Expectation]:
         """The gates that compare a run with the others of its page."""
-        return NORMS
+        return EXPECTATIONS
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
         """The evidence of the run in `folder`."""

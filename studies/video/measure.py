@@ -10,7 +10,7 @@ from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.norms import MISSED_REQUEST_NORM, Norm
+from measure.expectations import MISSED_REQUEST_EXPECTATION, Expectation
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting
@@ -43,10 +43,10 @@ class VideoMethod(Method):
         """See `Method`."""
         return self.seconds
 
-    def norms(self) -> Sequence[Norm]:
-        """See `Method`. How much a play asks for is no norm: it asks for less where a protocol brings less. But it
-        asks for nothing that is not there."""
-        return [MISSED_REQUEST_NORM]
+    def expectations(self) -> Sequence[Expectation]:
+        """See `Method`. Nothing is expected of how much a play asks for: it is less where a protocol brings less. But
+        it asks for nothing that is not there."""
+        return [MISSED_REQUEST_EXPECTATION]
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""

@@ -9,8 +9,8 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis.attempts import cube, tried_runs
 from dataset.gates import KIND_OF_GATE, PAGE_GATES, REQUEST_MISSED
+from measure.expectations import EXPECTATIONS
 from measure.gates import GATES
-from measure.norms import NORMS
 
 
 def only_run(*attempts: dict[str, object]) -> dict[str, Any]:
@@ -65,9 +65,9 @@ def test_superseded_attempts_are_passed_over() -> None:
 
 
 def test_every_gate_of_which_the_kind_is_told_exists() -> None:
-    norms = {REQUEST_MISSED, *(norm.name for norm in NORMS)}
-    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | norms
-    assert norms == set(PAGE_GATES)
+    expectations = {REQUEST_MISSED, *(expectation.name for expectation in EXPECTATIONS)}
+    assert KIND_OF_GATE.keys() <= {gate.name for gate in GATES} | expectations
+    assert expectations == set(PAGE_GATES)
 
 
 def test_a_run_is_told_once_whatever_the_order_of_the_rows() -> None:

@@ -59,7 +59,7 @@ def test_a_site_that_is_decided_needs_no_more_runs(
     assert enough_runs(folder) == ([("s", "lte")] if enough else [])
 
 
-def test_status_says_what_was_spared(tmp_path: Path) -> None:
+def test_status_says_what_was_saved(tmp_path: Path) -> None:
     folder = campaign(tmp_path / "c", 5, lambda n: 1000 + n, lambda n: 700 + n)
     document = require_document(folder)
     write_plan(folder, plan(["s"], ["lte"], ["tcp", "quic"], 31, 1))
@@ -67,11 +67,11 @@ def test_status_says_what_was_spared(tmp_path: Path) -> None:
     assert json.loads(undecided.output)["left"] == 52, "it is no campaign of RUNS=auto"
     write_document(folder, replace(document, settings=replace(document.settings, auto=True)))
     stands = CliRunner().invoke(status, [str(folder), "--json"], catch_exceptions=False)
-    assert {name: json.loads(stands.output)[name] for name in ("planned", "done", "left", "spared")} == {
+    assert {name: json.loads(stands.output)[name] for name in ("planned", "done", "left", "saved")} == {
         "planned": 62,
         "done": 10,
         "left": 0,
-        "spared": 52,
+        "saved": 52,
     }
     printed = CliRunner().invoke(status, [str(folder)], catch_exceptions=False).output
     assert "RUNS=auto saved 52 of 62 runs (84 %)" in printed

@@ -44,10 +44,10 @@ from dataset.table import (
     write_document,
 )
 from eyelevel.sections import sections_of
-from measure.campaign.appearances import Appearances
 from measure.campaign.method import PAGES, Method
+from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import seed_of
-from measure.norms import judge
+from measure.expectations import judge
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.site import Site
@@ -99,7 +99,7 @@ def loading_of(document: CampaignDocument) -> Loading:
 
 
 def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Method, loading: Loading) -> list[Row]:
-    """`rows` of the campaign in `folder` as its evidence is judged by this version, norms included."""
+    """`rows` of the campaign in `folder` as its evidence is judged by this version, expectations included."""
     seed = catalogue.document.settings.seed or 0
     anew = []
     for row in rows:
@@ -108,7 +108,7 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
         anew.append(replace(fresh, further=row.further))
     for cell in dict.fromkeys((row.site, row.network) for row in anew):
         places = [n for n, row in enumerate(anew) if (row.site, row.network) == cell and row.valid]
-        for place, reason in judge([Appearances(folder).of(anew[n]) for n in places]).items():
+        for place, reason in judge([RunOutcomes(folder).of(anew[n]) for n in places]).items():
             anew[places[place]] = replace(anew[places[place]], valid=False, reason=reason)
     return anew
 

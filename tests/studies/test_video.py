@@ -19,7 +19,7 @@ from base.errors import EyelevelError
 from base.structure import structured, unstructured
 from dataset.table import Row, header, lines, write_document
 from eyelevel.study_command import study_command
-from measure.norms import ENOUGH, RunAppearance, judge
+from measure.expectations import ENOUGH, RunOutcome, judge
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
 from record.collection import choose_sites, load_site
@@ -214,10 +214,10 @@ def test_a_page_without_a_report_does_not_count() -> None:
 
 def test_a_protocol_that_brings_less_of_a_video_does_not_lose_its_plays() -> None:
     """On lossy links TCP plays asked for a quarter fewer segments than QUIC's, and were rejected for it."""
-    usual, slow = (RunAppearance(exchanges, 0, exchanges, None) for exchanges in (53, 39))
+    usual, slow = (RunOutcome(exchanges, 0, exchanges, None) for exchanges in (53, 39))
     assert list(judge([*[usual] * ENOUGH, slow])) == [ENOUGH]
-    assert judge([*[usual] * ENOUGH, slow], norms=VideoMethod().norms()) == {}
-    assert judge([*[usual] * ENOUGH, replace(slow, missed=5)], norms=VideoMethod().norms())
+    assert judge([*[usual] * ENOUGH, slow], expectations=VideoMethod().expectations()) == {}
+    assert judge([*[usual] * ENOUGH, replace(slow, missed=5)], expectations=VideoMethod().expectations())
 
 
 def test_names_say_what_is_played() -> None:

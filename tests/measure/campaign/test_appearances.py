@@ -11,8 +11,8 @@ from PIL import Image
 from dataset.last_frames import read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
-from measure.campaign import appearances
-from measure.campaign.appearances import Appearances, LastFrame
+from measure.campaign import outcomes
+from measure.campaign.outcomes import LastFrame, RunOutcomes
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 
@@ -26,7 +26,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         folders.append(folder)
         return read_last_frame(folder)
 
-    monkeypatch.setattr(appearances, "read_last_frame", read)
+    monkeypatch.setattr(outcomes, "read_last_frame", read)
     return folders
 
 
@@ -43,7 +43,7 @@ def run_of(campaign: Path, number: int, look: np.ndarray | None) -> Row:
 
 
 def test_a_picture_is_decoded_once_and_the_same_one_is_the_same_object(tmp_path: Path, reads: list[Path]) -> None:
-    known = Appearances(tmp_path)
+    known = RunOutcomes(tmp_path)
     rows = [run_of(tmp_path, number, WHITE) for number in (1, 2)] + [run_of(tmp_path, 3, WHITE // 2)]
     first, second, third = (known.of(row) for row in rows)
     assert (first.requests, first.missed, first.exchanges) == (ROW.requests, ROW.missed, ROW.exchanges)
@@ -56,7 +56,7 @@ def test_a_picture_is_decoded_once_and_the_same_one_is_the_same_object(tmp_path:
 
 
 def test_a_run_without_a_picture_or_with_a_broken_one_has_none(tmp_path: Path) -> None:
-    known = Appearances(tmp_path)
+    known = RunOutcomes(tmp_path)
     without, broken = (run_of(tmp_path, number, None) for number in (1, 2))
     (tmp_path / broken.folder / LAST).write_bytes(b"no picture")
     assert known.of(without).last_frame is None
@@ -64,7 +64,7 @@ def test_a_run_without_a_picture_or_with_a_broken_one_has_none(tmp_path: Path) -
 
 
 def test_what_does_not_fit_is_read_again(tmp_path: Path, reads: list[Path]) -> None:
-    known = Appearances(tmp_path, most_bytes=WHITE.nbytes)
+    known = RunOutcomes(tmp_path, most_bytes=WHITE.nbytes)
     rows = [run_of(tmp_path, number, WHITE // number) for number in (1, 2, 3)]
     for _ in range(2):
         for number, row in enumerate(rows, start=1):

@@ -319,14 +319,14 @@ def test_a_site_that_was_given_up_does_not_keep_others_from_being_asked(
     assert sum(row["site"] == "two" for row in rows(campaign)) == 10
 
 
-def test_what_is_not_needed_is_spared_and_not_open(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_needed_is_saved_and_not_open(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
     go(campaign, monkeypatch, [SOUND])
     go(replace(campaign, runs=3, without=frozenset([("site", "lte")])), monkeypatch, [SOUND])
     write_plan(campaign.folder, replace(campaign, runs=3).plan())
     assert len(status(campaign.folder).open_runs) == 2
     stands = status(campaign.folder, lambda folder: [("site", "lte")])
-    assert (stands.planned, stands.done, stands.spared, stands.open_runs) == (6, 4, 2, ())
+    assert (stands.planned, stands.done, stands.saved, stands.open_runs) == (6, 4, 2, ())
 
 
 def test_replays_that_fail_again_and_again_stop_the_campaign(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.norms import ENOUGH, MISSED_REQUEST_NORM, NORMS, RunAppearance, judge
+from measure.expectations import ENOUGH, EXPECTATIONS, MISSED_REQUEST_EXPECTATION, RunOutcome, judge
 
 PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
-USUAL = RunAppearance(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
+USUAL = RunOutcome(requests=90, missed=2, exchanges=80, last_frame=PICTURE)
 
 
 def with_hole(share: float) -> np.ndarray:
@@ -32,21 +32,21 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize(("norm", "run"), [(norm, run) for norm, runs in FAULTS.items() for run in runs])
-def test_a_run_that_is_unlike_the_others_is_rejected_by_name(norm: str, run: RunAppearance) -> None:
+@pytest.mark.parametrize(("gate", "run"), [(gate, run) for gate, runs in FAULTS.items() for run in runs])
+def test_a_run_that_is_unlike_the_others_is_rejected_by_name(gate: str, run: RunOutcome) -> None:
     reasons = judge([*[USUAL] * ENOUGH, run])
     assert list(reasons) == [ENOUGH]
-    assert reasons[ENOUGH].gate == norm
+    assert reasons[ENOUGH].gate == gate
 
 
 @pytest.mark.parametrize("run", SOUND)
-def test_a_run_like_the_others_counts(run: RunAppearance) -> None:
+def test_a_run_like_the_others_counts(run: RunOutcome) -> None:
     assert judge([*[USUAL] * ENOUGH, run]) == {}
 
 
 def test_every_norm_is_tried_here_and_explained() -> None:
-    assert {norm.name for norm in NORMS} == set(FAULTS)
-    assert all(norm.check.__doc__ for norm in NORMS)
+    assert {expectation.name for expectation in EXPECTATIONS} == set(FAULTS)
+    assert all(expectation.check.__doc__ for expectation in EXPECTATIONS)
 
 
 def test_nothing_is_said_while_there_are_too_few() -> None:
@@ -65,14 +65,16 @@ def test_a_protocol_over_which_a_page_asks_for_more_keeps_its_runs() -> None:
     assert judge([more, more, usual, usual, usual, more, usual] * 2) == {}
 
 
-def test_what_asks_for_the_same_however_fast_it_comes_has_a_norm_of_its_own() -> None:
-    assert list(judge([*[USUAL] * ENOUGH, replace(USUAL, missed=20)], norms=[MISSED_REQUEST_NORM])) == [ENOUGH]
-    assert judge([*[USUAL] * ENOUGH, replace(USUAL, missed=5)], norms=[MISSED_REQUEST_NORM]) == {}
+def test_what_asks_for_the_same_however_fast_it_comes_has_an_expectation_of_its_own() -> None:
+    assert list(judge([*[USUAL] * ENOUGH, replace(USUAL, missed=20)], expectations=[MISSED_REQUEST_EXPECTATION])) == [
+        ENOUGH
+    ]
+    assert judge([*[USUAL] * ENOUGH, replace(USUAL, missed=5)], expectations=[MISSED_REQUEST_EXPECTATION]) == {}
 
 
 @given(st.lists(st.integers(40, 80), min_size=ENOUGH, max_size=30), st.integers(0, 10))
 def test_what_was_said_stays_when_more_runs_come(exchanges: list[int], more: int) -> None:
-    runs = [RunAppearance(90, 2, count, None) for count in exchanges]
+    runs = [RunOutcome(90, 2, count, None) for count in exchanges]
     said = judge(runs)
     later = judge([*runs, *[replace(USUAL, last_frame=None)] * more])
     assert judge([*runs, *[replace(USUAL, last_frame=None)] * more], first=len(runs)).items() <= later.items()

@@ -1,5 +1,5 @@
 """How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their
-site and network (`measure.norms`).
+site and network (`measure.expectations`).
 
 The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Of runs
 that were made on another machine only digests may be known (`dataset.last_frames`): such a run has the picture
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dataset.last_frames import digest_of, read_digests, read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
-from measure.norms import RunAppearance
+from measure.expectations import RunOutcome
 
 # Of pictures, each of which takes 49 kB. With more, the rest is read from the disk each time.
 MOST_BYTES = 256_000_000
@@ -24,7 +24,7 @@ MOST_BYTES = 256_000_000
 LastFrame = NDArray[np.uint8] | None
 
 
-class Appearances:
+class RunOutcomes:
     """What of the attempts of the campaign in `folder` is compared with others."""
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
@@ -37,9 +37,9 @@ class Appearances:
         # Of the pictures that were read here, those with digests that runs from elsewhere have.
         self._elsewhere: dict[str, LastFrame] = dict.fromkeys(self._digests.values())
 
-    def of(self, row: Row) -> RunAppearance:
+    def of(self, row: Row) -> RunOutcome:
         """How the attempt in `row`, which is not made again, looked."""
-        return RunAppearance(row.requests, row.missed, row.exchanges, self._last_frame(row.folder))
+        return RunOutcome(row.requests, row.missed, row.exchanges, self._last_frame(row.folder))
 
     def look_at(self, rows: Iterable[Row]) -> None:
         """Read the pictures of `rows`, so that runs from elsewhere that looked alike have them, too."""

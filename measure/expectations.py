@@ -1,8 +1,8 @@
-"""Gates that compare a run with the others of its site: what is usual there, and whether the run is like it.
+"""Gates that compare a run with the others of its site: what is expected there, and whether the run meets it.
 
-The others are the runs of the same site, network and browser over all protocols, so that a protocol under which a page
-always breaks does not become its own norm. The first `ENOUGH` runs are judged together, each later one against all that
-were made before it. So a judgement stays when more runs come. A new norm is an entry in `NORMS`.
+The others are the runs of the same site, network and browser over all protocols: where a page always breaks under one
+protocol, the others say what is expected. The first `ENOUGH` runs are judged together, each later one against all that
+were made before it. So a judgement stays when more runs come. A new expectation is an entry in `EXPECTATIONS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from dataset.gates import EXCHANGE_UNUSED, LAST_FRAME_UNLIKE, REQUEST_MISSED
 from dataset.reasons import Reason
 from films.frames import unlike_blocks
 
-# With so many runs a few odd ones do not make the norm.
+# In so many runs, a few odd ones do not decide what is expected.
 ENOUGH = 6
 
 # How many requests more may have failed, or exchanges fewer been used, than usual.
@@ -32,7 +32,7 @@ RESEMBLED = 0.25
 
 
 @dataclass(frozen=True)
-class RunAppearance:
+class RunOutcome:
     """What of a run is compared: requests made and missed, exchanges used, and the last frame's blocks."""
 
     requests: int
@@ -42,14 +42,14 @@ class RunAppearance:
 
 
 @dataclass(frozen=True)
-class Norm:
+class Expectation:
     """A rule: `name` stands in `runs.csv`; `check` returns why a run must not count beside others, or None."""
 
     name: str
-    check: Callable[[RunAppearance, Sequence[RunAppearance]], str | None]
+    check: Callable[[RunOutcome, Sequence[RunOutcome]], str | None]
 
 
-def request_missed(run: RunAppearance, others: Sequence[RunAppearance]) -> str | None:
+def request_missed(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
     """More requests than usual had no answer: for what asks for the same however fast it comes."""
     usual_missed = median(other.missed for other in others)
     if run.missed > usual_missed + _allowed(others):
@@ -57,7 +57,7 @@ def request_missed(run: RunAppearance, others: Sequence[RunAppearance]) -> str |
     return None
 
 
-def exchange_unused(run: RunAppearance, others: Sequence[RunAppearance]) -> str | None:
+def exchange_unused(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
     """Fewer recorded exchanges than usual were asked for."""
     usual_exchanges = median(other.exchanges for other in others)
     if run.exchanges < usual_exchanges - _allowed(others):
@@ -65,12 +65,12 @@ def exchange_unused(run: RunAppearance, others: Sequence[RunAppearance]) -> str 
     return None
 
 
-def last_frame_unlike(run: RunAppearance, others: Sequence[RunAppearance]) -> str | None:
+def last_frame_unlike(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
     """The page looks in the end as in few of the other runs."""
     frames = [other.last_frame for other in others if other.last_frame is not None]
     if run.last_frame is None or not frames:
         return None
-    # Most frames are the same object (`measure.campaign.appearances`), which is compared once.
+    # Most frames are the same object (`measure.campaign.outcomes`), which is compared once.
     distance_of = {
         id(frame): unlike_blocks(run.last_frame, frame) for frame in {id(one): one for one in frames}.values()
     }
@@ -81,22 +81,24 @@ def last_frame_unlike(run: RunAppearance, others: Sequence[RunAppearance]) -> st
     return None
 
 
-def _allowed(others: Sequence[RunAppearance]) -> float:
+def _allowed(others: Sequence[RunOutcome]) -> float:
     return max(MISSED_REQUESTS, MISSED_SHARE * median(other.requests for other in others))
 
 
-MISSED_REQUEST_NORM = Norm(REQUEST_MISSED, request_missed)
-# Not in NORMS: pages may request what was not recorded, and how much may depend on the protocol. (On slow networks,
-# imdb reports its times in nine requests over QUIC and in two over TCP; the norm would have rejected every run over
-# QUIC.) A request in place of a recorded one leaves an exchange unused, which a norm does check.
-NORMS: list[Norm] = [
-    Norm(EXCHANGE_UNUSED, exchange_unused),
-    Norm(LAST_FRAME_UNLIKE, last_frame_unlike),
+MISSED_REQUEST_EXPECTATION = Expectation(REQUEST_MISSED, request_missed)
+# Not in EXPECTATIONS: pages may request what was not recorded, and how much may depend on the protocol. (On slow
+# networks, imdb reports its times in nine requests over QUIC and in two over TCP; the expectation would have rejected
+# every run over QUIC.) A request in place of a recorded one leaves an exchange unused, which an expectation does check.
+EXPECTATIONS: list[Expectation] = [
+    Expectation(EXCHANGE_UNUSED, exchange_unused),
+    Expectation(LAST_FRAME_UNLIKE, last_frame_unlike),
 ]
 
 
-def judge(runs: Sequence[RunAppearance], first: int = 0, norms: Sequence[Norm] = NORMS) -> dict[int, Reason]:
-    """Which of `runs`, from place `first` on, must not count by `norms`, by their places, and why.
+def judge(
+    runs: Sequence[RunOutcome], first: int = 0, expectations: Sequence[Expectation] = EXPECTATIONS
+) -> dict[int, Reason]:
+    """Which of `runs`, from place `first` on, must not count by `expectations`, by their places, and why.
 
     They are all of a site and network in the order in which they were made, without those that other gates rejected.
     With fewer than `ENOUGH` none is rejected.
@@ -107,7 +109,11 @@ def judge(runs: Sequence[RunAppearance], first: int = 0, norms: Sequence[Norm] =
     # Until there were enough, none was judged.
     for place in range(first if first >= ENOUGH else 0, len(runs)):
         others = [other for number, other in enumerate(runs[: max(ENOUGH, place)]) if number != place]
-        reasons = (Reason(norm.name, text) for norm in norms if (text := norm.check(runs[place], others)))
+        reasons = (
+            Reason(expectation.name, text)
+            for expectation in expectations
+            if (text := expectation.check(runs[place], others))
+        )
         if reason := next(reasons, None):
             rejected[place] = reason
     return rejected

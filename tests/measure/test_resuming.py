@@ -28,12 +28,12 @@ from dataset.table import LAST_FRAMES, GivenUp, Row, read_document, read_rows, w
 from dataset.validation import ValidationEntry, keep_entries, kept_entries
 from dataset.verdicts import Verdict
 from eyelevel.commands import campaign as campaign_command
-from measure.campaign.appearances import Appearances
+from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import plan
 from measure.campaign.results import changes, opened, require_same_versions
-from measure.norms import ENOUGH, NORMS, judge
+from measure.expectations import ENOUGH, EXPECTATIONS, judge
+from measure.resuming import resume_from_package
 from measure.status import status
-from measure.taking_up import take_up
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}
@@ -57,7 +57,7 @@ def picture(campaign: Path, row: Row, look: np.ndarray = WHITE) -> None:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Two blocks of four that were measured, one attempt of which was rejected by its gates, and one by a norm."""
+    """Two blocks of four that were measured, of which its gates rejected one attempt, and an expectation another."""
     folder = tmp_path / "results" / "try"
     with opened(folder, DOCUMENT, "significant_p = 0.01\n") as results:
         results.extend_plan(plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1))
@@ -79,7 +79,7 @@ def package(campaign: Path, tmp_path: Path) -> Path:
 
 def test_a_campaign_that_was_taken_up_goes_on_where_it_stopped(campaign: Path, package: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "try"
-    assert take_up(package, elsewhere)
+    assert resume_from_package(package, elsewhere)
     assert {path.name for path in elsewhere.iterdir()} == set(FILES)
     before = [replace(row, machine="") for row in read_rows(campaign)]
     assert [replace(row, machine="") for row in read_rows(elsewhere)] == before
@@ -91,13 +91,13 @@ def test_a_campaign_that_was_taken_up_goes_on_where_it_stopped(campaign: Path, p
         assert results.attempts(row_of(1).of) == 2
         assert results.first_verdict(row_of(2).folder) is not None
         results.keep_attempt(replace(row_of(3), machine="there"))
-    assert not take_up(package, elsewhere)
+    assert not resume_from_package(package, elsewhere)
     assert len(read_rows(elsewhere)) == len(before) + 1
 
 
 def test_what_was_declared_before_the_first_run_stays_declared(package: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "try"
-    take_up(package, elsewhere)
+    resume_from_package(package, elsewhere)
     with opened(elsewhere, DOCUMENT):
         document, before = read_document(elsewhere), read_document(package)
     assert document and before
@@ -107,7 +107,7 @@ def test_what_was_declared_before_the_first_run_stays_declared(package: Path, tm
 
 def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "try"
-    take_up(package, elsewhere)
+    resume_from_package(package, elsewhere)
     other = replace(DOCUMENT, versions={"chromium": "2"})
     message = "begun with other versions: versions/chromium was 1, is 2; go on with it where these are installed"
     with pytest.raises(EyelevelError, match=message), opened(elsewhere, other):
@@ -120,26 +120,26 @@ def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -
 
 def test_machines_of_one_name_are_told_apart_each_time_that_it_is_taken_up(package: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first" / "try", tmp_path / "second" / "try"
-    take_up(package, first)
+    resume_from_package(package, first)
     assert {row.machine for row in read_rows(first)} == {"here~1"}
     assert [entry.on["host"] for entry in kept_entries(first)] == ["here~1"]
     with opened(first, DOCUMENT) as results:
         results.keep_attempt(row_of(3))
     again = write_package(first, tmp_path / "again", "https://example.org/licence", no_report)
-    take_up(again, second)
+    resume_from_package(again, second)
     assert [row.machine for row in read_rows(second)][-2:] == ["here~1", "here~2"]
     assert load(second).machine_column == "machine"
 
 
 def test_a_run_whose_block_was_made_on_another_machine_is_given_up(package: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "try"
-    take_up(package, elsewhere)
+    resume_from_package(package, elsewhere)
     blocks = plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1)
     with opened(elsewhere, DOCUMENT) as results:
         runs = results.made_elsewhere(blocks)
     assert {run.number for run in runs} == {1, 2}
     now = status(elsewhere)
-    # The run that a norm has rejected, and what was not begun.
+    # The run that an expectation has rejected, and what was not begun.
     assert (now.planned, now.done, now.given_up, len(now.open_runs)) == (8, 3, 1, 4)
 
 
@@ -147,11 +147,11 @@ def test_a_package_that_was_changed_is_not_taken_up(package: Path, tmp_path: Pat
     text = (package / "runs.csv").read_text()
     (package / "runs.csv").write_text(text.replace("1234.5", "1034.5"))
     with pytest.raises(EyelevelError, match=r"runs\.csv is not what it was when the package was written"):
-        take_up(package, tmp_path / "elsewhere")
+        resume_from_package(package, tmp_path / "elsewhere")
     (package / "runs.csv").write_text(text)
     (package / "verdicts.jsonl").unlink()
     with pytest.raises(EyelevelError, match=r"verdicts\.jsonl is not what it was"):
-        take_up(package, tmp_path / "elsewhere")
+        resume_from_package(package, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_package_with_runs_of_nothing_that_it_declares_is_not_taken_up(
     first[head.index(column)] = name
     (package / file).write_text("".join(",".join(line) + "\n" for line in (head, first, *others)))
     with pytest.raises(EyelevelError, match=f"{file} has the {column} '{name}', which is not in campaign.json"):
-        take_up(resealed(package), tmp_path / "elsewhere")
+        resume_from_package(resealed(package), tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -192,7 +192,7 @@ def test_a_broken_file_of_a_package_is_told_in_one_line(
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + content)
     elsewhere = tmp_path / "elsewhere"
     with pytest.raises(EyelevelError, match=rf"{file} is broken") as error:
-        take_up(resealed(package), elsewhere)
+        resume_from_package(resealed(package), elsewhere)
     assert "\n" not in str(error.value)
     assert not elsewhere.exists()
 
@@ -202,7 +202,7 @@ def test_a_package_whose_document_has_other_types_is_told_in_one_line(package: P
     path = package / "campaign.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: ["x"]}))
     with pytest.raises(EyelevelError, match=rf"campaign\.json is broken: {key} is no table"):
-        take_up(resealed(package), tmp_path / "elsewhere")
+        resume_from_package(resealed(package), tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -248,7 +248,7 @@ def test_the_runs_of_a_package_are_counted_whatever_makes_them_many(
     package: Path, tmp_path: Path, settings: dict[str, object], fault: str
 ) -> None:
     with pytest.raises(EyelevelError, match=rf"campaign\.json {fault}"):
-        take_up(declaring(package, **settings), tmp_path / "elsewhere")
+        resume_from_package(declaring(package, **settings), tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -260,7 +260,7 @@ def test_a_file_of_a_package_that_is_too_long_is_not_read(package: Path, tmp_pat
         long.truncate(1 << 40)
     message = re.escape(f"{package / file} cannot be read: it is longer than {limit >> 20} MiB")
     with pytest.raises(EyelevelError, match=message):
-        take_up(package, tmp_path / "elsewhere")
+        resume_from_package(package, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_table_of_a_package_with_too_many_lines_is_told_in_one_line(package: P
     with (package / file).open("ab") as table:
         table.write(b"\n" * MOST_LINES)
     with pytest.raises(EyelevelError, match=rf"{re.escape(file)} cannot be read: it has [0-9,]+ lines, more than"):
-        take_up(resealed(package), tmp_path / "elsewhere")
+        resume_from_package(resealed(package), tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("file", ["campaign.json", "validation.json", "given_up.json", "verdicts.jsonl", METADATA])
@@ -280,14 +280,14 @@ def test_a_document_of_a_package_that_takes_far_more_memory_than_it_has_bytes_is
     (package / file).write_text(f"[{'[],' * 1000}[]]\n")
     package = package if file == METADATA else resealed(package)
     with pytest.raises(EyelevelError, match=rf"{re.escape(file)} is broken: .*it holds more than 1,000 values"):
-        take_up(package, tmp_path / "elsewhere")
+        resume_from_package(package, tmp_path / "elsewhere")
 
 
 def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_path: Path) -> None:
     (package / "runs.csv").rename(tmp_path / "runs.csv")
     (package / "runs.csv").symlink_to(tmp_path / "runs.csv")
     with pytest.raises(EyelevelError, match=r"runs\.csv cannot be read: "):
-        take_up(package, tmp_path / "elsewhere")
+        resume_from_package(package, tmp_path / "elsewhere")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -296,18 +296,18 @@ def test_a_campaign_that_lacks_verdicts_of_its_package_is_not_gone_on_with(
 ) -> None:
     """Its next package would be without them: what a person rejected elsewhere would count again."""
     elsewhere = tmp_path / "elsewhere" / "try"
-    take_up(package, elsewhere)
+    resume_from_package(package, elsewhere)
     with opened(elsewhere, DOCUMENT) as results:
         results.decide(Verdict.of(row_of(1, 2), Reason("review", "the page is blank"), by="review"))
     again = write_package(elsewhere, tmp_path / "again", "https://example.org/licence", no_report)
-    assert not take_up(again, elsewhere)
+    assert not resume_from_package(again, elsewhere)
     with pytest.raises(EyelevelError, match="try lacks 1 verdict that the package"):
-        take_up(again, campaign)
+        resume_from_package(again, campaign)
 
 
 def test_a_folder_that_is_no_package_is_refused(campaign: Path, tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match="is no package of a campaign"):
-        take_up(campaign, tmp_path / "elsewhere")
+        resume_from_package(campaign, tmp_path / "elsewhere")
 
 
 def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package: Path, tmp_path: Path) -> None:
@@ -315,20 +315,20 @@ def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package:
     with opened(other, DOCUMENT) as results:
         results.keep_attempt(row_of(3))
     with pytest.raises(EyelevelError, match="lacks 5 attempts and 1 verdict that the package"):
-        take_up(package, other)
+        resume_from_package(package, other)
     assert len(read_rows(other)) == 1
 
 
 def test_a_package_does_not_become_a_campaign_itself(package: Path) -> None:
     with pytest.raises(EyelevelError, match="is the package itself"):
-        take_up(package, package)
+        resume_from_package(package, package)
 
 
 def test_a_folder_of_something_else_stays(package: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("mine")
     with pytest.raises(EyelevelError, match="has letter in it"):
-        take_up(package, tmp_path / "mine")
+        resume_from_package(package, tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter"]
 
 
@@ -339,7 +339,7 @@ def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_di
     digests = read_digests(package)
     assert len(digests) == 5 and len(set(digests.values())) == 1
     elsewhere = tmp_path / "elsewhere" / "try"
-    take_up(package, elsewhere)
+    resume_from_package(package, elsewhere)
     fresh = row_of(3)
     with opened(elsewhere, DOCUMENT) as results:
         results.keep_attempt(fresh)
@@ -356,12 +356,12 @@ def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tm
     package_of_rows(there, folder, rows[:ENOUGH])
     picture(folder, rows[ENOUGH], WHITE // 2)
     picture(folder, rows[ENOUGH + 1])
-    appearances = Appearances(folder)
-    assert appearances.of(rows[0]).last_frame is None
-    appearances.look_at(rows)
-    runs = [appearances.of(row) for row in rows]
+    outcomes = RunOutcomes(folder)
+    assert outcomes.of(rows[0]).last_frame is None
+    outcomes.look_at(rows)
+    runs = [outcomes.of(row) for row in rows]
     assert all(run.last_frame is not None for run in runs)
-    assert set(judge(runs, ENOUGH, NORMS)) == {ENOUGH}
+    assert set(judge(runs, ENOUGH, EXPECTATIONS)) == {ENOUGH}
 
 
 def package_of_rows(there: Path, folder: Path, rows: list[Row]) -> None:

@@ -1,4 +1,4 @@
-"""A campaign goes on from its package (`analysis.package`): its files are taken up, and what is open is measured here.
+"""A campaign goes on from its package (`analysis.package`): its files are copied, and the open runs are measured here.
 
 The evidence of what was measured before stays where it was made. Of it, the comparison with later runs needs digests of
 last frames alone (`dataset.last_frames`). Whether this machine may go on, that is, whether its programs have
@@ -34,7 +34,7 @@ from measure.campaign.results import require_no_others
 from tuning.defaults import DEFAULT_BROWSER
 
 
-def take_up(package: Path, folder: Path) -> bool:
+def resume_from_package(package: Path, folder: Path) -> bool:
     """Make the campaign in `folder` of the `package`, unless it is there; returns whether it was made.
 
     The machines that it was measured on get a number after their names (`dataset.table.EARLIER_MACHINE`): images give
@@ -103,7 +103,7 @@ def _require_no_less(package: Path, folder: Path) -> None:
 
 def _number_machines(folder: Path) -> None:
     """Put a number after the names of the machines in the campaign in `folder` that have none yet: that of how often it
-    has been taken up."""
+    has been resumed."""
     present, rows = read_table(folder)
     entries, document = kept_entries(folder), require_document(folder)
     # Of a validation, the host's name is enough to be left out where it was made (`measure.validate.record`).
