@@ -10,33 +10,49 @@ Settings = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class CampaignSettings:
+class LoadSettings:
+    """How a campaign loads its pages, whatever the page, network, protocol and browser.
+
+    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
+    `limit_s`: how long a load may take; what suits page and network where it is None.
+    `shells`: the name of those that emulate networks (`replay.shells.registry`).
+    `think_time`: `recorded` where servers take as long to answer as the recorded ones took, or `off`.
+    `alpn`: `recorded` where servers of which only HTTP/1.1 was recorded speak that over TCP, or `off`.
+    `certificates`: `recorded` where certificate chains are as long as the recorded ones, or `off`.
+    """
+
+    repeatable: bool = True
+    filmed: bool = True
+    limit_s: float | None = None
+    shells: str = DEFAULT_SHELLS
+    think_time: str = OFF
+    alpn: str = OFF
+    certificates: str = OFF
+
+    def of_loads(self) -> dict[str, Any]:
+        """These settings alone, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(LoadSettings)}
+
+
+@dataclass(frozen=True)
+class CampaignSettings(LoadSettings):
     """The settings of a campaign.
 
     `seed`: the order of its runs and their losses are drawn from it. `runs`: how many there are of each site, network
-    and protocol, at most if `auto`. `repeats`: how often a run that does not count is made again. `repeatable`: whether
-    pages are made to ask for the same on every load. `filmed`: whether loads are filmed. `limit_s`: how long a load may
-    take; what suits page and network where it is None. `lanes`: how many runs each machine makes at once. `shells`: the
-    name of those that emulate networks. `server_rtts`: how far beyond the network servers are, as the option says it
-    (`measure.run.server_rtts`). `think_time`, `alpn`, `certificates`: `off` or `recorded`. `browser`: settings of the
-    first browser, with its `name`; `further_browsers`: those of the others, by name. `sites`: name → `url`, `sha256` of
-    the recording, `extra_rtts_ms` of its servers, by address. `networks`, `protocols`: all their values, by name.
-    `method`: settings of the campaign's study.
+    and protocol, at most if `auto`. `repeats`: how often a run that does not count is made again. `lanes`: how many
+    runs each machine makes at once. `server_rtts`: how far beyond the network servers are, as the option says it
+    (`measure.run.server_rtts`). `browser`: settings of the first browser, with its `name`; `further_browsers`: those of
+    the others, by name. `sites`: name → `url`, `sha256` of the recording, `extra_rtts_ms` of its servers, by address.
+    `networks`, `protocols`: all their values, by name. `method`: settings of the campaign's study.
     """
 
     seed: int | None = None
     runs: int | None = None
     auto: bool = False
     repeats: int = 0
-    repeatable: bool = True
-    filmed: bool = True
-    limit_s: float | None = None
     lanes: int = 1
-    shells: str = DEFAULT_SHELLS
     server_rtts: str = OFF
-    think_time: str = OFF
-    alpn: str = OFF
-    certificates: str = OFF
     method: dict[str, Any] = field(default_factory=dict)
     browser: dict[str, Any] = field(default_factory=dict)
     further_browsers: Settings = field(default_factory=dict)

@@ -40,7 +40,7 @@ from measure.validate.server_rtts import DelayedSite
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
 from servers.registry import http1_refusal, require_served_behind
-from tuning.defaults import DEFAULT_SHELLS, OFF
+from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
 from tuning.devices import device_of
 from tuning.networks import Network
 
@@ -183,10 +183,10 @@ def require_networks(campaign: Campaign) -> None:
 def require_recorded(campaign: Campaign) -> None:
     """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
     delayed_sites(campaign)
-    for protocol in campaign.protocols.values() if campaign.loading.recorded_alpn else ():
+    for protocol in campaign.protocols.values() if campaign.loading.alpn == RECORDED else ():
         if fault := http1_refusal(protocol):
             raise EyelevelError(f"{protocol.name}: {fault} (--alpn recorded, ALPN=recorded)")
-    if campaign.loading.recorded_certificates:
+    if campaign.loading.certificates == RECORDED:
         for site in campaign.sites.values():
             recorded_chains(site)
 

@@ -375,7 +375,7 @@ def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
     texts, variables = [], []
     start = next((one for one in site.exchanges if one.url == site.url), site.exchanges[0])
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
-    if not loading.think_time and start.ttfb_ms is not None:
+    if loading.think_time == OFF and start.ttfb_ms is not None:
         think_ms = max(0.0, start.ttfb_ms - rtts_ms.get(start.server, 0.0))
         round_trip = "" if start.server in rtts_ms else ", the way there and back included"
         texts.append(f"its server took {think_ms:.0f} ms to begin to answer{round_trip}")

@@ -48,7 +48,7 @@ from replay.hop import programs_of as hop_programs
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.cross_traffic import flows_of
-from tuning.defaults import OFF, RECORDED, REPEATS
+from tuning.defaults import RECORDED, REPEATS
 from tuning.devices import device_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -107,7 +107,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         for site in self.sites.values():
-            require_think_time(site, self.loading.think_time)
+            require_think_time(site, self.loading.think_time == RECORDED)
 
     @property
     def browsers(self) -> tuple[str, ...]:
@@ -132,19 +132,13 @@ class Campaign:
         """The settings on which its results depend."""
         loading = self.loading
         return CampaignSettings(
+            **loading.of_loads(),
             seed=self.seed,
             runs=self.runs,
             auto=self.auto,
             repeats=self.repeats,
-            repeatable=loading.repeatable,
-            filmed=loading.filmed,
-            limit_s=loading.limit_s,
             lanes=self.lanes.count,
-            shells=loading.shells,
             server_rtts=str(loading.server_rtts),
-            think_time=RECORDED if loading.think_time else OFF,
-            alpn=RECORDED if loading.recorded_alpn else OFF,
-            certificates=RECORDED if loading.recorded_certificates else OFF,
             method=dict(self.method.settings()),
             browser={"name": loading.browser, **self._browser_settings(loading.browser)},
             further_browsers={name: self._browser_settings(name) for name in self.further_browsers},

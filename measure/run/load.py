@@ -29,6 +29,7 @@ from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
 from servers.registry import server_of, servers_of
+from tuning.defaults import RECORDED
 from tuning.devices import device_of
 
 
@@ -195,9 +196,9 @@ class Load:
             setting.protocol,
             self.folder / REQUEST_LOG,
             repeatable=setting.loading.repeatable,
-            think_time=setting.loading.think_time,
-            recorded_certificates=setting.loading.recorded_certificates,
-            recorded_alpn=setting.loading.recorded_alpn,
+            think_time=setting.loading.think_time == RECORDED,
+            recorded_certificates=setting.loading.certificates == RECORDED,
+            recorded_alpn=setting.loading.alpn == RECORDED,
             extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
             monitor=instruments.monitor,

@@ -203,15 +203,15 @@ def test_a_site_that_was_recorded_again_is_refused_before_it_is_validated(tmp_pa
     with pytest.raises(EyelevelError, match=r"demo-light was recorded again, or changed, .*CAMPAIGN=c-2"):
         require_same_settings(document, other)
     with pytest.raises(EyelevelError, match="settings/think_time was off, is recorded"):
-        require_same_settings(document, campaign(tmp_path / "c", site, loading=Loading(think_time=True)))
+        require_same_settings(document, campaign(tmp_path / "c", site, loading=Loading(think_time="recorded")))
 
 
 def test_how_servers_answer_is_kept_by_the_campaign(begun: Callable[..., Path]) -> None:
     _, document = campaign_of(begun(think_time="recorded", server_rtts="recorded-12ms"), None, SITE)
     kept = loading_of(NOTHING_GIVEN, document)
-    assert (kept.think_time, str(kept.server_rtts)) == (True, "recorded-12ms")
+    assert (kept.think_time, str(kept.server_rtts)) == ("recorded", "recorded-12ms")
     assert loading_of(NOTHING_GIVEN, None) == Loading()
-    assert not loading_of({**NOTHING_GIVEN, "think_time": "off"}, document).think_time
+    assert loading_of({**NOTHING_GIVEN, "think_time": "off"}, document).think_time == "off"
 
 
 # Time
@@ -267,7 +267,7 @@ def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_com
     command = "make answer SITE=shop THINK_TIME=recorded SERVER_RTTS=recorded CAMPAIGN=answer-shop-as-recorded"
     assert command in text
     as_recorded = Loading(
-        think_time=True,
+        think_time="recorded",
         server_rtts=loading_of({**NOTHING_GIVEN, "server_rtts": "recorded"}, CampaignDocument()).server_rtts,
     )
     assert about_servers(known, as_recorded, "answer-shop") == []

@@ -95,7 +95,7 @@ def loading_of(document: CampaignDocument) -> Loading:
     """How the campaign's pages were loaded."""
     settings = document.settings
     quiet_ms = settings.browser.get("quiet_ms", QUIET_MS)
-    return Loading(settings.repeatable, settings.filmed, quiet_ms, settings.limit_s)
+    return replace(Loading.of(settings), quiet_ms=quiet_ms)
 
 
 def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Method, loading: Loading) -> list[Row]:

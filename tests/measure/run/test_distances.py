@@ -95,7 +95,7 @@ def test_a_word_that_is_neither_a_setting_nor_a_file_is_refused() -> None:
         parse_server_rtts("recordet")
 
 
-def campaign(site: Site, server_rtts: ServerRtts, *, think_time: bool = False) -> Campaign:
+def campaign(site: Site, server_rtts: ServerRtts, *, think_time: str = OFF) -> Campaign:
     return Campaign(
         folder=site.folder,
         sites={site.name: site},
@@ -111,17 +111,17 @@ def test_a_campaign_keeps_how_far_its_servers_are_and_goes_on_with_no_others(sit
     usual = campaign(site, ServerRtts()).document()
     assert not usual.settings.content().keys() & {"server_rtts", "think_time", "certificates"}, "as usual"
     from_file = parse_server_rtts(file_with(tmp_path, CLIENT_SIDE))
-    document = campaign(site, from_file, think_time=True).document()
+    document = campaign(site, from_file, think_time=RECORDED).document()
     assert (document.settings.server_rtts, document.settings.think_time) == (FILE, RECORDED)
     assert document.settings.extra_rtts_ms == {"a": from_file.extra_ms(site)}
     (tmp_path / "rtts.toml").unlink()
     kept = kept_server_rtts(document.settings)
     assert kept.extra_ms(site) == from_file.extra_ms(site), "though the file has gone"
-    assert changes(document, campaign(site, kept, think_time=True).document()) == []
+    assert changes(document, campaign(site, kept, think_time=RECORDED).document()) == []
     assert changes(usual, document) != [] != changes(document, usual)
     assert kept_server_rtts(usual.settings) == ServerRtts()
     other = parse_server_rtts(file_with(tmp_path, CLIENT_SIDE.replace("120", "121")))
-    assert changes(document, campaign(site, other, think_time=True).document()) == [
+    assert changes(document, campaign(site, other, think_time=RECORDED).document()) == [
         "settings/sites/a/extra_rtts_ms/198.18.0.3 was 120.0, is 121.0"
     ]
 
@@ -134,7 +134,7 @@ def test_the_recorder_s_access_is_kept_to_its_last_digit() -> None:
 
 def test_a_report_says_how_far_servers_were(site: Site) -> None:
     assert distant_servers.warnings(campaign(site, ServerRtts()).document()) == []
-    recorded = campaign(site, parse_server_rtts("recorded"), think_time=True).document()
+    recorded = campaign(site, parse_server_rtts("recorded"), think_time=RECORDED).document()
     distance, thinking = distant_servers.warnings(recorded)
     assert "round trips to 5 servers of 1 site are longer by 0 to 80.2 ms (median 8.5 ms)" in distance
     assert "as long to answer as the recorded ones" in thinking
