@@ -24,7 +24,6 @@ from analysis.hypotheses import Hypotheses
 from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.runs import CampaignTable, network_and_browser, rows_of
 from analysis.samples import OVER_SITES
-from analysis.saving import saving
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
@@ -119,6 +118,8 @@ def warnings(findings: Findings) -> list[str]:
     texts = []
     sites = len(findings.samples.sites)
     if findings.campaign.settings.auto:
+        from analysis.saving import saving
+
         saved = saving(findings.campaign.folder, decided_cells(findings.campaign, findings.declared))
         total = saved.runs + saved.made_runs
         share = f" and saved {saved.runs} of {total} (about {in_words(saved.seconds)})" if saved.runs else ""

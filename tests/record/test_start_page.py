@@ -179,4 +179,4 @@ def test_make_import_hands_the_url_on() -> None:
     done = subprocess.run(
         ["make", "-n", "import", "FROM=x.har", f"URL={START}"], cwd=PROJECT, text=True, capture_output=True, check=True
     )
-    assert f"-m eyelevel import --url '{START}' 'x.har'" in done.stdout
+    assert f"eyelevel import --url {START} x.har\n" in done.stdout
