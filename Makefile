@@ -28,8 +28,7 @@ PYTHON := $(or $(call given,PYTHON),$(EYELEVEL_CACHE)/venv/bin/python)
 # Without bytecode, each of the hundreds of programs that tests start compiles the project again.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE $(call quote,$(PYTHON)) -m pytest
 
-# What the set-up installs besides what everybody needs: all that `make setup` is asked for, and for other targets what
-# they use of it.
+# Optional parts of the set-up: `make setup` installs all that are given, another target those that it uses.
 comma := ,
 asked = $(foreach n,$(subst $(comma), ,$(call given,$2)),$1/$n)
 optional = $(patsubst setup/optional/%.sh,%,$(wildcard $(patsubst %,setup/optional/%.sh,$1)))

@@ -15,7 +15,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 
 PATH = click.Path(path_type=Path)
-# Of programs that change their folder before they open it.
+# For programs that change their folder before they open it.
 ABSOLUTE_PATH = click.Path(path_type=Path, resolve_path=True)
 COUNT = click.IntRange(min=1)
 
@@ -64,7 +64,7 @@ class Option:
 
     @property
     def variable(self) -> str:
-        """What make calls it."""
+        """The name of its variable of make."""
         return variable_of(self.name)
 
     def click_parameter(self) -> click.Parameter:
@@ -101,7 +101,7 @@ def _within_project(path: Path) -> str:
 
 
 def variable_of(option: str) -> str:
-    """What make calls an option or an argument: `SERVER_RTTS` for `--server-rtts`."""
+    """The variable of make for an option or an argument: `SERVER_RTTS` for `--server-rtts`."""
     return option.partition("/")[0].lstrip("-").replace("-", "_").upper()
 
 

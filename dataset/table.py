@@ -30,7 +30,7 @@ DOCUMENT = "campaign.json"
 # Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
-# What stands between the name of a machine and a number, where a campaign has been resumed from its package since
+# Separates the name of a machine from a number, where a campaign has been resumed from its package since
 # (`measure.resuming`): its evidence is elsewhere.
 EARLIER_MACHINE = "~"
 

@@ -1,7 +1,7 @@
 """The targets of make that are commands of the program, with make's variables as their options.
 
-`python -m eyelevel.make TARGET NAME=VALUE...` carries one out. What make needs before Python is installed is generated
-from here (`written_for_make`).
+`python -m eyelevel.make TARGET NAME=VALUE...` carries one out. Files that make needs before Python is installed are
+generated from here (`written_for_make`).
 """
 
 import re
@@ -133,7 +133,7 @@ NO_TARGETS = {"edit", "demo", "load", "results", "scheduler", "worker", "simulat
 
 
 def command_lines(target: Target, given: Mapping[str, str]) -> list[list[str]]:
-    """What `target` calls, where make's variables are `given`. Raises EyelevelError."""
+    """The command lines of `target`, where make's variables are `given`. Raises EyelevelError."""
     given = {name: text for name, text in given.items() if text}
     lines = [[*target.steps[0], *_words(target.options, given)]]
     # A later step has those options that it shares with the first.
@@ -230,7 +230,7 @@ def written_for_make() -> dict[str, str]:
 
 
 def help_lines() -> Iterator[str]:
-    """What `make help` prints: the targets, and the variables of a campaign and of make itself."""
+    """The text of `make help`: the targets, and the variables of a campaign and of make itself."""
     from record.formats import formats
 
     known = targets()

@@ -322,7 +322,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
     Option("--film", "Film the loads, and compare the films' last frames.", ("close",), is_flag=True),
     Option("--film-cores", "Cores of the processor for the film alone, separated by commas.", ("load",), default=""),
-    # What is asked.
+    # Hypotheses and questions.
     Option(
         "--hypotheses",
         "Hypotheses; the campaign keeps them before its first run.",
@@ -515,7 +515,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--rtt", "Its column with the round-trip time (ms), half of which is each direction's.", ("convert-trace",)),
     Option("--delay", "Its column with the delay of one direction (ms).", ("convert-trace",)),
     Option("--loss", "Its column with the share of packets that are lost.", ("convert-trace",)),
-    # What is longer would fill the memory, and nothing is seen of it.
+    # A longer time would fill the memory, and nobody sees anything in its drawing.
     Option("--seconds", "How long a time is drawn (s).", ("networks",), type=click.FloatRange(1, 3600), default=60.0),
     Option(
         "--to", "The other machine, on which --serve runs: its name or address.", ("probe-network",), parameter="host"

@@ -276,7 +276,8 @@ def _norms(runs: Sequence[RunTimes], quiet_ms: int) -> tuple[Collection[int], Co
 
 
 def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
-    """What expectations compare of `run`, had it ended at `stop_ms`; without its last picture, if that came later."""
+    """The outcome of `run` that expectations compare, had it ended at `stop_ms`; without its last picture, if
+    that came later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
     # What is the browser's own is not counted, and neither is what it had not asked for by then.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]

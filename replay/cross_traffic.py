@@ -1,6 +1,6 @@
 """Background flows of a replay, from outside: they are set up with it, begin when they are told to, and end with it.
 
-What they do is in `replay.cross_traffic_flows`, a process of its own beside the servers.
+Their work is in `replay.cross_traffic_flows`, a process of its own beside the servers.
 """
 
 import random

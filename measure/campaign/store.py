@@ -74,8 +74,8 @@ class FolderStore:
         return not self.is_valid(run) and self.failures(run) <= repeats
 
     def made_elsewhere(self, blocks: Iterable[Sequence[Run]]) -> frozenset[Run]:
-        """The runs of those of `blocks` that were begun before the campaign was resumed from its package. What has not
-        been measured of them is given up: it could be compared with no other run of its block."""
+        """The runs of those of `blocks` that were begun before the campaign was resumed from its package. Their
+        unmeasured rest is given up: it could be compared with no other run of its block."""
         begun = (block for block in blocks if any(row.is_of_earlier_machine for row in self.rows_of(block)))
         return frozenset(run for block in begun for run in block)
 

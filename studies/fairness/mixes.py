@@ -9,7 +9,7 @@ MIX = re.compile(r"fairness-([1-9]\d?)x([1-9]\d?)")
 
 
 def mix_name(number: int, against: int) -> str:
-    """What the site is called that stands for so many flows against so many others."""
+    """The name of the site that stands for so many flows against so many others."""
     return f"fairness-{number}x{against}"
 
 
@@ -20,5 +20,5 @@ def mix_named(name: str) -> tuple[int, int] | None:
 
 
 def site(name: str) -> GeneratedSite | None:
-    """What flows of the mix `name` download; None when it is no mix."""
+    """The site that flows of the mix `name` download; None when it is no mix."""
     return GeneratedSite(cross_traffic.RECORDER, cross_traffic.generate, is_for_study=True) if mix_named(name) else None

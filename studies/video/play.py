@@ -89,7 +89,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Play:
-    """What the page says of a play (studies/video/page.html). `buffer`: at a time, the position in the video, until
+    """The page's account of a play (studies/video/page.html). `buffer`: at a time, the position in the video, until
     which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
     `frames` were decoded."""
 
