@@ -13,7 +13,8 @@ from base.places import PROJECT, tool
 pytestmark = [pytest.mark.needs_mkdocs, pytest.mark.needs_axe, pytest.mark.slow]
 
 # The first page, one with films and figures, one with a long listing, and tables of all kinds.
-PAGES = ("index.html", "docs/first-hour.html", "docs/options.html", "docs/glossary.html", "docs/validation.html")
+OPTIONS = "docs/options/campaign.html"
+PAGES = ("index.html", "docs/first-hour.html", OPTIONS, "docs/glossary.html", "docs/validation.html")
 
 
 @pytest.fixture(scope="module")
