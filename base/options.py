@@ -30,7 +30,8 @@ class Option:
     of an argument its name in capitals, such as `CAMPAIGN`.
     `help`: one or two sentences, without the default. `commands`: the names of those that take it; `*` for all studies.
     `type`: click's. `choices`: all values that it can have. `default`: both may be functions, which are called when a
-    command takes the option. `usual`: the default in words, where the command itself chooses it.
+    command takes the option. `usual`: the default in words, where the command itself chooses it, or a
+    function that returns it.
     `is_flag`: whether it has no value. `is_list`: whether it can be given more than once.
     `names`: returns the names that a value, or one in a list of values, can be; shells complete these.
     `setting`: the field of a campaign's settings (`dataset.settings`) that it fills.
@@ -43,7 +44,7 @@ class Option:
     type: click.ParamType[Any] | type | None = None
     choices: Collection[str] | Callable[[], Collection[str]] = ()
     default: Any = None
-    usual: str = ""
+    usual: str | Callable[[], str] = ""
     is_required: bool = False
     is_flag: bool = False
     is_list: bool = False
@@ -64,8 +65,8 @@ class Option:
 
     @property
     def variable(self) -> str:
-        """The name of its variable of make."""
-        return variable_of(self.name)
+        """The name of its variable of make: `SERVER_RTTS` for `--server-rtts`."""
+        return self.name.partition("/")[0].lstrip("-").replace("-", "_").upper()
 
     def click_parameter(self) -> click.Parameter:
         """The parameter of a command of click."""
@@ -84,7 +85,9 @@ class Option:
             name = own_name or [self.name.lower().replace("-", "_")]
             metavar = self.metavar or self.name
             return click.Argument(name, nargs=-1 if self.is_list else 1, metavar=metavar, **common)
-        usual = self.usual or (_within_project(default) if isinstance(default, Path) else "")
+        usual = self.usual() if callable(self.usual) else self.usual
+        if not usual and isinstance(default, Path):
+            usual = _within_project(default)
         return click.Option(
             [self.name, *own_name],
             help=f"{self.help}  [default: {usual}]" if usual else self.help,
@@ -98,11 +101,6 @@ class Option:
 
 def _within_project(path: Path) -> str:
     return str(path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path)
-
-
-def variable_of(option: str) -> str:
-    """The variable of make for an option or an argument: `SERVER_RTTS` for `--server-rtts`."""
-    return option.partition("/")[0].lstrip("-").replace("-", "_").upper()
 
 
 class _Completed(click.types.StringParamType):

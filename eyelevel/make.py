@@ -222,7 +222,7 @@ def status_of(line: Sequence[str]) -> int:
 def written_for_make() -> dict[str, str]:
     """Files of setup/make/, which make reads before Python is installed → their text."""
     known = targets()
-    lines = ["# Written by 'PYTHONPATH=tests python -m support.every_option'.", f"TARGETS := {' '.join(known)}"]
+    lines = ["# Written by 'PYTHONPATH=tests:. python -m support.every_option'.", f"TARGETS := {' '.join(known)}"]
     for target in known.values():
         if target.needs:
             lines += [f"NEEDS_{target.name} := {' '.join(target.needs)}", f"EXAMPLE_{target.name} := {target.example}"]

@@ -37,6 +37,7 @@ MEASURING = ("campaign", STUDY)
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
 OFF_OR_RECORDED = (OFF, RECORDED)
 
+USUAL_FILMS, USUAL_QUALITY = late_value("films.policy:ALL_FILMS.kept"), late_value("films.policy:ALL_FILMS.quality")
 KEPT, QUALITIES = late_value("films.policy:KEPT"), late_value("films.policy:QUALITIES")
 WRITABLE = late("record.formats:writable_formats")
 BROWSERS, SHELLS = late("browsers.registry:all_browsers"), late("replay.shells.registry:all_shells")
@@ -317,8 +318,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--request-log", "Append a line for each request to this file.", ("replay",), type=PATH),
     # Films.
-    Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual="all"),
-    Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual="lossless"),
+    Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=USUAL_FILMS),
+    Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=USUAL_QUALITY),
     Option("--film/--no-film", "Whether to film the load.", ("load",), default=True),
     Option("--film", "Film the loads, and compare the films' last frames.", ("close",), is_flag=True),
     Option("--film-cores", "Cores of the processor for the film alone, separated by commas.", ("load",), default=""),

@@ -40,7 +40,7 @@ def main(
 
     Each test loads a generated page over each version of HTTP that the server speaks. Fails if any load does; what a
     server or a browser says that it cannot do is unsupported, and a program that is missing is named with what installs
-    it. What each test asks is in docs/interop.md.
+    it. docs/interop.md describes each test.
 
     Example: eyelevel interop --server nginx,quic_server --browser chromium --test "h2,h3,large response"
     """

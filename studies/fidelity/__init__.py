@@ -10,9 +10,9 @@ STUDY = Study(
     help="""Replay sites behind the network that their live loads went over, and say how far each metric is from theirs.
 
     Sites have live loads when 'eyelevel record --live 5 --net NETWORK' has made them, and one when they are of an
-    archive (HAR) that has the time of the load event. --net names the network of those that do not say theirs. Of
-    --proto (tcp+ and quic unless given), each site is replayed over those that speak the version of HTTP that most of
-    its live requests used. A campaign that exists goes on where it was.
+    archive (HAR) that has the time of the load event. --net names the network of those that do not say theirs. Each
+    site is replayed over those of --proto (tcp+ and quic unless given) that speak the version of HTTP that most of its
+    live requests used. A campaign that exists goes on where it was.
 
     Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,
