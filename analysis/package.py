@@ -22,8 +22,8 @@ from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from dataset.last_frames import all_digests, write_digests
 from dataset.package import FILES, METADATA
-from dataset.schema import SCHEMA
-from dataset.table import RUNS, read_rows
+from dataset.schema import SCHEMA, schema
+from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
 SHEET = "README.md"
@@ -50,7 +50,7 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
             if (folder / name).is_file():
                 shutil.copyfile(folder / name, draft / name)
         write_digests(draft, all_digests(folder, (row.folder for row in read_rows(folder))))
-        shutil.copyfile(SCHEMA, draft / SCHEMA.name)
+        write_json(draft / SCHEMA.name, schema(require_document(folder).columns))
         report(draft)
         campaign = load(draft)
         for entry in list(draft.iterdir()):

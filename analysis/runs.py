@@ -252,16 +252,24 @@ def read_runs(folder: Path) -> pd.DataFrame:
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """`runs` with the types of `dataset/runs.schema.json` in the columns that it knows: a column without any number is
-    one of numbers, too."""
+    """`runs` with the types of `dataset.schema` in the columns that every campaign has, and numbers in all others that
+    have nothing else: a column without any number is one of numbers, too."""
     pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
     known = {name: column["type"] for name, column in fields().items() if name in runs}
     numbers = {
         name: pd.to_numeric(runs[name], errors="coerce")
-        for name, kind in known.items()
-        if kind in ("integer", "number")
+        for name in runs
+        if known.get(name, "number") in ("integer", "number")
     }
-    return runs.assign(**numbers).astype({name: pandas_types[kind] for name, kind in known.items()})
+    texts = [name for name in numbers if name not in known and _has_text(runs[name], numbers[name])]
+    kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(texts, "string"), **known}
+    numbers = {name: values for name, values in numbers.items() if name not in texts}
+    return runs.assign(**numbers).astype({name: pandas_types[kind] for name, kind in kinds.items()})
+
+
+def _has_text(cells: "pd.Series[Any]", numbers: "pd.Series[Any]") -> bool:
+    """Whether `cells` have something that is none of their `numbers`."""
+    return bool((numbers.isna() & cells.notna() & (cells.astype(str) != "")).any())
 
 
 def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:

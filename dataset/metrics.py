@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dataset.columns import Column
+
 if TYPE_CHECKING:
     from measure.run.evidence import Evidence
 
@@ -19,13 +21,14 @@ LONG_TASK_MS = 50
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a run has: `name` is its column in `runs.csv`, `label` is what figures and tables call it, and
-    `title` what that stands for.
+    """A number that a run has: `name` is its column in `runs.csv`, `label` is what figures and tables call it, `title`
+    what that stands for, and `description` is for docs/runs-csv.md.
 
     `read` takes it from a run's evidence, None when it is not there. `from_film`: whether only filmed runs have it.
     `is_time`: whether it is a time, of which less is better: reports compare protocols by times alone. `is_of_web`:
     whether it is one that web developers use and the paper does not: reports have these in a table of their own, and
-    neither the paper's figures nor the declared hypotheses have them.
+    neither the paper's figures nor the declared hypotheses have them. `is_count` and `is_share` are those of its
+    column.
     """
 
     name: str
@@ -36,6 +39,15 @@ class Metric:
     title: str = ""
     is_time: bool = True
     is_of_web: bool = False
+    description: str = ""
+    is_count: bool = False
+    is_share: bool = False
+
+    @property
+    def column(self) -> Column:
+        """Its column in `runs.csv`."""
+        description = self.description or self.title or self.label
+        return Column(self.name, self.unit, description, self.is_count, self.is_share)
 
 
 def _visual(name: str) -> Callable[[Evidence], float | None]:
@@ -116,8 +128,20 @@ def _transferred(name: str) -> Callable[[Evidence], float | None]:
     return lambda evidence: None if evidence.transfer is None else getattr(evidence.transfer, name)
 
 
-def _web(name: str, unit: str, label: str, read: Callable[[Evidence], float | None], title: str = "") -> Metric:
-    return Metric(name, unit, label, read, title=title, is_time=unit == "ms", is_of_web=True)
+def _web(
+    name: str,
+    unit: str,
+    label: str,
+    read: Callable[[Evidence], float | None],
+    title: str,
+    description: str,
+    *,
+    is_count: bool = False,
+) -> Metric:
+    is_time = unit == "ms"
+    return Metric(
+        name, unit, label, read, False, title, is_time, is_of_web=True, description=description, is_count=is_count
+    )
 
 
 def _number(evidence: Evidence, *keys: str) -> float | None:
@@ -137,22 +161,147 @@ def _page_value(evidence: Evidence, *keys: str) -> Any:
 
 
 METRICS: list[Metric] = [
-    Metric("fvc", "ms", "FVC", _visual("fvc"), from_film=True, title="first visual change"),
-    Metric("lvc", "ms", "LVC", _visual("lvc"), from_film=True, title="last visual change"),
-    Metric("vc85", "ms", "VC85", _visual("vc85"), from_film=True, title="85 % visually complete"),
-    Metric("si", "ms", "SI", _visual("si"), from_film=True, title="Speed Index"),
-    Metric("plt", "ms", "PLT", lambda evidence: evidence.plt, title="page load time"),
-    Metric("goodput_mbps", "Mbit/s", "goodput", goodput_mbps, is_time=False),
-    Metric("down_utilisation", "", "downlink used", down_utilisation, title="share of the downlink", is_time=False),
-    Metric("up_utilisation", "", "uplink used", up_utilisation, title="share of the uplink", is_time=False),
-    _web("ttfb", "ms", "TTFB", _timing("navigationTiming", "responseStart"), "first byte"),
-    _web("dcl", "ms", "DCL", _timing("navigationTiming", "domContentLoadedEventStart"), "DOM content loaded"),
-    _web("fcp", "ms", "FCP", _timing("paintTiming", "first-contentful-paint"), "first contentful paint"),
-    _web("lcp", "ms", "LCP", largest_contentful_paint, "largest contentful paint"),
-    _web("tbt", "ms", "TBT", total_blocking_time, "total blocking time"),
-    _web("cls", "", "CLS", cumulative_layout_shift, "cumulative layout shift"),
-    _web("connections", "", "connections", _transferred("connections")),
-    _web("content_bytes", "bytes", "content", _transferred("content_bytes")),
+    Metric(
+        "fvc",
+        "ms",
+        "FVC",
+        _visual("fvc"),
+        from_film=True,
+        title="first visual change",
+        description="first visual change: the first frame that differs from the blank page",
+    ),
+    Metric(
+        "lvc",
+        "ms",
+        "LVC",
+        _visual("lvc"),
+        from_film=True,
+        title="last visual change",
+        description="last visual change: from when on the page looks as it does in the end",
+    ),
+    Metric(
+        "vc85",
+        "ms",
+        "VC85",
+        _visual("vc85"),
+        from_film=True,
+        title="85 % visually complete",
+        description="85 % visually complete: from when on at least 85 % of the final picture are there",
+    ),
+    Metric(
+        "si",
+        "ms",
+        "SI",
+        _visual("si"),
+        from_film=True,
+        title="Speed Index",
+        description="Speed Index: for how long the page is incomplete, weighted by how incomplete it is",
+    ),
+    Metric(
+        "plt",
+        "ms",
+        "PLT",
+        lambda evidence: evidence.plt,
+        title="page load time",
+        description="page load time: start of the load event (W3C Navigation Timing)",
+    ),
+    Metric(
+        "goodput_mbps",
+        "Mbit/s",
+        "goodput",
+        goodput_mbps,
+        is_time=False,
+        description="content of responses that had come when the load event began, over the time until then (RFC 2647, "
+        "section 3.17); Chromium only",
+    ),
+    Metric(
+        "down_utilisation",
+        "",
+        "downlink used",
+        down_utilisation,
+        title="share of the downlink",
+        is_time=False,
+        is_share=True,
+        description="share of the downlink that the page used in that time, at the IP layer (RFC 5136, sections 3.3 to "
+        "3.5); Chromium only, and networks of a constant rate",
+    ),
+    Metric(
+        "up_utilisation",
+        "",
+        "uplink used",
+        up_utilisation,
+        title="share of the uplink",
+        is_time=False,
+        is_share=True,
+        description="the same of the uplink; over QUIC only",
+    ),
+    _web(
+        "ttfb",
+        "ms",
+        "TTFB",
+        _timing("navigationTiming", "responseStart"),
+        "first byte",
+        "first byte of the page's response (`responseStart`, W3C Navigation Timing)",
+    ),
+    _web(
+        "dcl",
+        "ms",
+        "DCL",
+        _timing("navigationTiming", "domContentLoadedEventStart"),
+        "DOM content loaded",
+        "DOM content loaded: start of that event (W3C Navigation Timing)",
+    ),
+    _web(
+        "fcp",
+        "ms",
+        "FCP",
+        _timing("paintTiming", "first-contentful-paint"),
+        "first contentful paint",
+        "first contentful paint (W3C Paint Timing)",
+    ),
+    _web(
+        "lcp",
+        "ms",
+        "LCP",
+        largest_contentful_paint,
+        "largest contentful paint",
+        "largest contentful paint: the last entry until the load is over, without input (W3C Largest Contentful Paint)",
+    ),
+    _web(
+        "tbt",
+        "ms",
+        "TBT",
+        total_blocking_time,
+        "total blocking time",
+        "total blocking time: what each long task took beyond 50 ms (W3C Long Tasks), from `fcp` to `plt` or "
+        "`lcp`, whichever is later; Chromium only",
+    ),
+    _web(
+        "cls",
+        "",
+        "CLS",
+        cumulative_layout_shift,
+        "cumulative layout shift",
+        "cumulative layout shift: the largest session window (W3C Layout Instability); Chromium only",
+    ),
+    _web(
+        "connections",
+        "",
+        "connections",
+        _transferred("connections"),
+        "",
+        "connections over which anything came from a server until the load event; Chromium only",
+        is_count=True,
+    ),
+    _web(
+        "content_bytes",
+        "bytes",
+        "content",
+        _transferred("content_bytes"),
+        "",
+        "content of responses that had come when the load event began, with its coding (gzip, …); Chromium only",
+        is_count=True,
+    ),
 ]
 # Besides those of METRICS, what tables of numbers of the web have: a column of every run's row.
 REQUESTS = "requests"

@@ -1,11 +1,12 @@
-"""What each column of `runs.csv` and `runs.parquet` is: name, type, unit, meaning. `runs.schema.json` says it, as a
-Table Schema (Frictionless). The table in docs/runs-csv.md is made from it, and with the list of metrics the one in
-docs/metrics.md.
+"""What each column of `runs.csv` and `runs.parquet` is: name, type, unit, meaning, as a Table Schema (Frictionless).
 
-    python -m dataset.schema        prints the tables of both documents
+`runs.schema.json` has the columns that are neither a metric's (`dataset.metrics`) nor an instrument's
+(`measure.instruments`, and `columns` in a campaign's `campaign.json`). The tables in docs/runs-csv.md and
+docs/metrics.md are made from all of them.
 """
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,25 +15,37 @@ from dataset.metrics import METRICS, Metric
 
 SCHEMA = Path(__file__).with_name("runs.schema.json")
 TYPES = {"string": "text", "boolean": "`true`, `false`", "integer": "integer", "number": "number"}
+# The column that metrics follow.
+BEFORE_METRICS = "reason"
+
+
+def schema(of_instruments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The Table Schema of a campaign whose instruments have these columns."""
+    return {**_schema(), "fields": [*fields().values(), *of_instruments.values()]}
+
+
+def fields() -> dict[str, dict[str, Any]]:
+    """The descriptions of the columns that every campaign has, by name, in order."""
+    described: dict[str, dict[str, Any]] = {}
+    for field in _schema()["fields"]:
+        described[field["name"]] = field
+        if field["name"] == BEFORE_METRICS:
+            described |= {metric.name: metric.column.field() for metric in METRICS}
+    return described
 
 
 @cache
-def schema() -> dict[str, Any]:
-    """The Table Schema. A column of a study's own is not in it."""
+def _schema() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(SCHEMA.read_text())
     return document
 
 
-def fields() -> dict[str, dict[str, Any]]:
-    """The columns' descriptions, by name, in order."""
-    return {field["name"]: field for field in schema()["fields"]}
-
-
-def rows() -> list[str]:
+def rows(of_instruments: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The rows of the table in docs/runs-csv.md. A metric's leads to where docs/metrics.md says more of it."""
     metrics = {metric.name for metric in METRICS}
-    names = {name: f"[`{name}`](metrics.md#{name})" if name in metrics else f"`{name}`" for name in fields()}
-    return [f"| {names[name]} | {_kind(field)} | {field['description']} |" for name, field in fields().items()]
+    described = {**fields(), **of_instruments}
+    names = {name: f"[`{name}`](metrics.md#{name})" if name in metrics else f"`{name}`" for name in described}
+    return [f"| {names[name]} | {_kind(field)} | {field['description']} |" for name, field in described.items()]
 
 
 def metric_rows() -> list[str]:
@@ -64,16 +77,12 @@ def _group(metric: Metric) -> str:
     return "the paper's" if metric.is_time else "of the link"
 
 
-def _kind(field: dict[str, Any]) -> str:
+def _kind(field: Mapping[str, Any]) -> str:
     constraints = field.get("constraints", {})
     bounds = _bounds(constraints) if "maximum" in constraints else ""
     written = "ISO 8601" if field["name"] == "started_at" else ""
     return ", ".join(filter(None, (TYPES[field["type"]], field.get("unit"), bounds, written)))
 
 
-def _bounds(constraints: dict[str, Any]) -> str:
+def _bounds(constraints: Mapping[str, Any]) -> str:
     return f"from {constraints['minimum']} to {constraints['maximum']}"
-
-
-if __name__ == "__main__":
-    print("\n".join([*rows(), "", *metric_rows()]))

@@ -1,7 +1,8 @@
 """The form of a campaign's files, `runs.csv` and `campaign.json`, for whoever writes or reads them.
 
-A table may have columns that this version does not know: their cells are kept. It may lack metrics that this version
-does know: those cells are empty. Nothing here knows how a run is made.
+Besides the columns of every run and the metrics, a table has those of instruments, whatever these are: what they are is
+in `campaign.json` (`CampaignDocument.columns`). It may lack metrics that this version knows: those cells are empty.
+Nothing here knows how a run is made.
 """
 
 import csv
@@ -67,16 +68,13 @@ class Run:
 @dataclass(frozen=True)
 class Row:
     """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
-    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), and
-    for how long during the load its processes ran and waited for a processor (`measure.run.processor`), for how long
-    the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any, in which
-    browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and the mean
-    rate of all background flows together during the load (Mbit/s), where there were any; which share of the
-    requests and of the bytes of their responses went over HTTP/3, where servers spoke that beside another version; and
-    where the browser ran at the pace of a device, the share of a processor that each of its processes had, and the
-    indices that were reached with it before and after the block (`measure.host.device_index`).
+    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), for
+    how long the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any,
+    in which browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and
+    which share of the requests and of the bytes of their responses went over HTTP/3, where servers spoke that besides
+    another version.
 
-    `further`: the cells of columns that this version does not know.
+    `readings`: the cells of all other columns: those of instruments (`measure.instruments`), and of earlier versions.
     """
 
     site: str
@@ -99,25 +97,13 @@ class Row:
     machine: str = ""
     canary_cpu_ms: float | None = None
     canary_page_ms: float | None = None
-    browser_cpu_ms: float | None = None
-    renderer_cpu_ms: float | None = None
-    network_cpu_ms: float | None = None
-    gpu_cpu_ms: float | None = None
-    servers_cpu_ms: float | None = None
-    emulator_cpu_ms: float | None = None
-    film_cpu_ms: float | None = None
-    processor_wait_ms: float | None = None
     quiet_ms: float | None = None
     lane: int | None = None
     browser: str = DEFAULT_BROWSER
     next_prepared_ms: float | None = None
-    cross_traffic_mbps: float | None = None
     h3_request_share: float | None = None
     h3_byte_share: float | None = None
-    device_share: float | None = None
-    device_index: float | None = None
-    device_index_after: float | None = None
-    further: Mapping[str, str] = field(default_factory=dict)
+    readings: Mapping[str, str | float | None] = field(default_factory=dict)
 
     @property
     def gate(self) -> str:
@@ -135,16 +121,18 @@ class Row:
         return Run(self.site, self.network, self.protocol, self.run, self.browser)
 
 
-_FIELDS = {one.name: one for one in fields(Row) if one.name != "further"}
+_FIELDS = {one.name: one for one in fields(Row) if one.name != "readings"}
 # What a table must have; what has a default came later.
 _REQUIRED = [name for name, one in _FIELDS.items() if name != "metrics" and one.default is MISSING]
 # The columns of the processor's share in a load.
-PROCESSOR_COLUMNS = tuple(name for name in _FIELDS if name.endswith("_cpu_ms") and not name.startswith("canary"))
+PROCESSOR_COLUMNS = tuple(
+    f"{role}_cpu_ms" for role in ("browser", "renderer", "network", "gpu", "servers", "emulator", "film")
+)
 PROCESSOR_WAIT = "processor_wait_ms"
 
 
 def columns() -> tuple[str, ...]:
-    """The columns of `runs.csv`, in order; the metrics' are among them."""
+    """The columns that every `runs.csv` has, in order; the metrics' are among them."""
     return tuple(column for name in _FIELDS for column in (metric_names() if name == "metrics" else (name,)))
 
 
@@ -171,40 +159,39 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
     if missing := [name for name in _REQUIRED if name not in present]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(missing)}; use a new campaign")
     try:
-        names, further = metric_names(), further_columns(present)
-        return present, [_row(cells, names, further) for cells in reader]
+        names, readings = metric_names(), reading_names(present)
+        return present, [_row(cells, names, readings) for cells in reader]
     except (ValueError, TypeError, csv.Error) as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
 
-def further_columns(present: Iterable[str]) -> tuple[str, ...]:
-    """Which of the columns that are `present` in a table this version does not know."""
+def reading_names(present: Iterable[str]) -> tuple[str, ...]:
+    """Which of the columns that are `present` in a table are of instruments."""
     known = columns()
     return tuple(name for name in present if name not in known)
 
 
-def header(further: Sequence[str] = ()) -> str:
-    """The first line of `runs.csv`."""
-    return ",".join((*columns(), *further)) + "\n"
+def header(readings: Sequence[str] = ()) -> str:
+    """The first line of `runs.csv`, with the columns of `readings` at the end."""
+    return ",".join((*columns(), *readings)) + "\n"
 
 
-def lines(rows: Iterable[Row], further: Sequence[str] = ()) -> str:
-    """`rows` as lines of `runs.csv`, with the `further` columns at the end."""
+def lines(rows: Iterable[Row], readings: Sequence[str] = ()) -> str:
+    """`rows` as lines of `runs.csv`, with the columns of `readings` at the end."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, (*columns(), *further), extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(text, (*columns(), *readings), extrasaction="ignore", lineterminator="\n")
     for row in rows:
-        cells = {name: _cell(value) for name, value in {**vars(row), **row.metrics}.items()}
-        writer.writerow({**cells, **row.further})
+        writer.writerow({name: _cell(value) for name, value in {**vars(row), **row.metrics, **row.readings}.items()})
     return text.getvalue()
 
 
-def _row(cells: Mapping[str, str], metrics: Iterable[str], further: Iterable[str]) -> Row:
+def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[str]) -> Row:
     # The files in it are read, shown and removed, and results may come from others.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     nested = {
         "metrics": {name: cells.get(name, "") for name in metrics},
-        "further": {name: cells[name] for name in further},
+        "readings": {name: cells[name] for name in readings},
     }
     return _CELLS.structure({**cells, **nested}, Row)
 
@@ -213,8 +200,17 @@ def _row(cells: Mapping[str, str], metrics: Iterable[str], further: Iterable[str
 _CELLS = cattrs.Converter(detailed_validation=False)
 _CELLS.register_structure_hook(bool, lambda cell, _: _truth(cell))
 _CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
+_CELLS.register_structure_hook(str | float | None, lambda cell, _: _reading(cell))
 _CELLS.register_structure_hook(int | None, lambda cell, _: int(cell) if cell else None)
 _CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell))
+
+
+def _reading(cell: str) -> str | float | None:
+    """Instruments have numbers; other versions may have had texts."""
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return cell
 
 
 def _truth(cell: str) -> bool:
@@ -244,6 +240,7 @@ class CampaignDocument:
     (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`), `server_choices` what
     each protocol's server does that no setting determines (`dataset.observations`). `lanes` says of each machine
     that measured in lanes, or found that it must not, which they are and why (`measure.host.lanes.Lanes.record`).
+    `columns` are those of instruments, as fields of a Table Schema by name.
     `further` are keys that this version does not know.
     """
 
@@ -257,6 +254,7 @@ class CampaignDocument:
     site_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     server_choices: dict[str, dict[str, str]] = field(default_factory=dict)
     lanes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -283,7 +281,7 @@ class CampaignDocument:
 
 
 # Keys of `campaign.json` that not every campaign has.
-_OPTIONAL = ("study", "hypotheses", "site_facts", "server_choices", "lanes")
+_OPTIONAL = ("study", "hypotheses", "site_facts", "server_choices", "lanes", "columns")
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:

@@ -18,6 +18,7 @@ from dataset.gates import KIND_OF_GATE, MACHINE
 from dataset.reasons import Reason
 from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
+from measure.instruments.pace import INDEX_AFTER, SHARE
 from record.connections import HTTP1
 from tuning.defaults import FRAMERATE
 from tuning.devices import Device
@@ -232,7 +233,7 @@ def other_device(evidence: Evidence, claim: Claim) -> str | None:
     """The browser did not have the device's pace, or did not tell the page that it was on it."""
     if not claim.device:
         return None
-    if not evidence.pace:
+    if evidence.readings.get(SHARE) is None:
         return f"the browser did not run at the pace of {claim.device.name}"
     expected = {
         "width": claim.device.width,
@@ -250,7 +251,7 @@ def pace_not_kept(evidence: Evidence, claim: Claim) -> str | None:
     """The processor kept the device's pace before the block, but not until its end, or nobody looked then."""
     if not claim.device:
         return None
-    if (index := evidence.pace.get("index_after")) is None:
+    if (index := evidence.readings.get(INDEX_AFTER)) is None:
         return f"it was not looked after the block whether the pace of {claim.device.name} was kept"
     if not is_near(claim.device, index, TOLERANCE_AFTER):
         return f"the index of {claim.device.name} was {index:.0f} after the block, not {claim.device.index:g}"

@@ -20,11 +20,11 @@ from dataset.table import (
     EARLIER_MACHINE,
     RUNS,
     Row,
-    further_columns,
     header,
     lines,
     read_rows,
     read_table,
+    reading_names,
     require_document,
     write_document,
 )
@@ -114,9 +114,9 @@ def _number_machines(folder: Path) -> None:
     def numbered(machine: str) -> str:
         return machine if not machine or EARLIER_MACHINE in machine else f"{machine}{EARLIER_MACHINE}{number}"
 
-    further = further_columns(present)
+    readings = reading_names(present)
     numbered_rows: list[Row] = [replace(row, machine=numbered(row.machine)) for row in rows]
-    write_atomically(folder / RUNS, header(further) + lines(numbered_rows, further))
+    write_atomically(folder / RUNS, header(readings) + lines(numbered_rows, readings))
     if entries:
         hosts = [{**entry.on, "host": numbered(str(entry.on.get("host", "")))} for entry in entries]
         write_entries(folder, [replace(entry, on=on) for entry, on in zip(entries, hosts, strict=True)])

@@ -31,14 +31,16 @@ ROW = Row(
     machine="here",
     canary_cpu_ms=50.0,
     canary_page_ms=800.5,
-    browser_cpu_ms=90.0,
-    renderer_cpu_ms=200.0,
-    network_cpu_ms=60.5,
-    gpu_cpu_ms=15.0,
-    servers_cpu_ms=20.0,
-    emulator_cpu_ms=10.0,
-    film_cpu_ms=150.0,
-    processor_wait_ms=120.0,
+    readings={
+        "browser_cpu_ms": 90.0,
+        "renderer_cpu_ms": 200.0,
+        "network_cpu_ms": 60.5,
+        "gpu_cpu_ms": 15.0,
+        "servers_cpu_ms": 20.0,
+        "emulator_cpu_ms": 10.0,
+        "film_cpu_ms": 150.0,
+        "processor_wait_ms": 120.0,
+    },
 )
 
 

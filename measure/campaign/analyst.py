@@ -1,8 +1,8 @@
 """Analysing a film while another run is being made: in a process of its own.
 
-A thread would share Python with the thread that samples processors meanwhile (`measure.run.processor`). That gives
-Python away at each question to the kernel, some sixty in a sample, and where films have several cores a busy thread on
-another one takes it, for 5 ms each time: the samples would be of later times than they say.
+A thread would share Python with the thread that samples processors meanwhile (`measure.instruments.processor`). That
+gives Python away at each question to the kernel, some sixty in a sample, and where films have several cores a busy
+thread on another one takes it, for 5 ms each time: the samples would be of later times than they say.
 """
 
 import pickle

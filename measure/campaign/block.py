@@ -36,7 +36,7 @@ from measure.gates import REPLAY
 from measure.host.device_index import HERE
 from measure.host.idle_priority import IdlePriority, idle_priority
 from measure.host.timekeeping import has_real_time_priority
-from measure.run.evidence import keep_index_after
+from measure.instruments.pace import keep_index_after
 from measure.run.load import Moments
 from measure.run.setting import Circumstances, Setting
 from tuning.devices import device_of

@@ -38,6 +38,7 @@ from measure.host import affinity
 from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
+from measure.instruments.contract import instrument_columns
 from measure.run.setting import Loading, Setting
 from measure.server_choices import choices_of_server
 from measure.site_facts import facts_of
@@ -126,6 +127,7 @@ class Campaign:
             site_facts={name: asdict(facts_of(site)) for name, site in self.sites.items()},
             server_choices={name: choices_of_server(protocol) for name, protocol in self.protocols.items()},
             lanes={machine_name(): record} if (record := self.lanes.record()) and self.lanes.is_here else {},
+            columns=instrument_columns(),
         )
 
     def settings(self) -> CampaignSettings:

@@ -24,9 +24,8 @@ from measure.gates import GATES, Claim, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
 from measure.run.browser import window
-from measure.run.cross_traffic import load_mbps
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
-from measure.run.load import NO_CALLS, Instruments, Load, Moments, load
+from measure.run.load import NO_CALLS, Load, Moments, Observers, load
 from measure.run.setting import Circumstances, Setting
 from tuning.cross_traffic import Flow, flows_of
 from tuning.devices import device_of
@@ -47,9 +46,9 @@ class Method:
         """What results depend on beside the settings of every campaign; goes into `campaign.json`."""
         return {}
 
-    def instruments(self, setting: Setting, folder: Path) -> Instruments:
-        """What observes a load of `setting` whose evidence goes to `folder`."""
-        return Instruments()
+    def observers(self, setting: Setting, folder: Path) -> Observers:
+        """The method's programs that observe a load of `setting` whose evidence goes to `folder`."""
+        return Observers()
 
     def seconds_of_run(self) -> float | None:
         """How long a run lasts where no page says so. Then `settings` has it, too, as `seconds`, for who reads the
@@ -83,8 +82,8 @@ class Method:
 
     def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
         """Whether a load may be prepared while another is ending: not where the network would have gone on meanwhile,
-        or instruments look on from the beginning."""
-        return not setting.network.follows_clock and self.instruments(setting, folder) == Instruments()
+        or its programs observe the load from the beginning."""
+        return not setting.network.follows_clock and self.observers(setting, folder) == Observers()
 
     def prepare(
         self,
@@ -166,7 +165,7 @@ class Method:
             setting,
             folder,
             layout=layout,
-            instruments=self.instruments(setting, folder),
+            observers=self.observers(setting, folder),
             preparation=preparation,
             moments=moments,
         )
@@ -204,14 +203,10 @@ class Method:
             canary_cpu_ms=canary.get("cpu_ms"),
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
-            cross_traffic_mbps=load_mbps(evidence.cross_traffic),
             next_prepared_ms=evidence.next_prepared_ms,
             h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
             h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
-            device_share=evidence.pace.get("share"),
-            device_index=evidence.pace.get("index"),
-            device_index_after=evidence.pace.get("index_after"),
-            **evidence.processor,
+            readings=evidence.readings,
         )
 
 

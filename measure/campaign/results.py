@@ -32,12 +32,12 @@ from dataset.table import (
     Row,
     Run,
     columns,
-    further_columns,
     header,
     lines,
     read_document,
     read_rows,
     read_table,
+    reading_names,
     require_document,
     write_document,
 )
@@ -46,6 +46,7 @@ from measure.campaign.plan import extended
 from measure.campaign.store import FolderStore
 from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
+from measure.instruments.contract import instrument_columns
 
 # What may be there of a campaign before its `campaign.json` is.
 FIRST_FILES = (HYPOTHESES, "validation.json")
@@ -68,7 +69,7 @@ class Results(FolderStore):
         """Raises EyelevelError when a file of the campaign is broken."""
         super().__init__(folder)
         self._runs_csv = folder / RUNS
-        self._further: tuple[str, ...] = ()
+        self._readings = tuple(instrument_columns())
         self._verdicts: list[Verdict] = []
         self._first_verdicts: dict[str, Verdict] = {}
         self._state_of_verdicts: tuple[int, int] | None = None
@@ -76,9 +77,10 @@ class Results(FolderStore):
             self._write(())
         text = self._runs_csv.read_text()
         present, rows = read_table(folder)
-        self._further = further_columns(present)
+        # Those that no instrument of today has are kept.
+        self._readings = (*self._readings, *(name for name in reading_names(present) if name not in self._readings))
         # A power cut in the middle of a line: that run was not finished. Other columns: of another version.
-        if not text.endswith("\n") or present != (*columns(), *self._further):
+        if not text.endswith("\n") or present != (*columns(), *self._readings):
             self._write(rows)
         self.recount(rows)
         self.follow_verdicts()
@@ -102,7 +104,7 @@ class Results(FolderStore):
 
     def keep_attempts(self, rows: Sequence[Row]) -> None:
         """The same for `rows`, of which all survive, or none."""
-        line = lines(rows, self._further).encode()
+        line = lines(rows, self._readings).encode()
         # To append ("a") would make a table without a head in the place of one that somebody has removed.
         with self._runs_csv.open("r+b", buffering=0) as file:
             before = file.seek(0, os.SEEK_END)
@@ -166,11 +168,11 @@ class Results(FolderStore):
             return
         for place, (before, row) in enumerate(zip(self.rows, rows, strict=True)):
             if row != before:
-                present[place] = lines([row], self._further).rstrip("\n")
-        write_atomically(self._runs_csv, header(self._further) + "".join(f"{line}\n" for line in present))
+                present[place] = lines([row], self._readings).rstrip("\n")
+        write_atomically(self._runs_csv, header(self._readings) + "".join(f"{line}\n" for line in present))
 
     def _write(self, rows: Iterable[Row]) -> None:
-        write_atomically(self._runs_csv, header(self._further) + lines(rows, self._further))
+        write_atomically(self._runs_csv, header(self._readings) + lines(rows, self._readings))
 
 
 def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
@@ -310,9 +312,10 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             site_facts={**document.site_facts, **original.site_facts},
             server_choices={**document.server_choices, **original.server_choices},
             lanes={**document.lanes, **original.lanes},
+            columns={**original.columns, **document.columns},
         )
-        further = ("site_facts", "server_choices", "study", "lanes")
-        is_known = all(getattr(original, key) == getattr(document, key) for key in further)
+        facts = ("site_facts", "server_choices", "study", "lanes", "columns")
+        is_known = all(getattr(original, key) == getattr(document, key) for key in facts)
         if is_known and _terms(original) == _terms(document):
             return
     else:

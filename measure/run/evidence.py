@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
-from base.files import read_json, write_json
+from base.files import write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from dataset.har import navigated_s
 from dataset.last_frames import write_last_frame
 from dataset.run_files import (
     ATTEMPT,
-    DEVICE_PACE,
     FILM,
     HAR,
     LOG,
@@ -33,9 +32,10 @@ from films.contents import film_contents
 from films.frames import FilmStart, film_start
 from films.strip import keep_strip
 from films.visual_metrics import VisualMetrics, visual_metrics
-from measure.run.cross_traffic import CrossTrafficFlow, read_cross_traffic
-from measure.run.processor import affinity_of, processor_columns
-from measure.run.syns import read_syns
+from measure.instruments.contract import FinishedRun, Readings, instruments
+from measure.instruments.cross_traffic import CrossTrafficFlow, read_cross_traffic
+from measure.instruments.processor import affinity_of
+from measure.instruments.syns import read_syns
 from servers.matching import Kind
 
 # How a shell says that it was late (`shells/src/shell.rs`).
@@ -73,12 +73,11 @@ class Evidence:
     `page` is what Browsertime says of the page, as in `browsertime.json`. `first_paint` is when the browser first
     painted. `film_size` is the film's width and height in pixels. `late_wakeups` says how often the emulated network
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
-    driven (0 when it was not driven to the end). `processor` has the columns of the processor's share in the load
-    (`measure.run.processor`). `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
+    driven (0 when it was not driven to the end). `readings` are those of the instruments (`measure.instruments`).
+    `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
     `strange_cores` are the processors beyond its lane on which one of its processes could run. `slowness` is how many
-    times as long as usual the canary took before the run's block. `pace` is at which pace the browser's processes ran,
-    where that is a device's; its `index_after` was reached after the block. `replay_failure` says why the replay
-    failed, if it did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
+    times as long as usual the canary took before the run's block. `replay_failure` says why the replay failed, if it
+    did. `tcp_syns` are the segments that the browser sent to ask for a connection of TCP, and the
     requests by which it asked a proxy for one; None when the load failed before they were counted. `next_prepared_ms`
     is when the next run began to be prepared beside it, in its quiet time; None when it did not. `cross_traffic`: the
     background flows. `transfer` is what servers and browser sent each other until the load event. `up_mbps` and
@@ -102,13 +101,12 @@ class Evidence:
     clock_shift_s: float = 0.0
     strange_cores: tuple[int, ...] = ()
     slowness: float = 1.0
-    pace: Mapping[str, Any] = field(default_factory=dict)
     replay_failure: str | None = None
     tcp_syns: int | None = None
     cross_traffic: tuple[CrossTrafficFlow, ...] = ()
     next_prepared_ms: float | None = None
     page: Mapping[str, Any] = field(default_factory=dict)
-    processor: Mapping[str, Any] = field(default_factory=dict)
+    readings: Readings = field(default_factory=dict)
     har_bytes: Mapping[str, int] = field(default_factory=dict)
     transfer: Transfer | None = None
     up_mbps: float | None = None
@@ -167,7 +165,8 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     # From navigation start to the start of the load event, if there was one.
     plt = _timing(page, "pageTimings", "pageLoadTime", least=0)
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
-    duration_ms = max(plt or 0, metrics.lvc if metrics else 0)
+    load_s = _load_s(har, max(plt or 0, metrics.lvc if metrics else 0))
+    readings = _readings(FinishedRun(folder, _account(folder), load_s), failures)
     return Evidence(
         failures=(*failures, *_full_file_systems(folder), *_browsertime_errors(page), *visual.get("faults", ())),
         plt=plt,
@@ -185,13 +184,12 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         clock_shift_s=circumstances.get("clock_shift_s", 0.0),
         strange_cores=_strange_cores(folder, circumstances),
         slowness=circumstances.get("slowness", 1.0),
-        pace=_json(folder / DEVICE_PACE, failures) if (folder / DEVICE_PACE).exists() else {},
         replay_failure=circumstances.get("failure"),
         tcp_syns=_tcp_attempts(folder),
-        cross_traffic=read_cross_traffic(folder, _account(folder), _load_s(har, duration_ms)),
+        cross_traffic=read_cross_traffic(folder, _account(folder), load_s),
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
-        processor=_processor(folder, har, duration_ms),
+        readings=readings,
         har_bytes=_har_bytes(har, browser_of(folder)),
         transfer=_transfer(folder, _load_s(har, plt or 0)) if requests else None,
     )
@@ -202,8 +200,10 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
     which were looked at from and to `load_s` (s since 1970)."""
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text())
+    failures: list[str] = []
+    readings = _readings(FinishedRun(folder, _account(folder), load_s), failures)
     return Evidence(
-        failures=(),
+        failures=tuple(failures),
         plt=None,
         visual=None,
         film=None,
@@ -217,14 +217,8 @@ def read_circumstances(folder: Path, load_s: tuple[float, float] | None = None) 
         slowness=circumstances["slowness"],
         replay_failure=circumstances["failure"],
         cross_traffic=read_cross_traffic(folder, _account(folder), load_s),
+        readings=readings,
     )
-
-
-def keep_index_after(folder: Path, index: float) -> None:
-    """Store the index of the device of the load in `folder` after its block, if the load was at its pace. Raises
-    OSError."""
-    if (file := folder / DEVICE_PACE).exists():
-        write_json(file, {**read_json(file), "index_after": index})
 
 
 def read_request_log(path: Path, requests: Iterable[Request] = ()) -> RequestCounts:
@@ -287,10 +281,15 @@ def _strange_cores(folder: Path, circumstances: Mapping[str, Any]) -> tuple[int,
     return tuple(sorted(affinity_of(folder) - set(lane))) if lane else ()
 
 
-def _processor(folder: Path, har: dict[str, Any], duration_ms: float) -> dict[str, float | None]:
-    """The processor's share in the load, from the navigation on for `duration_ms`; nothing of a load that failed."""
-    load_s = _load_s(har, duration_ms)
-    return {} if load_s is None else processor_columns(folder, *load_s)
+def _readings(run: FinishedRun, failures: list[str]) -> Readings:
+    """The readings of all instruments; those that cannot be read are missing, and one of the `failures`."""
+    readings: dict[str, float | None] = {}
+    for instrument in instruments():
+        try:
+            readings |= instrument.read(run)
+        except EyelevelError as error:
+            failures.append(str(error))
+    return readings
 
 
 def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] | None:

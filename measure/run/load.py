@@ -7,35 +7,33 @@ From `Load` on there are namespaces, servers, emulated network, X server, and a 
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from base.errors import EyelevelError
 from base.files import write_json
 from base.processes import first_readable, pinned
-from browsers.registry import browser_named
-from dataset.run_files import CROSS_TRAFFIC_SAMPLES, DEVICE_PACE, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
+from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LOG
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
-from measure.host.pace import cores_of, paced
+from measure.host.pace import cores_of
+from measure.instruments.contract import ObservedLoad, instruments
 from measure.run.browser import load_limit_s, proxy_of
 from measure.run.evidence import last_line
-from measure.run.processor import sampling
 from measure.run.setting import Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
-from servers.registry import server_of, servers_of
+from servers.registry import server_of
 from tuning.defaults import RECORDED
 from tuning.devices import device_of
 
 
 @dataclass(frozen=True)
-class Instruments:
-    """What looks on while a page is loaded.
+class Observers:
+    """The programs of a method that observe a load from within its replay.
 
     `monitor` runs beside the servers (`replay.spec`); `around` is a command that runs the visit, which is given after
     it. Servers that can log their connections do so to `qlog` (`replay.spec`).
@@ -72,7 +70,7 @@ class Load:
         folder: Path,
         *,
         layout: Layout | None = None,
-        instruments: Instruments = Instruments(),
+        observers: Observers = Observers(),
         idle: IdlePriority | None = None,
     ) -> None:
         """Begin to prepare it; this does not wait for anything, and a fault is one of the load's.
@@ -91,9 +89,9 @@ class Load:
             log = ends.enter_context((folder / REPLAY_LOG).open("wb"))
             streams = {"stdin": self._prompter.standard_input.fileno(), "stdout": log.fileno(), "stderr": log.fileno()}
             try:
-                command = self._command(instruments)
+                command = self._command(observers)
                 beginning = idle.beginning() if idle else ()
-                replay = Replay(self._spec(instruments), command, beginning=beginning, **streams)
+                replay = Replay(self._spec(observers), command, beginning=beginning, **streams)
                 self._replay = ends.enter_context(closing(replay))
             except EyelevelError as error:
                 self._fault = str(error)
@@ -162,33 +160,19 @@ class Load:
             self._idle = None
 
     def _made(self, replay: Replay, moments: Moments) -> ReplayOutcome:
-        with sampling(
-            replay.pid,
-            folder=self.folder,
-            browser=browser_named(self._setting.loading.browser),
-            servers=servers_of(self._setting.protocol),
-            cores=self._layout.analysis if self._layout else (),
-        ):
-            with self._device_pace(replay):
-                self._prompter.say_begin()
-                if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
-                    moments.quiet()
-                self._prompter.await_sign(replay.ended, OVER)
-            moments.over()
-            replay.await_end()
+        with ExitStack() as around:
+            load = ObservedLoad(replay.pid, self._setting, self._layout, self.folder, self.await_ready)
+            for instrument in instruments():
+                around.enter_context(instrument.around_load(load))
+            self._prompter.say_begin()
+            if self._prompter.await_sign(replay.ended, QUIET, OVER) == QUIET:
+                moments.quiet()
+            self._prompter.await_sign(replay.ended, OVER)
+        moments.over()
+        replay.await_end()
         return replay.outcome()
 
-    def _device_pace(self, replay: Replay) -> AbstractContextManager[None]:
-        """Holds the browser at the pace of its device; nothing where that is this machine."""
-        name = self._setting.loading.browser
-        if not (device := device_of(name)):
-            return nullcontext()
-        # Until then its processes start.
-        self.await_ready()
-        cores = self._layout.browser if self._layout else ()
-        return paced(replay.pid, browser_named(name), device, cores, partial(write_json, self.folder / DEVICE_PACE))
-
-    def _spec(self, instruments: Instruments) -> ReplaySpec:
+    def _spec(self, observers: Observers) -> ReplaySpec:
         setting, layout = self._setting, self._layout
         return ReplaySpec(
             setting.site.folder,
@@ -201,8 +185,8 @@ class Load:
             recorded_alpn=setting.loading.alpn == RECORDED,
             extra_rtts_ms=setting.loading.server_rtts.extra_ms(setting.site),
             seed=setting.seed,
-            monitor=instruments.monitor,
-            qlog=instruments.qlog,
+            monitor=observers.monitor,
+            qlog=observers.qlog,
             shells=setting.loading.shells,
             cross_traffic_awaits_turn=True,
             cross_traffic_log=self.folder / CROSS_TRAFFIC_SAMPLES,
@@ -210,7 +194,7 @@ class Load:
             emulator_cores=layout.emulator if layout else (),
         )
 
-    def _command(self, instruments: Instruments) -> list[str | Path]:
+    def _command(self, observers: Observers) -> list[str | Path]:
         site, loading, layout = self._setting.site, self._setting.loading, self._layout
         device = device_of(loading.browser)
         cores = layout.browser if layout else ()
@@ -228,7 +212,7 @@ class Load:
             awaits_turn=True,
             proxy=proxy_of(self._setting.network),
         )
-        return [*instruments.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]
+        return [*observers.around, *pinned(cores_of(device, cores) if device else cores), *visit.command()]
 
 
 def load(
@@ -236,7 +220,7 @@ def load(
     folder: Path,
     *,
     layout: Layout | None = None,
-    instruments: Instruments = Instruments(),
+    observers: Observers = Observers(),
     preparation: Load | None = None,
     moments: Moments = NO_CALLS,
 ) -> str | None:
@@ -244,5 +228,5 @@ def load(
 
     `preparation` is this load, if somebody has begun to prepare it.
     """
-    with preparation or Load(setting, folder, layout=layout, instruments=instruments) as one:
+    with preparation or Load(setting, folder, layout=layout, observers=observers) as one:
         return one.make(moments)

@@ -7,7 +7,7 @@ its folder:
     browsertime.json         timings as the page has them, and the browser's version and switches
     browsertime.har.gz       the page's requests, as the browser's developer tools show them
     <browser's network log>  all of the browser's requests, as its network stack logs them (`Browser.network_log`)
-    syns.json                how many TCP segments left that ask for a connection (`measure.run.syns`)
+    <instruments' files>     those of `measure.instruments` that are around a visit
     browsertime.log          the output of Browsertime and of the X server
     readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,8 +36,8 @@ from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import browser_named
 from dataset.run_files import FILM, HAR, LOG, TIMES, TIMINGS
+from measure.instruments.contract import instruments
 from measure.run.browser import page_of, refusal
-from measure.run.syns import counted_syns
 from measure.run.turn import turn_of_visit
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
@@ -129,7 +130,9 @@ def visit(spec: VisitSpec) -> int:
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:
-                    with counted_syns(folder):
+                    with ExitStack() as around:
+                        for instrument in instruments():
+                            around.enter_context(instrument.around_visit(folder))
                         return run_browsertime(
                             target,
                             config,

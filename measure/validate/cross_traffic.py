@@ -14,7 +14,7 @@ from pathlib import Path
 from base.errors import EyelevelError, reports_errors
 from dataset.checks import Check, between, same, unchecked
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES
-from measure.run.cross_traffic import bytes_at, read_series
+from measure.instruments.cross_traffic import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
 from replay.cross_traffic import begin_cross_traffic

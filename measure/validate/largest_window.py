@@ -9,7 +9,7 @@ from base.errors import EyelevelError
 from base.places import tool
 from dataset.checks import Check, unchecked, within
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES
-from measure.run.cross_traffic import bytes_at, read_series
+from measure.instruments.cross_traffic import bytes_at, read_series
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.registry import require_served, server_of

@@ -29,7 +29,7 @@ from measure.captures.reading import (
 )
 from measure.captures.streams import STREAM_FIELDS, longest_record_bytes, requests
 from measure.gates import LOAD_FAILED, REPLAY, Gate
-from measure.run.load import Instruments
+from measure.run.load import Observers
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
 from measure.single_load import single_load
@@ -113,8 +113,8 @@ class ProtocolObservation:
 class ObservationMethod(Method):
     """Loads a page, captured at the servers with the browser's keys; a load counts when nothing of it failed."""
 
-    def instruments(self, setting: Setting, folder: Path) -> Instruments:
-        return Instruments((*MONITOR, str(folder)), ("env", f"SSLKEYLOGFILE={folder / KEYS}"), qlog=folder)
+    def observers(self, setting: Setting, folder: Path) -> Observers:
+        return Observers((*MONITOR, str(folder)), ("env", f"SSLKEYLOGFILE={folder / KEYS}"), qlog=folder)
 
     def gates(self) -> Sequence[Gate]:
         return (REPLAY, LOAD_FAILED)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from analysis.intervals import over_runs
 from dataset.table import require_document, valid_rows
-from measure.run.cross_traffic import read_series
+from measure.instruments.cross_traffic import read_series
 from studies.fairness.defaults import UNSETTLED_S
 from studies.fairness.mixes import mix_named
 from tuning.networks import Network

@@ -20,7 +20,7 @@ from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
 from measure.run.aliases import choose_protocols
-from measure.run.load import Instruments
+from measure.run.load import Observers
 from measure.run.setting import Loading, Setting
 from record.collection import choose_sites
 from replay import ReplaySpec
@@ -76,10 +76,10 @@ class LadderMethod(Method):
         """See `Method`."""
         return {"processor_share": PROCESSOR_SHARE}
 
-    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+    def observers(self, setting: Setting, folder: Path) -> Observers:
         """See `Method`."""
         slowed = suffix_of(setting.network.name) == SLOW
-        return Instruments(around=quota_command() if slowed else ())
+        return Observers(around=quota_command() if slowed else ())
 
 
 def quota_command() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from measure.campaign.method import Method, claim
 from measure.captures.recording import add_keys
 from measure.gates import REPLAY, reason_against
 from measure.run.evidence import Evidence, last_line
-from measure.run.load import Instruments
+from measure.run.load import Observers
 from measure.run.setting import Setting
 from studies.campaign import study_campaign
 from studies.packets.delays import delays_in_ms, with_added_rtt
@@ -41,10 +41,10 @@ class PacketsMethod(Method):
         """See `Method`."""
         return {"ping": {"echoes": ECHOES, "tolerance_ms": TOLERANCE_MS, "tolerance": TOLERANCE, "sd_ms": MOST_SD_MS}}
 
-    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+    def observers(self, setting: Setting, folder: Path) -> Observers:
         """See `Method`."""
         address, rtt_ms = next(iter(setting.site.addresses.values()))[0], setting.network.path_rtt_ms
-        return Instruments(
+        return Observers(
             monitor=(*ENDS, "servers", str(folder)), around=(*ENDS, "client", str(folder), address, str(rtt_ms))
         )
 

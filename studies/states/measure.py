@@ -20,7 +20,7 @@ from dataset.reasons import Reason
 from dataset.run_files import HAR
 from measure.campaign.method import Method
 from measure.run.evidence import Evidence
-from measure.run.load import Instruments
+from measure.run.load import Observers
 from measure.run.setting import Setting
 from servers.kernel_sockets import ACCOUNTS
 from servers.registry import server_of
@@ -55,11 +55,11 @@ class StatesMethod(Method):
         """See `Method`."""
         return {"sampling_ms": INTERVAL_S * 1e3}
 
-    def instruments(self, setting: Setting, folder: Path) -> Instruments:
+    def observers(self, setting: Setting, folder: Path) -> Observers:
         """See `Method`."""
         if server_of(setting.protocol).logs_connections:
-            return Instruments(qlog=folder)
-        return Instruments(monitor=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
+            return Observers(qlog=folder)
+        return Observers(monitor=(sys.executable, "-m", "studies.states.socket_monitor", str(folder)))
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""

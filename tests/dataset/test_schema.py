@@ -8,8 +8,10 @@ import pandas as pd
 from analysis.runs import typed
 from base.places import PROJECT
 from dataset.metrics import METRICS
-from dataset.schema import fields, metric_heading, metric_rows, rows
-from dataset.table import columns
+from dataset.schema import fields, metric_heading
+from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, columns
+from measure.instruments.contract import instrument_columns
+from measure.instruments.processor import INSTRUMENT as PROCESSOR
 
 # What docs/metrics.md says of each metric, beside what it is.
 SAID_OF_METRICS = ["Follows", "Read from", "Empty", "Disturbed by"]
@@ -20,21 +22,17 @@ def test_the_schema_has_the_columns_that_are_written() -> None:
     assert set(fields()) == set(columns())
 
 
-def test_the_schema_has_the_units_of_the_metrics() -> None:
-    units = {metric.name: metric.unit for metric in METRICS}
-    said = {name: fields()[name].get("unit", "") for name in units}
-    assert {name: (unit, said[name]) for name, unit in units.items() if said[name] and said[name] != unit} == {}
+def test_every_column_is_described_and_none_twice() -> None:
+    assert all(field["description"] for field in [*fields().values(), *instrument_columns().values()])
+    assert not fields().keys() & instrument_columns().keys()
 
 
-def test_the_document_has_the_table_of_the_schema() -> None:
-    document = (PROJECT / "docs" / "runs-csv.md").read_text()
-    assert "\n".join(rows()) in document, "write it anew: python -m dataset.schema"
+def test_the_processors_columns_are_known_to_reports() -> None:
+    assert tuple(column.name for column in PROCESSOR.columns) == (*PROCESSOR_COLUMNS, PROCESSOR_WAIT)
 
 
 def test_the_document_of_metrics_has_each_of_them_with_its_name_and_unit_and_what_is_to_know_of_it() -> None:
     document = (PROJECT / "docs" / "metrics.md").read_text()
-    table = "\n".join(["|---|---|---|---|---|", *metric_rows(), ""])
-    assert f"{table}\n" in document, "write it anew: python -m dataset.schema"
     sections = dict(re.findall(r"^### `(\w+)`\n\n(.*?)(?=^##|\Z)", document, re.MULTILINE | re.DOTALL))
     assert sorted(sections) == sorted(metric.name for metric in METRICS)
     for metric in METRICS:

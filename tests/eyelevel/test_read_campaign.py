@@ -9,11 +9,12 @@ from base.places import PROJECT
 from dataset.schema import fields
 from dataset.table import read_rows
 from eyelevel import read_campaign
+from measure.instruments.contract import instrument_columns
 
 
 def test_read_campaign_returns_the_documented_columns_and_types() -> None:
     runs = read_campaign(PROJECT / "data" / "reference")
-    assert set(runs) <= set(fields())
+    assert set(runs) <= {*fields(), *instrument_columns()}
     assert [str(runs[name].dtype) for name in ("valid", "plt", "run")] == ["bool", "float64", "Int64"]
     assert {*runs["network"]} <= {*runs.attrs["campaign"]["settings"]["networks"]}
     assert len(runs) == len(read_rows(PROJECT / "data" / "reference"))

@@ -1,8 +1,9 @@
-"""A server or a browser is added by one file, and a line of packages: toys are added to a copy of the testbed, in a
-temporary folder, measured beside what is there, and followed to the report.
+"""A server or a browser is added by one file and a line of packages, an instrument by one file: toys are added to a
+copy of the testbed, in a temporary folder, measured besides the others, and followed to the report.
 """
 
 import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -214,6 +215,47 @@ class Checkout:
         return self.results / "try"
 
 
+INSTRUMENT = '''
+"""Counts the threads of a load's first process, and the devices in the browser's network namespace."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+from base.files import read_json, write_json
+from dataset.columns import Column
+from measure.instruments.contract import Instrument
+
+
+class Toy(Instrument):
+    name = "toy"
+    columns = (
+        Column("toy_threads", "", "how many threads the first process had", is_count=True),
+        Column("toy_devices", "", "how many devices the browser saw", is_count=True),
+    )
+
+    @contextmanager
+    def around_load(self, load):
+        threads = len(os.listdir(f"/proc/{load.root}/task"))
+        yield
+        write_json(load.folder / "toy.json", {"threads": threads})
+
+    @contextmanager
+    def around_visit(self, folder):
+        write_json(folder / "toy-visit.json", {"devices": os.listdir("/sys/class/net")})
+        yield
+
+    def read(self, run):
+        if not (run.folder / "toy.json").exists():
+            return {}
+        devices = read_json(run.folder / "toy-visit.json")["devices"]
+        return {"toy_threads": read_json(run.folder / "toy.json")["threads"], "toy_devices": len(devices)}
+
+
+INSTRUMENT = Toy()
+'''
+
+
 @pytest.fixture
 def testbed(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
@@ -222,9 +264,10 @@ def testbed(tmp_path: Path) -> Checkout:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_and_a_browser_are_followed_to_the_report(testbed: Checkout) -> None:
+def test_a_server_a_browser_and_an_instrument_are_followed_to_the_report(testbed: Checkout) -> None:
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
     (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
+    (testbed.folder / "measure" / "instruments" / "toy.py").write_text(INSTRUMENT)
     for package in ("toy-server", "toy-browser"):
         assert f"{package} 1.*" in testbed.list_package(package)
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
@@ -247,6 +290,10 @@ def test_a_server_and_a_browser_are_followed_to_the_report(testbed: Checkout) ->
     for protocol in ("tcp", "toy"):
         with gzip.open(campaign / runs.loc[protocol, "folder"] / "netlog-toy.json.gz", "rt") as log:
             assert "--toys=1" in log.read()
+    # The instrument has looked on at all of it.
+    assert (runs["toy_threads"] >= 1).all() and (runs["toy_devices"] >= 2).all()
+    described = json.loads((campaign / "campaign.json").read_text())["columns"]
+    assert described["toy_devices"]["description"] == "how many devices the browser saw"
     # The canary's page is loaded in it, too: it alone need be installed.
     assert (testbed.folder / "browsers" / "toy.asked").exists()
     for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):

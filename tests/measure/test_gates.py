@@ -18,7 +18,8 @@ from measure.gates import (
     reason_against,
 )
 from measure.host.canary import BUSY
-from measure.run.cross_traffic import CrossTrafficFlow
+from measure.instruments.cross_traffic import CrossTrafficFlow
+from measure.instruments.pace import INDEX_AFTER, SHARE
 from measure.run.evidence import Evidence, RequestCounts
 from tuning.devices import Device
 
@@ -59,20 +60,20 @@ def named(reason: Reason | None) -> str | None:
 PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
 ON_PHONE = replace(
     SOUND,
-    pace={"device": "phone", "index": 401, "index_after": 399},
+    readings={SHARE: 0.4, INDEX_AFTER: 399},
     page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": True}}}]},
 )
 # Runs that are said to be on a phone.
 FAULTS_ON_PHONE = {
     "other_device": [
-        replace(ON_PHONE, pace={}),
+        replace(ON_PHONE, readings={}),
         replace(ON_PHONE, page={}),
         replace(ON_PHONE, page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": False}}}]}),
     ],
     "pace_not_kept": [
-        replace(ON_PHONE, pace={"device": "phone", "index": 401}),
-        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 442}),
-        replace(ON_PHONE, pace={"device": "phone", "index": 401, "index_after": 359}),
+        replace(ON_PHONE, readings={SHARE: 0.4, INDEX_AFTER: None}),
+        replace(ON_PHONE, readings={SHARE: 0.4, INDEX_AFTER: 442}),
+        replace(ON_PHONE, readings={SHARE: 0.4, INDEX_AFTER: 359}),
     ],
 }
 

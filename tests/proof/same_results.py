@@ -105,7 +105,7 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
     for row in rows:
         setting = catalogue.setting(row.of, loading, seed_of(row.of, seed))
         fresh = method.judge(setting, row.of, row.attempt, folder / row.folder, folder)
-        anew.append(replace(fresh, further=row.further))
+        anew.append(fresh)
     for cell in dict.fromkeys((row.site, row.network) for row in anew):
         places = [n for n, row in enumerate(anew) if (row.site, row.network) == cell and row.valid]
         for place, reason in judge([RunOutcomes(folder).of(anew[n]) for n in places]).items():
@@ -115,14 +115,14 @@ def judged_anew(folder: Path, rows: list[Row], catalogue: Catalogue, method: Met
 
 def differences(old: Row, new: Row) -> Iterator[str]:
     """The cells in which two rows of an attempt differ; of reasons, the gates are compared."""
-    for column in columns():
+    for column in (*columns(), *new.readings):
         before, after = (_cell(row, column) for row in (old, new))
         if before != after:
             yield f"{old.of}, attempt {old.attempt}: {column} was {before}, is {after}"
 
 
 def _cell(row: Row, column: str) -> object:
-    value = row.metrics[column] if column in row.metrics else getattr(row, column)
+    value = {**vars(row), **row.metrics, **row.readings}.get(column)
     if isinstance(value, Reason):
         return value.gate
     return float(f"{value:.10g}") if isinstance(value, float) else value

@@ -12,7 +12,7 @@ from dataset.run_files import CROSS_TRAFFIC
 from dataset.table import Row, Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES, Method
-from measure.run.cross_traffic import read_series
+from measure.instruments.cross_traffic import COLUMN, read_series
 from measure.run.setting import Loading, Setting
 from measure.validate.cross_traffic import judge_cross_traffic, measure_cross_traffic
 from measure.validate.largest_window import judge_largest_window
@@ -81,8 +81,8 @@ def test_a_page_is_later_beside_background_flows_which_go_on(protocol: str, tmp_
         measured(Setting(site, network, PROTOCOLS[protocol], seed=1), PAGES, tmp_path / network.name)
         for network in (LINK, BUSY)
     )
-    assert alone.cross_traffic_mbps is None
-    assert beside.cross_traffic_mbps and 3 < beside.cross_traffic_mbps < 20
+    assert alone.readings[COLUMN] is None
+    assert 3 < float(beside.readings[COLUMN] or 0) < 20
     flows = read_json(tmp_path / BUSY.name / beside.folder / CROSS_TRAFFIC)["flows"]
     assert [(flow["name"], flow["direction"]) for flow in flows] == [
         ("cubic", "down"),

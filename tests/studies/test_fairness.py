@@ -19,7 +19,7 @@ from dataset.run_files import ATTEMPT, CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, header, lines, write_document
 from measure.campaign.method import cross_traffic_claim
-from measure.run.cross_traffic import CrossTrafficFlow, bytes_at, load_mbps, read_series
+from measure.instruments.cross_traffic import CrossTrafficFlow, bytes_at, load_mbps, read_series
 from measure.run.setting import Setting
 from record.collection import load_site
 from studies.fairness import STUDY as REGISTERED

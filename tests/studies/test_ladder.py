@@ -22,7 +22,7 @@ from analysis.figures.style import SMALL
 from analysis.ratios import mean_over_sites
 from analysis.runs import load
 from base.errors import EyelevelError
-from dataset.table import header, lines, read_rows, require_document, write_document
+from dataset.table import PROCESSOR_WAIT, header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report
 from eyelevel.measuring import distinct_networks
 from measure.campaign.campaign import Campaign
@@ -107,7 +107,7 @@ def test_the_conditions_differ_from_their_network_in_one_thing(tmp_path: Path) -
     assert slow == replace(plain, name="da2gc+slow")
     method, of_site = ladder.method, next(iter(ladder.sites.values()))
     settings = [Setting(of_site, network, ladder.protocols[ABOVE]) for network in (plain, arq, slow)]
-    around = [method.instruments(setting, tmp_path).around for setting in settings]
+    around = [method.observers(setting, tmp_path).around for setting in settings]
     assert [bool(command) for command in around] == [False, False, True]
     assert around[2][-2:] == ("measure.host.quota", "0.5")
 
@@ -415,10 +415,14 @@ def test_a_machine_that_was_too_busy_is_said_unless_it_was_slowed_on_purpose(
 ) -> None:
     folder = write_ladder(tmp_path / "l", sites=1, blocks=2, over=["lte"])
     rows = [
-        replace(row, renderer_cpu_ms=100.0, processor_wait_ms=wait_ms if row.network == network else 0.0)
+        replace(
+            row,
+            readings={"renderer_cpu_ms": 100.0, PROCESSOR_WAIT: wait_ms if row.network == network else 0.0},
+        )
         for row in read_rows(folder)
     ]
-    (folder / "runs.csv").write_text(header() + lines(rows))
+    names = ("renderer_cpu_ms", PROCESSOR_WAIT)
+    (folder / "runs.csv").write_text(header(names) + lines(rows, names))
     said = section(folder)
     assert said
     text = " ".join(said.paragraphs)

@@ -1,16 +1,20 @@
-"""The pages of every option, docs/options/, and the files that make reads, as the program itself describes them.
+"""The program describes itself: in the pages of every option, docs/options/, in the files that make reads, and in the
+tables of columns and metrics in docs/runs-csv.md and docs/metrics.md.
 
 `PYTHONPATH=tests:. python -m support.every_option` writes them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 import click
 
 from base.places import PROJECT
+from dataset.schema import metric_rows
+from dataset.schema import rows as rows_of_columns
 from eyelevel.make import Target, targets, variables_table, written_for_make
 from eyelevel.program import COMMANDS, program
+from measure.instruments.contract import instrument_columns
 from studies import STUDIES
 
 REMEDY = "PYTHONPATH=tests:. python -m support.every_option"
@@ -96,7 +100,17 @@ def written() -> dict[str, str]:
         ]
     )
     files["docs/options/index.md"] = "\n".join(lines) + "\n"
+    files["docs/runs-csv.md"] = _with_table("docs/runs-csv.md", "| column |", rows_of_columns(instrument_columns()))
+    files["docs/metrics.md"] = _with_table("docs/metrics.md", "| metric |", metric_rows())
     return files
+
+
+def _with_table(name: str, head: str, rows: Iterable[str]) -> str:
+    """The document `name` with `rows` in its table whose first line begins with `head`."""
+    lines = (PROJECT / name).read_text().splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith(head)) + 2
+    end = next(number for number, line in enumerate(lines) if number > begin and not line.startswith("|"))
+    return "\n".join([*lines[:begin], *rows, *lines[end:], ""])
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.host.canary import Canary
 from measure.host.idle_priority import IdlePriority, Policy
-from measure.run.load import NO_CALLS, Instruments, Load, Moments
+from measure.run.load import NO_CALLS, Load, Moments, Observers
 from measure.run.setting import Circumstances, Setting
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
@@ -471,7 +471,7 @@ def test_what_a_network_does_in_time_does_not_begin_before_the_run(
 
 def test_what_looks_on_does_so_from_the_beginning_of_the_run(tmp_path: Path, setting: Setting) -> None:
     class Watched(Method):
-        def instruments(self, setting: Setting, folder: Path) -> Instruments:
-            return Instruments(monitor=("true",))
+        def observers(self, setting: Setting, folder: Path) -> Observers:
+            return Observers(monitor=("true",))
 
     assert Watched().prepare(setting, None, tmp_path) is None

@@ -24,6 +24,7 @@ from dataset.table import Run, columns, read_document, read_rows
 from dataset.verdicts import Verdict, add_verdict, read_verdicts
 from measure.campaign import results
 from measure.campaign.results import changes, opened
+from measure.instruments.contract import instrument_columns
 
 RUN = Run("s", "lte", "tcp", 1)
 
@@ -249,11 +250,11 @@ def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path:
     lines = [[*cells[:si], *cells[si + 1 :], cell] for cells, cell in zip(table, ("area", "812.5", ""), strict=True)]
     (folder / "runs.csv").write_text("".join(",".join(cells) + "\n" for cells in lines))
     first = read_rows(folder)[0]
-    assert (first.metrics["si"], first.metrics["plt"], first.further) == (None, 1234.5, {"area": "812.5"})
+    assert (first.metrics["si"], first.metrics["plt"], first.readings["area"]) == (None, 1234.5, 812.5)
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
         results.keep_attempt(replace(ROW, run=3))
-    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), "area"))
+    assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), *instrument_columns(), "area"))
     assert [(row["run"], row["si"], row["area"]) for row in rows(folder)] == [
         ("1", "", "812.5"),
         ("2", "", ""),

@@ -9,7 +9,7 @@ from dataset.table import Row, Run
 from measure.campaign.method import PAGES, claim
 from measure.gates import GATES, is_of_machine, reason_against
 from measure.run.evidence import read_evidence
-from measure.run.load import Instruments, load
+from measure.run.load import Observers, load
 from measure.run.setting import Circumstances, Loading, Setting
 from record.demo import generate
 from record.site import Site, write_site
@@ -72,7 +72,7 @@ def test_where_no_udp_gets_through_all_goes_over_http2_and_that_counts(tmp_path:
     (settings,) = require_served([protocols.load()["deployed-warm"]])
     setting = Setting(light, DSL, settings, Loading(filmed=False, quiet_ms=1000))
     (tmp_path / "load").mkdir()
-    assert load(setting, tmp_path / "load", instruments=Instruments(monitor=("sh", "-c", WITHOUT_UDP))) is None
+    assert load(setting, tmp_path / "load", observers=Observers(monitor=("sh", "-c", WITHOUT_UDP))) is None
     evidence = read_evidence(tmp_path / "load", filmed=False)
     assert reason_against(evidence, claim(setting), [gate for gate in GATES if not gate.is_of_machine]) is None
     assert set(evidence.har_protocols) == {"h2"}

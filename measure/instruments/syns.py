@@ -14,6 +14,7 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from dataset.run_files import SYNS
+from measure.instruments.contract import Instrument
 from replay.world import outward_device
 
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
@@ -43,15 +44,23 @@ IS_SYN = (
 )
 
 
-@contextmanager
-def counted_syns(folder: Path) -> Iterator[None]:
-    """Count while the block runs; leaves the number in SYNS of `folder`. Raises EyelevelError when it cannot."""
-    with _counter() as counter:
-        try:
-            yield
-        finally:
-            sent, _ = struct.unpack("II", counter.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
-            write_json(folder / SYNS, {"sent": sent})
+class Syns(Instrument):
+    """Counts while the browser runs, and leaves the number in SYNS."""
+
+    name = "syns"
+
+    @contextmanager
+    def around_visit(self, folder: Path) -> Iterator[None]:
+        """Count while the block runs. Raises EyelevelError when it cannot."""
+        with _counter() as counter:
+            try:
+                yield
+            finally:
+                sent, _ = struct.unpack("II", counter.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+                write_json(folder / SYNS, {"sent": sent})
+
+
+INSTRUMENT = Syns()
 
 
 def read_syns(folder: Path) -> int | None:

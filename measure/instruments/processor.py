@@ -12,18 +12,20 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from base.errors import EyelevelError
 from base.files import read_json, write_json
 from browsers.contract import PARTS, Browser
+from browsers.registry import browser_named
+from dataset.columns import Column
 from dataset.run_files import PROCESSOR
 from measure.host.process_times import Account, kernel_account
+from measure.instruments.contract import FinishedRun, Instrument, ObservedLoad, Readings
 from servers.contract import Server
+from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
 # What the processes of a load are for: the browser's parts, and what else there is. The film needs the screen.
@@ -32,6 +34,18 @@ FILM_PROGRAMS = ("ffmpeg", "Xvfb")
 # Of which `runs.csv` has the processor time, and those for which a page may wait.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
+MEANINGS = {
+    "browser": "for how long the browser's own process ran on a processor during the load, and its helpers that have "
+    "no column; all threads together, so it may be more than the load took. This and the next seven are of the time "
+    "from the start of the navigation to the load event or the last visual change, whichever is later "
+    "([below](#the-processors-share)); empty where they were not measured",
+    "renderer": "the same of the processes that run the page's scripts and lay it out",
+    "network": "the same of the browser's network stack, QUIC and TLS included; TCP itself is the kernel's",
+    "gpu": "the same of the process that paints",
+    SERVERS: "the same of the servers",
+    EMULATOR: "the same of the emulated network",
+    FILM: "the same of the film, its screen included",
+}
 
 PERIOD_S = 0.1
 MOST_SHARE = 0.005
@@ -208,13 +222,40 @@ def affinity_of(folder: Path) -> set[int]:
         return set()
 
 
-def processor_columns(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
-    """The columns of `runs.csv` on the processor's share in the load in `folder`, from `began_s` to `ended_s` (s
-    since 1970): `<role>_cpu_ms` of TIMED_ROLES, and `processor_wait_ms` of WAITING_ROLES together; interpolated between
-    samples.
+class Processor(Instrument):
+    """Samples the processes of a load on the cores of the analysis, and leaves PROCESSOR."""
 
-    Nothing when the load has no samples of that time; None for what the kernel does not count.
-    """
+    name = "processor"
+    columns = (
+        *(Column(f"{role}_cpu_ms", "ms", MEANINGS[role]) for role in TIMED_ROLES),
+        Column(
+            "processor_wait_ms",
+            "ms",
+            "for how long the threads of all of these but the film could have run and waited for a processor instead, "
+            "together; threads wait side by side, so a load became later by less",
+        ),
+    )
+
+    def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
+        """Samples while the block runs. Raises EyelevelError when the kernel does not answer."""
+        setting, cores = load.setting, load.layout.analysis if load.layout else ()
+        browser = browser_named(setting.loading.browser)
+        return sampling(load.root, load.folder, browser, servers_of(setting.protocol), cores)
+
+    def read(self, run: FinishedRun) -> Readings:
+        """From the navigation on until the load was over, interpolated between samples; nothing when it has no samples
+        of that time, and None for what the kernel does not count."""
+        return {} if run.load_s is None else shares(run.folder, *run.load_s)
+
+
+INSTRUMENT = Processor()
+
+
+def shares(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
+    """`<role>_cpu_ms` of TIMED_ROLES in the load in `folder`, and `processor_wait_ms` of WAITING_ROLES together, from
+    `began_s` to `ended_s` (s since 1970)."""
+    import numpy as np  # late: the process that drives the browser knows all instruments, and needs no arrays
+
     try:
         samples = read_json(folder / PROCESSOR)
     except EyelevelError:

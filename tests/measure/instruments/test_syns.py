@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from support.shells import stack
 
-from measure.run.syns import read_syns
+from measure.instruments.syns import read_syns
 
 # In a namespace with one device beside `lo`: it connects to ports of its other end, where nobody listens.
 CONNECTS = """
 import os, socket, sys
 from pathlib import Path
-from measure.run.syns import counted_syns
+from measure.instruments.syns import INSTRUMENT
 
-with counted_syns(Path(sys.argv[1])):
+with INSTRUMENT.around_visit(Path(sys.argv[1])):
     for port in map(int, sys.argv[2:]):
         with socket.socket() as tcp:
             assert tcp.connect_ex((os.environ["MAHIMAHI_BASE"], port)) != 0

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dataset.columns import Column
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES
+from measure.instruments.contract import FinishedRun, Instrument, Readings
 
 
 @dataclass(frozen=True)
@@ -64,3 +66,27 @@ def load_mbps(flows: tuple[CrossTrafficFlow, ...]) -> float | None:
     """The mean rate of all background flows together while the page loaded; None without any."""
     rates = [flow.load_mbps for flow in flows if flow.load_mbps is not None]
     return round(sum(rates), 4) if rates else None
+
+
+COLUMN = "cross_traffic_mbps"
+
+
+class CrossTraffic(Instrument):
+    """Reads the samples that the replay takes of background flows (`replay.cross_traffic`)."""
+
+    name = "cross_traffic"
+    columns = (
+        Column(
+            COLUMN,
+            "Mbit/s",
+            "the mean rate of all [background flows](cross-traffic.md) together, as they came to their receivers, from "
+            "the start of the navigation to the load event or the last visual change; empty where the network has none",
+        ),
+    )
+
+    def read(self, run: FinishedRun) -> Readings:
+        """The mean rate of all flows together while the page loaded."""
+        return {COLUMN: load_mbps(read_cross_traffic(run.folder, run.account, run.load_s))}
+
+
+INSTRUMENT = CrossTraffic()

@@ -15,8 +15,8 @@ from browsers.registry import browser_named
 from dataset.run_files import PROCESSOR
 from dataset.table import PROCESSOR_COLUMNS
 from measure.host.process_times import Account, ProcessTimes, kernel_account
-from measure.run import processor
-from measure.run.processor import (
+from measure.instruments import processor
+from measure.instruments.processor import (
     FILM,
     MOST_SHARE,
     PERIOD_S,
@@ -27,8 +27,8 @@ from measure.run.processor import (
     WAITING_ROLES,
     Birth,
     Sampler,
-    processor_columns,
     sampling,
+    shares,
 )
 from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER
@@ -161,7 +161,7 @@ def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(
         def times(self, process: int) -> ProcessTimes | None:
             raise OSError(105, "No buffer space available")
 
-    monkeypatch.setattr("measure.run.processor.kernel_account", lambda: Mute(None))
+    monkeypatch.setattr("measure.instruments.processor.kernel_account", lambda: Mute(None))
     with (
         pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
         sampling(os.getpid(), tmp_path, BROWSER, [NGINX]),
@@ -182,7 +182,7 @@ def whole(folder: Path, **changes: object) -> Path:
 
 
 def test_the_columns_are_of_the_load_alone(tmp_path: Path) -> None:
-    columns = processor_columns(whole(tmp_path), 5, 15)
+    columns = shares(whole(tmp_path), 5, 15)
     assert columns == {**{f"{role}_cpu_ms": 100 for role in TIMED_ROLES}, "processor_wait_ms": 30 * len(WAITING_ROLES)}
 
 
@@ -191,14 +191,14 @@ def test_the_table_of_runs_has_a_column_for_each() -> None:
 
 
 def test_a_load_without_samples_of_its_time_has_no_columns(tmp_path: Path) -> None:
-    assert processor_columns(tmp_path, 5, 15) == {}
-    assert processor_columns(whole(tmp_path), -1, 15) == {}
-    assert processor_columns(whole(tmp_path), 5, 21) == {}
-    assert processor_columns(whole(tmp_path, at_s=[]), 5, 21) == {}
+    assert shares(tmp_path, 5, 15) == {}
+    assert shares(whole(tmp_path), -1, 15) == {}
+    assert shares(whole(tmp_path), 5, 21) == {}
+    assert shares(whole(tmp_path, at_s=[]), 5, 21) == {}
 
 
 def test_where_waits_are_not_counted_that_column_is_empty(tmp_path: Path) -> None:
     waits = {role: [0.0, 30.0, 60.0] for role in ROLES} | {"renderer": [0.0, None, None]}
-    columns = processor_columns(whole(tmp_path, wait_ms=waits), 5, 15)
+    columns = shares(whole(tmp_path, wait_ms=waits), 5, 15)
     assert columns["processor_wait_ms"] is None
     assert columns["renderer_cpu_ms"] == 100
