@@ -1,4 +1,4 @@
-"""What each column of `runs.csv` and `runs.parquet` is: name, type, unit, meaning, as a Table Schema (Frictionless).
+"""The columns of `runs.csv` and `runs.parquet`: name, type, unit, meaning, as a Table Schema (Frictionless).
 
 `runs.schema.json` has the columns that are neither a metric's (`dataset.metrics`) nor an instrument's
 (`measure.instruments`, and `columns` in a campaign's `campaign.json`). The tables in docs/runs-csv.md and

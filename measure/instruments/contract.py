@@ -1,4 +1,4 @@
-"""What an instrument is: what it does around a load, and how what it left is read."""
+"""The contract of instruments: what they do around a load, and how the files that they left are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from dataset.columns import Column
 
 if TYPE_CHECKING:
     from measure.host.affinity import Layout
-    from measure.run.setting import Setting
+    from record.site import Site
+    from tuning.networks import Network
+    from tuning.protocols import Protocol
 
 # The readings of a run by the names of their columns; None where the instrument could not say.
 Readings = Mapping[str, float | None]
@@ -22,12 +24,15 @@ Readings = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class ObservedLoad:
-    """A load that is about to begin: the process `root` that all of its processes descend from, what is loaded, which
-    cores do what, and the folder for what instruments leave. `await_ready` returns when the browser shows an empty
-    page."""
+    """A load that is about to begin: the process `root` that all of its processes descend from, the site, the network
+    and the protocol, the name of the browser, which cores do what, and the folder for what instruments leave.
+    `await_ready` returns when the browser shows an empty page."""
 
     root: int
-    setting: Setting
+    site: Site
+    network: Network
+    protocol: Protocol
+    browser: str
     layout: Layout | None
     folder: Path
     await_ready: Callable[[], None]
@@ -47,7 +52,7 @@ class Instrument:
     """An instrument. A subclass overrides what it needs, and leaves its files in the run's folder."""
 
     name: str
-    # What `read` gives: these columns of `runs.csv`.
+    # The columns of `runs.csv` that `read` fills.
     columns: tuple[Column, ...] = ()
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:

@@ -31,14 +31,15 @@ class Pace(Instrument):
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
         """Paces the browser's processes while the block runs; raises EyelevelError when the pace cannot be had."""
-        name = load.setting.loading.browser
-        if not (device := device_of(name)):
+        if not (device := device_of(load.browser)):
             return nullcontext()
         from measure.host.pace import paced
 
         load.await_ready()  # until then its processes start
         cores = load.layout.browser if load.layout else ()
-        return paced(load.root, browser_named(name), device, cores, partial(write_json, load.folder / DEVICE_PACE))
+        return paced(
+            load.root, browser_named(load.browser), device, cores, partial(write_json, load.folder / DEVICE_PACE)
+        )
 
     def read(self, run: FinishedRun) -> Readings:
         """The pace, with the index after the block once that is known (`keep_index_after`)."""

@@ -238,9 +238,8 @@ class Processor(Instrument):
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
         """Samples while the block runs. Raises EyelevelError when the kernel does not answer."""
-        setting, cores = load.setting, load.layout.analysis if load.layout else ()
-        browser = browser_named(setting.loading.browser)
-        return sampling(load.root, load.folder, browser, servers_of(setting.protocol), cores)
+        cores = load.layout.analysis if load.layout else ()
+        return sampling(load.root, load.folder, browser_named(load.browser), servers_of(load.protocol), cores)
 
     def read(self, run: FinishedRun) -> Readings:
         """From the navigation on until the load was over, interpolated between samples; nothing when it has no samples

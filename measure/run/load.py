@@ -161,7 +161,7 @@ class Load:
 
     def _made(self, replay: Replay, moments: Moments) -> ReplayOutcome:
         with ExitStack() as around:
-            load = ObservedLoad(replay.pid, self._setting, self._layout, self.folder, self.await_ready)
+            load = self._observed(replay.pid)
             for instrument in instruments():
                 around.enter_context(instrument.around_load(load))
             self._prompter.say_begin()
@@ -171,6 +171,13 @@ class Load:
         moments.over()
         replay.await_end()
         return replay.outcome()
+
+    def _observed(self, root: int) -> ObservedLoad:
+        setting = self._setting
+        browser = setting.loading.browser
+        return ObservedLoad(
+            root, setting.site, setting.network, setting.protocol, browser, self._layout, self.folder, self.await_ready
+        )
 
     def _spec(self, observers: Observers) -> ReplaySpec:
         setting, layout = self._setting, self._layout
