@@ -19,6 +19,7 @@ from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
 from analysis.samples import samples_of
 from analysis.text import NOTHING, label_with_unit
+from base.terminal import print_line
 from tuning.devices import described
 
 
@@ -47,7 +48,7 @@ def report(folder: Path, console: Console) -> None:
     parts = (lanes, timekeeping, distant_servers)
     notes = [line for part in parts for line in part.warnings(campaign.document)]
     for line in [*notes, *exclusion_lines(campaign)]:
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
 
 
 def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table], metrics: Sequence[str]) -> list[Table]:

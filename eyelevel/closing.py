@@ -1,6 +1,5 @@
 """Closing a site before it is measured, as the commands do that take a page from its recording to a result."""
 
-import signal
 from pathlib import Path
 
 from browsers.browsertime.configuration import QUIET_MS
@@ -42,7 +41,6 @@ def close_now(
         origin_ca,
         AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
     with measuring_alone("closing"):
         return close(site, closing, fetch=fetch and ours)

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from base.errors import EyelevelError
+from base.terminal import print_line
 from base.words import in_bytes, in_words
 from eyelevel.arguments import similar_campaign
 from measure.campaign.campaign import Campaign
@@ -33,7 +34,7 @@ def require_consent(campaign: Campaign, unnamed: Sequence[str], console: Console
     if expected.seconds <= DAY_S:
         if similar:
             note = f"note: {campaign.folder.name} is a new campaign; there is one of the name {similar}"
-            console.print(note, markup=False, soft_wrap=True)
+            print_line(console, note)
         return
     question = description(campaign, unnamed, expected) + (f"; there is a campaign {similar}" if similar else "")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -1,11 +1,11 @@
 """The option --lanes: how many runs a machine measures at once."""
 
-import signal
 from pathlib import Path
 
 from rich.console import Console
 
 from base.errors import EyelevelError
+from base.terminal import print_line
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
 from measure.campaign.results import lanes_fault
@@ -23,8 +23,7 @@ def measured_lanes(console: Console, browser: str = DEFAULT_BROWSER) -> Lanes:
     """As many lanes as this machine takes, which is measured now. Raises EyelevelError."""
     from measure.calibration.trial import calibrated_lanes
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does, and leaves nothing
-    return calibrated_lanes(browser, lambda text: console.print(text, markup=False, soft_wrap=True))
+    return calibrated_lanes(browser, lambda text: print_line(console, text))
 
 
 def number_of_lanes(wanted: str) -> int:

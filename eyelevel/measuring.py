@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,6 +18,7 @@ from base.errors import EyelevelError
 from base.files import require_writable
 from base.ownership import give_to_caller
 from base.privileges import require_browsing, require_namespaces
+from base.terminal import print_line
 from browsers.registry import browser_named
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
@@ -104,7 +104,7 @@ def carry_out(
     with place, interruptible(campaign.folder, again):
         budget = None if budget_s is None else Budget.of(budget_s)
         if not options.dask and campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning()):
-            console.print(f"note: {warning}", markup=False, soft_wrap=True)
+            print_line(console, f"note: {warning}")
         if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
             networks = distinct_networks(campaign.networks[name] for name in planned)
@@ -115,11 +115,11 @@ def carry_out(
         lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
         campaign = replace(campaign, lanes=lanes)
         for line in announcement(campaign):
-            console.print(line, markup=False, soft_wrap=True)
+            print_line(console, line)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
         if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
             text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
-            console.print(text, markup=False, soft_wrap=True)
+            print_line(console, text)
 
 
 def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
@@ -209,7 +209,6 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
     Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, when a file may not
     be used as it must be, or when somebody has removed the folder.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)

@@ -1,6 +1,7 @@
 """`eyelevel`: one program for everything. Each command is a module of `eyelevel.commands`, or a study's."""
 
 import importlib
+import signal
 import tomllib
 from importlib.metadata import version
 from typing import Any
@@ -150,6 +151,7 @@ def program() -> None:
 @reports_errors
 def main() -> None:
     """Run the command that the command line names."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # every command ends as by Ctrl-C, and leaves nothing
     if IS_CHECKOUT:
         use_cache()
     program(prog_name="eyelevel")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.places import RESULTS
+from base.terminal import print_line
 from eyelevel.arguments import begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
@@ -69,7 +70,7 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     measurement = study.campaign(request)
     console = Console(highlight=False)
     for line in measurement.announcement:
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
     unnamed = unnamed_variables(document, decisive, study.decisive)
     carry_out(
         measurement.campaign,
@@ -81,6 +82,6 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
         budget_s=measurement.budget_s,
     )
     for line in measurement.summary():
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
     name = folder.name if folder.parent == RESULTS else str(folder)
     console.print(f"the report: eyelevel report {shlex.quote(name)}", style="dim", soft_wrap=True)

@@ -18,9 +18,16 @@ from record.site import Site, write_site
 from tuning.settings import choose, choose_one
 
 
-def recorded_names() -> list[str]:
-    """The names of the sites in `sites/`."""
-    return sorted(path.name for path in SITES.glob("[!.]*") if path.is_dir())
+def recorded_names(folder: Path = SITES) -> list[str]:
+    """The names of the sites in `folder`."""
+    return sorted(path.name for path in folder.glob("[!.]*") if path.is_dir())
+
+
+def sites_in(folder: Path, wanted: list[str]) -> list[Site]:
+    """The sites in `folder`, or those of them that are `wanted`, if any are. Raises EyelevelError."""
+    names = recorded_names(folder)
+    chosen = choose("site", wanted, {name: name for name in names}) if wanted else names
+    return [Site.load(folder / name) for name in chosen]
 
 
 def available_names() -> list[str]:

@@ -21,6 +21,6 @@ def main(**options: Any) -> None:
     require_known_networks(options["net"])
     begin("preparing an answer")
 
-    from eyelevel.commands.answering import answer
+    from eyelevel.answer.answering import answer
 
-    answer(**options, again=same_command("answer", click.get_current_context()))
+    answer(options, same_command("answer", click.get_current_context()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.errors import EyelevelError
+from base.terminal import print_line
 from dataset.plan import never_enough
 from dataset.settings import CampaignSettings
 from dataset.table import DOCUMENT, CampaignDocument
@@ -62,7 +63,7 @@ def main(**options: Any) -> None:
         from measure.resuming import resume_from_package
 
         if resume_from_package(package, folder):
-            console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
+            print_line(console, f"it goes on from {package}")
     original = document_of(folder, "", command_of)
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = number_of_runs(options["runs"], options["max_runs"], original)
@@ -90,7 +91,7 @@ def main(**options: Any) -> None:
     if campaign.auto:
         from analysis.saving import saved_line, saving
 
-        console.print(saved_line(saving(folder, enough_runs(folder))), markup=False, soft_wrap=True)
+        print_line(console, saved_line(saving(folder, enough_runs(folder))))
 
 
 def planned_campaign(

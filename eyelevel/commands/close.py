@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,7 +57,6 @@ def main(
         origin_ca=origin_ca,
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     failed = []
     with measuring_alone("closing"):
         for site in chosen(" ".join(names).replace(",", " ").split(), folder):
@@ -83,12 +81,9 @@ def chosen(names: Sequence[str], folder: Path) -> list[Site]:
     """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
     from measure.completeness import read
     from record import collection
-    from record.site import Site
-    from tuning.settings import choose
 
     if folder != SITES:
-        known = {path.name: path.name for path in sorted(folder.glob("[!.]*")) if path.is_dir()}
-        sites = [Site.load(folder / name) for name in (choose("site", list(names), known) if names else known)]
+        sites = collection.sites_in(folder, list(names))
     elif names:
         sites = collection.choose_sites(list(names))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.terminal import print_line
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -89,6 +90,6 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
         table.add_row(what, f"{row['change']} ({row['interval']})", row["verdict of B"], row["worse"])
     console.print(table)
     for line in sentences(change):
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
     console.print(f"{folder / INDEX}, {JSON}: {len(change.differences)} further differences", soft_wrap=True)
     sys.exit(WORSE_STATUS if change.is_worse else 0)

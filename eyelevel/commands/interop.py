@@ -17,6 +17,7 @@ from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
 from base.progress import each_shown
+from base.terminal import print_line
 from eyelevel.options import parameters_of
 
 if TYPE_CHECKING:
@@ -67,19 +68,19 @@ def main(
             shutil.rmtree(results / case.name, ignore_errors=True)
             done.append(result(case, sites[case.test.page.name], results, loads))
             why = f": {done[-1].why}" if done[-1].why else ""
-            progress.print(f"{_description(case)}: {done[-1].outcome}{why}", markup=False, soft_wrap=True)
+            print_line(progress, f"{_description(case)}: {done[-1].outcome}{why}")
     if results.exists():
         give_to_caller(results, RESULTS)
     console.print(_table(done))
     for line in reasons(done):
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
     if into:
         here = [one for one in chosen_servers if not missing_program(one)]
         present = [one for one in chosen_browsers if not missing_program(one)]
         programs = versions([one.name for one in here], [one.name for one in present], capturing=True)
         write_atomically(into, page(done, programs, machine(), now_iso()[:10]))
         give_to_caller(into)
-        console.print(f"written: {into}", markup=False, soft_wrap=True)
+        print_line(console, f"written: {into}")
     if failed := [one for one in done if one.outcome == FAILED]:
         kept = f"; their loads are in {results}" if any(one.folder for one in failed) else ""
         raise EyelevelError(f"{len(failed)} of {len(done)} tests failed{kept}")

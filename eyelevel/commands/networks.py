@@ -10,6 +10,7 @@ import click
 
 from base.ownership import give_to_caller
 from base.places import RESULTS
+from base.terminal import print_line
 from eyelevel.arguments import begin
 from eyelevel.names import require_known_networks
 from eyelevel.options import parameters_of
@@ -100,8 +101,8 @@ def main(net: str | None, seconds: float, into: Path) -> None:
     console = Console(highlight=False)
     console.print(table(chosen, known))
     for line in sources(chosen, known.sources):
-        console.print(line, markup=False, soft_wrap=True)
+        print_line(console, line)
     into.mkdir(parents=True, exist_ok=True)
     save(figure.draw(chosen, seconds), into, DRAWING)
     give_to_caller(into, RESULTS)
-    console.print(f"Rates and round-trip times over time: {into / DRAWING}.png", markup=False, soft_wrap=True)
+    print_line(console, f"Rates and round-trip times over time: {into / DRAWING}.png")

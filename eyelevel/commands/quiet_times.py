@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.terminal import print_line
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -50,7 +51,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     for network, of_network in table[table["valid"]].groupby("network", sort=False):
         console.print(network_table(str(network), numbers[numbers["network"] == network]))
         for line in network_lines(of_network):
-            console.print(line, markup=False, soft_wrap=True)
+            print_line(console, line)
         console.print()
 
 

@@ -12,6 +12,7 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.places import PROJECT, SITES
 from base.privileges import require_browsing
+from base.terminal import print_line
 from base.words import in_words
 from dataset.package import is_package
 from dataset.table import RUNS, CampaignDocument, Row, Run, read_rows
@@ -63,11 +64,11 @@ def measure_reference(
         # A package is written when a session ends, so the folder has more where one was stopped.
         rows = measured_rows(folder) or measured_rows(package)
         for line in (*reasons(declared.sites), preparation_line(campaign, rows), *estimate_lines(campaign, rows)):
-            console.print(line, markup=False, soft_wrap=True)
+            print_line(console, line)
         return
     require_browsing("measuring")
     if is_package(package) and resume_from_package(package, folder):
-        console.print(f"it goes on from {package}", markup=False, soft_wrap=True)
+        print_line(console, f"it goes on from {package}")
     document = document_of(folder, "", command_of) or CampaignDocument()
     # What is known of a site's completeness when it comes to a campaign stays, and so must the site.
     sites = [
@@ -108,7 +109,7 @@ def sites_of(declared: Iterable[DeclaredSite], corpus: Path | None, console: Con
     sites = []
     for one in declared:
         if one.recording and not (SITES / one.name).is_dir():
-            console.print(f"importing {one.name}", markup=False, soft_wrap=True)
+            print_line(console, f"importing {one.name}")
             recording = formats.read_recording(recording_path(one, corpus))
             write_site(recording, SITES / one.name)
             give_to_caller(SITES / one.name, SITES)
@@ -131,7 +132,7 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
 def closed(site: Site, console: Console) -> Site:
     """`site` after it was closed, unless that was done before, with what was fetched for it; what is known of its
     completeness is printed. Raises EyelevelError."""
-    console.print(summary(site.name, read(site) or close_now(site)), markup=False, soft_wrap=True)
+    print_line(console, summary(site.name, read(site) or close_now(site)))
     return Site.load(site.folder)
 
 

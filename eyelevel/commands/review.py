@@ -1,6 +1,5 @@
 """`eyelevel review`: look at a campaign's films, and accept or reject runs by eye."""
 
-import signal
 import tempfile
 import threading
 import webbrowser
@@ -24,7 +23,6 @@ def main(campaign: str, port: int, browse: bool) -> None:
     from measure.review import LOCAL, Review, handler
 
     review = Review(folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     with (
         suppress(KeyboardInterrupt),
         tempfile.TemporaryDirectory(prefix="eyelevel-review-") as scratch,

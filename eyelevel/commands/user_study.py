@@ -1,6 +1,5 @@
 """`eyelevel user-study`: show a campaign's films to people, and take their votes."""
 
-import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +66,6 @@ def serve(folder: Path, host: str, port: int) -> None:
 
     kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / USER_STUDY
     collector = Collector(kit)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does
     try:
         server = StudyServer((host, port), collector)
     except (OSError, OverflowError) as error:

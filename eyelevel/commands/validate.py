@@ -14,6 +14,7 @@ from base.files import write_json
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
+from base.terminal import print_line
 from eyelevel.arguments import begin
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import parameters_of
@@ -125,7 +126,7 @@ def main(
         # Protocols are validated behind our shells, whatever networks are emulated by.
         behind_ours = chosen_protocols or shells == DEFAULT_SHELLS
         if behind_ours and (warning := priority_warning()):
-            console.print(f"note: {warning}", markup=False, soft_wrap=True)
+            print_line(console, f"note: {warning}")
         checks, seen = validate(
             chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells, delayed=delayed
         )

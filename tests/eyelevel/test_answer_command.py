@@ -1,9 +1,8 @@
 """`eyelevel answer` before and after its loads: what it takes, what it refuses at once, and how long it may take."""
 
 import re
-import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -24,25 +23,21 @@ from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
 from dataset.plan import Enough
 from dataset.table import RUNS, CampaignDocument, read_document, read_rows, write_document
-from eyelevel.commands import answering as answer
-from eyelevel.commands.answer import main
-from eyelevel.commands.answering import (
+from eyelevel.answer import answering
+from eyelevel.answer.answering import affordable_runs, expected, reported, require_same_settings, stoppable
+from eyelevel.answer.progress import REPORT_S
+from eyelevel.answer.recording import about_servers, same_page
+from eyelevel.answer.request import (
     QUESTION,
-    REPORT_S,
-    about_servers,
-    affordable_runs,
     campaign_of,
-    expected,
     loading_of,
     networks_of,
-    reported,
-    require_same_settings,
     runs_of,
-    same_page,
-    stoppable,
+    site_of_folder,
     target_of,
     text_of_question,
 )
+from eyelevel.commands.answer import main
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, PlannedWork
 from measure.campaign.results import opened
@@ -56,14 +51,6 @@ from tuning import networks, protocols
 SITE, OVER = "site-01", ("tcp+", "quic")
 
 NOTHING_GIVEN = {"server_rtts": None, "think_time": None}
-
-
-@pytest.fixture(autouse=True)
-def usual_end() -> Iterator[None]:
-    """The command ends on SIGTERM as on Ctrl-C; this process does not, after the test."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -164,7 +151,7 @@ def test_a_campaign_of_another_study_is_refused(begun: Callable[..., Path]) -> N
 def test_what_was_stopped_before_it_was_a_campaign_goes_on_by_its_name(tmp_path: Path) -> None:
     (tmp_path / f"{PREFIX}gnu.org").mkdir()
     folder, document = campaign_of(tmp_path, f"{PREFIX}gnu.org", None)
-    assert (answer.site_of_folder(folder), document) == ("gnu.org", None)
+    assert (site_of_folder(folder), document) == ("gnu.org", None)
     with pytest.raises(EyelevelError, match="there is no campaign other to go on with"):
         campaign_of(tmp_path, "other", None)
 
@@ -223,7 +210,7 @@ def test_the_budget_is_spent_on_as_many_runs_as_fit_and_refused_when_none_can_de
     each_s = expected(replace(one, runs=1))
     assert affordable_runs(one, 12.5 * each_s, 0) == 12
     assert affordable_runs(one, 1000 * each_s, 0) == 31
-    with pytest.raises(EyelevelError, match=rf"need {(5 * each_s + 300) / 60:.0f} minutes behind dsl; give BUDGET="):
+    with pytest.raises(EyelevelError, match=rf"need {(5 * each_s + 300) / 60:.0f} minutes on dsl; give BUDGET="):
         affordable_runs(one, 4.5 * each_s, 300)
 
 
@@ -313,8 +300,8 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
             console.print(f"{work.runs_beyond_budget()} runs are beyond the budget")
 
     draw_nothing(monkeypatch)  # what is looked at is words
-    monkeypatch.setattr(answer, "require_browsing", lambda _: None)
-    monkeypatch.setattr(answer, "carry_out", measure_rows)
+    monkeypatch.setattr(answering, "require_browsing", lambda _: None)
+    monkeypatch.setattr(answering, "carry_out", measure_rows)
 
     def call(*arguments: str, status: int = 0) -> str:
         folders = ["--sites-folder", str(tmp_path / "sites"), "--results", str(tmp_path / "results")]
@@ -337,7 +324,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
     first = command("--net", "dsl", "--runs", "1")
     assert "[1/5] record: demo-light is there" in first
     assert "[2/5] close: done on 1 January 2026" in first
-    assert "[4/5] measure: demo-light behind dsl, 1 runs of each protocol; about " in first
+    assert "[4/5] measure: demo-light on dsl, 1 runs of each protocol; about " in first
     assert "behind DSL (1 pair of loads cannot tell)." in first
     again = command("--net", "lte", "--runs", "6")
     assert runs_made(tmp_path / "results") == {"dsl": 12, "lte": 12}
@@ -354,7 +341,7 @@ def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], t
     text = command("--net", "dsl", "--budget", "20m")
     assert runs_made(tmp_path / "results") == {"dsl": 2 * LOOKS[0]}
     assert re.search(
-        r"demo-light behind dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text
+        r"demo-light on dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text
     )
 
 

@@ -1,0 +1,160 @@
+"""`eyelevel answer`, step by step."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from analysis import hypotheses
+from analysis.confirmatory import LOOKS
+from analysis.report.answer import write_answer
+from analysis.report.write import write_report
+from analysis.runs import load
+from base.errors import EyelevelError
+from base.privileges import require_browsing
+from dataset.plan import never_enough
+from dataset.table import RUNS, CampaignDocument, read_rows
+from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
+from eyelevel.answer.recording import Recorder, about_servers, recording_faults
+from eyelevel.answer.request import OVER, Request
+from eyelevel.closing import CLOSING_S
+from eyelevel.commands.campaign import enough_runs
+from eyelevel.measuring import carry_out, validation_s
+from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.sections import sections_of
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import forecast
+from measure.campaign.results import changes
+from record.site import Site
+
+# A run takes so long on two cores (s), before the page is known.
+RUN_S = 12.0
+
+
+def answer(options: Mapping[str, Any], again: str) -> None:
+    """Carry out `eyelevel answer` with its `options`; the command line `again` resumes it. Raises EyelevelError."""
+    require_browsing("measuring")
+    console = Console(highlight=False)
+    request = Request.of(options)
+    recorder = Recorder(options["folder"], options["origin_ca"], options["allow_private"])
+    progress = Progress(console, request.is_limited, durations(request, validate=options["validate"]))
+    with stoppable(again):
+        site = recorder.recorded(request.target, request.site, progress)
+        if request.document:
+            require_same_settings(request.document, request.campaign(site))
+        # A campaign that has begun stays with the site as it is.
+        completeness = recorder.closed(site, progress, fetch=not request.document)
+        site = Site.load(site.folder)
+    faults = recording_faults(site, completeness)
+    for text in faults:
+        click.echo(f"eyelevel: WARNING: {text}", err=True)
+    measured(request, site, options, progress, again)
+    progress.begins("report", "the answer, and the report with all that it rests on")
+    click.echo(reported(request.folder, faults, about_servers(site, request.loading, request.folder.name)))
+
+
+def durations(request: Request, *, validate: bool) -> dict[str, float]:
+    """How long each step of `request` takes, before anything is known of the page (s)."""
+    validating_s = validation_s(len(request.networks), 2) if validate else 0
+    left_s = {"record": RECORD_S, "close": 2 * CLOSING_S, "validate": validating_s, "report": REPORT_S}
+    planned_s = RUN_S * request.runs * len(request.networks) * len(OVER.split(","))
+    spare_s = max(0.0, request.budget.seconds - sum(left_s.values()))
+    return {**left_s, "measure": min(planned_s, spare_s) if request.is_limited else planned_s}
+
+
+def measured(request: Request, site: Site, options: Mapping[str, Any], progress: Progress, again: str) -> None:
+    """Validate, and measure the campaign of `request` with `site`. Raises EyelevelError."""
+    campaign, budget = request.campaign(site), request.budget
+    left_s = budget.remaining_s - progress.left_s["validate"] - REPORT_S
+    if campaign.auto and not request.document:
+        campaign = replace(campaign, runs=affordable_runs(campaign, left_s, budget.seconds - left_s))
+    expected_s = expected(campaign)
+    progress.left_s["measure"] = min(expected_s, max(0.0, left_s)) if request.is_limited else expected_s
+    progress.begins("validate", "networks and protocols" if options["validate"] else "not asked for")
+
+    def announced(_: Campaign) -> Sequence[str]:
+        at_most = f"at most {campaign.runs}" if campaign.auto else f"{campaign.runs}"
+        on = ", ".join(campaign.networks)
+        progress.begins("measure", f"{site.name} on {on}, {at_most} runs of each protocol")
+        return ()
+
+    carry_out(
+        campaign,
+        MeasuringOptions(
+            None, trust_workers=False, insecure=False, plain=options["plain"], validate=options["validate"], lanes=None
+        ),
+        progress.console,
+        "answer",
+        enough_runs if campaign.auto else never_enough,
+        announced,
+        budget_s=budget.remaining_s - REPORT_S if request.is_limited else None,
+        again=again,
+    )
+
+
+@contextmanager
+def stoppable(again: str) -> Iterator[None]:
+    """End the process when it is interrupted while the block runs; `again` is the command line that resumes it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; what was recorded and closed is kept; to go on: {again}", err=True)
+        sys.exit(130)
+
+
+def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:
+    """Raises EyelevelError when `campaign`, which was begun with `document`, cannot go on as it is now: before it is
+    validated, which takes minutes."""
+    now = campaign.document()
+    for name, site in campaign.sites.items():
+        if document.settings.sites[name].get("sha256") != now.settings.sites[name]["sha256"]:
+            raise EyelevelError(
+                f"{site.name} was recorded again, or changed, since the campaign {campaign.folder.name} was begun with "
+                f"it; answer for it as it is now under another name: CAMPAIGN={campaign.folder.name}-2"
+            )
+    # Its lanes, if it has any, are found when it is measured.
+    if differences := [text for text in changes(document, now) if not text.startswith("settings/lanes ")]:
+        raise EyelevelError(
+            f"the campaign {campaign.folder.name} was begun with other settings: {'; '.join(differences)}; name "
+            "another with CAMPAIGN (--campaign)"
+        )
+
+
+def expected(campaign: Campaign) -> float:
+    """How long those runs of `campaign` take that are planned and not yet made (s)."""
+    rows = read_rows(campaign.folder) if (campaign.folder / RUNS).exists() else []
+    done = {row.of for row in rows if row.valid}
+    open_runs = [run for block in campaign.plan() for run in block if run not in done]
+    return forecast(open_runs, rows, campaign.folder, campaign.run_model()).seconds
+
+
+def affordable_runs(campaign: Campaign, left_s: float, other_s: float) -> int:
+    """How many runs of each setting fit into `left_s`, those of `campaign` at most; `other_s` is what all else takes.
+    Raises EyelevelError when too few do for any answer."""
+    each_s = expected(replace(campaign, runs=1))
+    runs = min(campaign.runs, int(max(0.0, left_s) // each_s))
+    if runs < LOOKS[0]:
+        needed_m = (LOOKS[0] * each_s + other_s) / 60
+        raise EyelevelError(
+            f"the budget is too small: {LOOKS[0]} runs of each, the fewest that can decide anything, need "
+            f"{needed_m:.0f} minutes on {', '.join(campaign.networks)}; give BUDGET={needed_m + 1:.0f}m, fewer "
+            "networks (NET), or RUNS"
+        )
+    return runs
+
+
+def reported(folder: Path, faults: Sequence[str], servers: Sequence[str]) -> str:
+    """Write the report of the campaign in `folder` and its answer; returns the answer's first sentence and where it is.
+    `faults` and `servers` are those of `write_answer`. Raises EyelevelError."""
+    campaign = load(folder)
+    question = hypotheses.of_campaign(folder, campaign.document)
+    if has_report := bool(len(campaign.valid)):
+        write_report(folder, sections_of(folder), question)
+    sentence, page = write_answer(folder, question, faults, has_report=has_report, servers=servers)
+    doubt = "\nBut the recording is not the site: see the warnings above, and the page." if faults else ""
+    return f"\n{sentence}{doubt}\n{page}"

@@ -1,0 +1,122 @@
+"""The recording that an answer rests on: made if it is not there, closed, and looked at for faults."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.text import moment
+from base.errors import EyelevelError
+from base.places import SITES
+from base.terminal import print_line
+from eyelevel.answer.progress import Progress
+from eyelevel.closing import close_now
+from measure.closing import summary, warnings
+from measure.completeness import Completeness, read
+from measure.run.setting import Loading
+from record.collection import choose_site, sites_in
+from record.http1 import MalformedMessage
+from record.recorder import sandbox
+from record.recorder.addresses import AddressPolicy
+from record.recorder.spec import RecordSpec
+from record.recorder.targets import Target
+from record.round_trips import extra_rtts_ms, rtts_of
+from record.site import Site
+from record.summary import summary as recorded_summary
+from record.urls import normal_url
+from tuning.defaults import OFF
+
+# The share of a page's requests that its recording must answer.
+SERVED_SHARE = 0.95
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """How a site is recorded and closed: into a subfolder of `folder`, trusting `origin_ca` too, from private addresses
+    if `allow_private`."""
+
+    folder: Path
+    origin_ca: Path | None
+    allow_private: bool
+
+    def recorded(self, target: Target | None, name: str | None, progress: Progress) -> Site:
+        """The site of `target`, which is recorded unless it is there, or the one of this `name`.
+
+        Raises EyelevelError.
+        """
+        if target is None:
+            assert name
+            (site,) = [choose_site(name)] if self.folder == SITES else sites_in(self.folder, [name])
+            progress.skips("record", f"{site.name} is there, {site.url}")
+            return site
+        into = self.folder / target.name
+        if into.is_dir():
+            site = Site.load(into)
+            if same_page(site.url) != same_page(target.url):
+                raise EyelevelError(
+                    f"{into} is of another page, {site.url}; give this one another name: make answer URL={target.url} "
+                    f"SITE={into.name}-2"
+                )
+            progress.skips("record", f"{into.name} was recorded before; 'make record SITES={target.url}' does it again")
+            return site
+        progress.begins("record", f"loading {target.url}")
+        policy = AddressPolicy.ALL if self.allow_private else AddressPolicy.SAME_SPACE
+        if not sandbox.run(RecordSpec(target.url, into, origin_ca=self.origin_ca, address_policy=policy)):
+            raise EyelevelError(f"{target.url} could not be recorded; see above")
+        site = Site.load(into)
+        print_line(progress.console, recorded_summary(site))
+        return site
+
+    def closed(self, site: Site, progress: Progress, *, fetch: bool) -> Completeness:
+        """How complete `site` is; it is closed unless that was done before. `fetch`: whether what it lacks may be added
+        to it. Raises EyelevelError."""
+        if completeness := read(site):
+            progress.skips("close", f"done on {moment(completeness.closed_at)}")
+            return completeness
+        progress.begins("close", f"loading {site.name} in replay, to find what was not recorded")
+        completeness = close_now(site, self.origin_ca, allow_private=self.allow_private, fetch=fetch)
+        print_line(progress.console, summary(site.name, completeness))
+        return completeness
+
+
+def same_page(url: str) -> str:
+    """`url` as a site has it, without what makes no other page of it: the scheme, which is https there, and the last
+    slash."""
+    # A URL that no site can have is refused when it is recorded.
+    with suppress(MalformedMessage):
+        url = normal_url(url)
+    return url.partition("://")[2].partition("#")[0].rstrip("/")
+
+
+def recording_faults(site: Site, completeness: Completeness) -> list[str]:
+    """What makes loads of the recorded `site` say little about it. Raises EyelevelError."""
+    faults = warnings(site, completeness)
+    if completeness.served < SERVED_SHARE:
+        faults.append(
+            f"{site.name}: only {100 * completeness.served:.0f} % of what its page asks for was recorded; 'make close "
+            f"SITES={site.name}' names what is missing"
+        )
+    return faults
+
+
+def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
+    """What is known of how the recorded servers of `site` were, where its loads leave that out, and the command that
+    answers with it; `campaign` is the name of the one that does not."""
+    texts, variables = [], []
+    start = next((one for one in site.exchanges if one.url == site.url), site.exchanges[0])
+    rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
+    if loading.think_time == OFF and start.ttfb_ms is not None:
+        think_ms = max(0.0, start.ttfb_ms - rtts_ms.get(start.server, 0.0))
+        round_trip = "" if start.server in rtts_ms else ", the way there and back included"
+        texts.append(f"its server took {think_ms:.0f} ms to begin to answer{round_trip}")
+        variables.append("THINK_TIME=recorded")
+    if loading.server_rtts.kind == OFF and len(rtts_ms) > 1:
+        extra_ms = extra_rtts_ms(site).values()
+        texts.append(f"its {len(extra_ms)} servers were up to {max(extra_ms):.0f} ms farther away than the nearest one")
+        variables.append("SERVER_RTTS=recorded")
+    if not texts:
+        return []
+    command = f"make answer SITE={site.name} {' '.join(variables)} CAMPAIGN={campaign}-as-recorded"
+    return [
+        f"When the page was recorded, {' and '.join(texts)}. That is left out here: servers answer at once, and are "
+        f"equally far. With it: {command}"
+    ]
