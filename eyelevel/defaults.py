@@ -36,3 +36,7 @@ def profiles() -> Path:
     from tuning.networks import FILENAME
 
     return Path("profiles") / FILENAME
+
+
+# Of a campaign's order and losses.
+SEED = 1

@@ -23,9 +23,9 @@ from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
 from eyelevel.closing import CLOSING_S
-from eyelevel.commands.campaign import enough_runs
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.runs import enough_runs
 from eyelevel.sections import sections_of
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast

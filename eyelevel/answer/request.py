@@ -12,10 +12,10 @@ from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES, kept_hypotheses
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
-from eyelevel.commands.campaign import SEED, number_of_runs
-from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS, AUTO
+from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS, AUTO, SEED
 from eyelevel.measuring_options import campaign_name, document_of
 from eyelevel.options import with_options
+from eyelevel.runs import number_of_runs
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from base.errors import EyelevelError
 from base.terminal import print_line
 from dataset.plan import never_enough
 from dataset.settings import CampaignSettings
 from dataset.table import DOCUMENT, CampaignDocument
 from eyelevel.arguments import begin
-from eyelevel.defaults import AUTO, MAX_RUNS, RUNS
+from eyelevel.defaults import AUTO, SEED
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
@@ -23,6 +22,7 @@ from eyelevel.measuring_options import (
 )
 from eyelevel.names import require_known_networks, require_known_protocols
 from eyelevel.options import parameters_of, with_options
+from eyelevel.runs import enough_runs, number_of_runs
 from films.policy import FilmPolicy
 from measure.campaign.budget import read_budget
 from tuning.defaults import DEFAULT_BROWSER, REPEATS
@@ -30,8 +30,6 @@ from tuning.devices import DESKTOP
 
 if TYPE_CHECKING:
     from measure.campaign.campaign import Campaign
-
-SEED = 1
 
 # The options that decide how much a new campaign measures.
 DECISIVE = ("net", "proto", "sites")
@@ -150,18 +148,6 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
     return sorted(names, key=lambda name: (*document.settings.browsers, *names).index(name))
 
 
-def number_of_runs(wanted: str | None, most: int | None, original: CampaignDocument | None) -> int:
-    """How many runs of each setting are planned: `wanted`, or `most` when that is auto; unless given, as many as the
-    `original` campaign has. Raises EyelevelError."""
-    if wanted in (None, AUTO):
-        usual = RUNS if wanted is None else MAX_RUNS
-        return most or (original.settings.runs if original else None) or usual
-    assert wanted
-    if not wanted.isdecimal() or not int(wanted):
-        raise EyelevelError(f"the number of runs must be 1 or more, or auto, not {wanted!r}")
-    return int(wanted)
-
-
 def declared_text(file: Path | None, folder: Path, original: CampaignDocument | None) -> str:
     """The text of the hypotheses in `file`; unless given, of those that the `original` campaign in `folder` was begun
     with (nothing if with none), or of the default ones for a new campaign. Raises EyelevelError."""
@@ -173,14 +159,3 @@ def declared_text(file: Path | None, folder: Path, original: CampaignDocument | 
     text = hypotheses.read_text(path := file or hypotheses.DECLARED)
     hypotheses.parse(text, path)
     return text
-
-
-def enough_runs(folder: Path) -> list[tuple[str, str]]:
-    """The sites and networks whose runs suffice, as the analysis says of the campaign's own hypotheses. Raises
-    EyelevelError."""
-    from analysis import hypotheses
-    from analysis import runs as tables
-    from analysis.stopping import decided_cells
-
-    campaign = tables.load(folder)
-    return decided_cells(campaign, hypotheses.of_campaign(folder, campaign.document))

@@ -36,7 +36,7 @@ def main(campaign: str, as_json: bool) -> None:
     is_auto = require_document(folder).settings.auto
     enough = never_enough
     if is_auto:
-        from eyelevel.commands.campaign import enough_runs
+        from eyelevel.runs import enough_runs
 
         enough = enough_runs
     now = status(folder, enough)

@@ -340,9 +340,7 @@ def test_an_answer_goes_on_with_more_runs_and_networks_and_stops_when_it_is_deci
 def test_an_answer_makes_no_more_runs_than_decide(command: Callable[..., str], tmp_path: Path) -> None:
     text = command("--net", "dsl", "--budget", "20m")
     assert runs_made(tmp_path / "results") == {"dsl": 2 * LOOKS[0]}
-    assert re.search(
-        r"demo-light on dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text
-    )
+    assert re.search(r"demo-light on dsl, at most \d+ runs of each protocol; about .*; all is done in at most ", text)
 
 
 @pytest.mark.slow

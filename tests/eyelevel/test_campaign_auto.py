@@ -16,9 +16,10 @@ from base.structure import structured
 from dataset.plan import write_plan
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, require_document, write_document
-from eyelevel.commands.campaign import declared_text, enough_runs, main, number_of_runs
+from eyelevel.commands.campaign import declared_text, main
 from eyelevel.commands.status import main as status
 from eyelevel.defaults import MAX_RUNS
+from eyelevel.runs import enough_runs, number_of_runs
 from measure.campaign.plan import plan
 from measure.campaign.results import opened
 
