@@ -13,11 +13,11 @@ from rich.console import Console
 
 from analysis import hypotheses
 from analysis.answer import require_question
-from analysis.confirmatory import LOOKS
 from analysis.defaults import PREFIX
 from analysis.report.answer import write_answer
 from analysis.report.write import write_report
 from analysis.runs import load
+from analysis.statistics.confirmatory import LOOKS
 from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import SITES
