@@ -10,24 +10,26 @@ from dataclasses import replace
 import pandas as pd
 
 from analysis import balance, diagnostics, losses, processor, stability
-from analysis.aggregate import mixed_models, over_sites
-from analysis.claim_correlations import metric_agreements
-from analysis.claim_tests import ClaimInputs
-from analysis.claims import FIGURE_METRICS, claims
-from analysis.comparison import side_by_side
-from analysis.confirmatory import LOOKS, confirmatory
-from analysis.contrasts import contrasts, unusual
+from analysis.attempts import exclusions
 from analysis.findings import Findings
-from analysis.gain import exclusions, gains, in_order, summary
-from analysis.handshake import handshake_table
-from analysis.heterogeneity import heterogeneity, shrunken
-from analysis.hypotheses import Hypotheses
-from analysis.planning import blocks_needed
+from analysis.paper.claim_correlations import metric_agreements
+from analysis.paper.claim_tests import ClaimInputs
+from analysis.paper.claims import FIGURE_METRICS, claims
+from analysis.paper.comparison import side_by_side
+from analysis.paper.handshake import handshake_table
 from analysis.programs import program_differences, program_gains
 from analysis.runs import CampaignTable, network_and_browser
-from analysis.samples import OVER_SITES, Samples, samples_of
-from analysis.sensitivity import sensitivity
+from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
+from analysis.statistics.aggregate import mixed_models, over_sites
+from analysis.statistics.confirmatory import LOOKS, confirmatory
+from analysis.statistics.contrasts import contrasts, unusual
+from analysis.statistics.gain import gains, in_order, summary
+from analysis.statistics.heterogeneity import heterogeneity, shrunken
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.planning import blocks_needed
+from analysis.statistics.samples import OVER_SITES, Samples
+from analysis.statistics.sensitivity import sensitivity
 from analysis.stopping import looks_of, stopping_table
 from base.errors import EyelevelError
 from base.late import late

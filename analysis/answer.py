@@ -1,6 +1,6 @@
 """The answer for whoever has one site: what HTTP/3 in place of HTTP/2 changes behind each network, in one sentence.
 
-The verdicts are those of the declared family (`analysis.confirmatory`); nothing else is tested here.
+The verdicts are those of the declared family (`analysis.statistics.confirmatory`); nothing else is tested here.
 """
 
 import math
@@ -10,15 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.confirmatory import confirmatory
+from analysis.attempts import exclusions
 from analysis.defaults import PREFIX
-from analysis.gain import exclusions
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
-from analysis.planning import needed_for
-from analysis.ratios import block_ratios, mean_over_sites
+from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
-from analysis.samples import counts, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.confirmatory import confirmatory
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
+from analysis.statistics.planning import needed_for
+from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.samples import counts
 from analysis.stopping import looks_of
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
@@ -40,10 +42,10 @@ MILESTONE_COLUMNS = ["network", "metric", "typical_reference", "typical_compared
 class NetworkAnswer:
     """What was found behind one network.
 
-    `verdict` (`analysis.outcomes`) on the compared protocol. `gain`: its time over the reference's, less 1 (negative:
-    sooner), with the interval from `low` to `high`; `margin`: the gain below which it counts as no difference, and
-    `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the reference;
-    `shrunken`: the gain of a network that ended early, less what that adds to it. NaN where unknown.
+    `verdict` (`analysis.statistics.outcomes`) on the compared protocol. `gain`: its time over the reference's, less 1
+    (negative: sooner), with the interval from `low` to `high`; `margin`: the gain below which it counts as no
+    difference, and `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the
+    reference; `shrunken`: the gain of a network that ended early, less what that adds to it. NaN where unknown.
     `pairs`: runs of both that count, measured one after the other, of so many `attempts`; `excluded`: why
     attempts do not count. `more_runs`: how many more of each would probably show a difference of `margin` if there is
     one (inf: too many to be said; NaN: unknown).
@@ -237,7 +239,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
         "where a test shows a difference, “no difference” only where a test shows that it is less than "
         f"{bound} either way. The chance that any of these words above is wrong is at most {wrong}, however often the "
         f"test was made on the way{later}. Intervals hold with {level(question.confidence)} each. "
-        f"{question.origin.sentence}"
+        f"{origin_sentence(question.origin)}"
     )
     if "simulated" in campaign.document.further:
         texts.append("This campaign is simulated: nothing in it was measured.")

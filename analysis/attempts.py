@@ -12,10 +12,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, gates, metrics_in, processor_columns_in
-from analysis.samples import Array, blocks_of, starts_of
+from analysis.samples import blocks_of, starts_of
+from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
 
-RUN = ["network", "site", "protocol", "run"]
+# A setting is a site behind a network over a protocol.
+SETTING = ["network", "site", "protocol"]
+RUN = [*SETTING, "run"]
 
 
 def rejections(runs: pd.DataFrame) -> pd.DataFrame:
@@ -78,3 +81,25 @@ def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: I
     is_known = (np.stack(index) >= 0).all(axis=0)
     values[*(place[is_known] for place in index), places[is_known]] = tried[column].to_numpy(dtype=float)[is_known]
     return values
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean of each metric over the valid runs of each setting, from a campaign's attempts.
+
+    Returns columns network, site, protocol, valid and attempts (counts), and the metrics of `runs`; a setting
+    without a valid run has NaN.
+    """
+    attempts = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
+    averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(metrics_in(runs))].mean()
+    return attempts.join(averages).reset_index()
+
+
+def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
+    """The number of excluded attempts, by network, protocol and gate.
+
+    Returns columns network, protocol, gate, excluded, and example (the whole reason of one).
+    """
+    excluded = runs[~runs["valid"]]
+    excluded = excluded.assign(gate=gates(excluded["reason"]))
+    groups = excluded.groupby(["network", "protocol", "gate"], sort=False)["reason"]
+    return groups.agg(excluded="size", example="first").reset_index()

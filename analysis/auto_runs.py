@@ -1,5 +1,5 @@
 """Simulates campaigns of `RUNS=auto`, to forecast how many runs one needs before its own rule stops it
-(`analysis.confirmatory`).
+(`analysis.statistics.confirmatory`).
 
 A simulation uses the campaign's plan, its hypotheses and the least times that its pages take. It takes the scatter of
 runs and the size of gains from `analysis.earlier`, so its result is as good as that.
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.confirmatory import confirmatory
 from analysis.earlier import GAIN_SD, SITE_SD, Expected
-from analysis.hypotheses import Hypotheses
 from analysis.runs import network_and_browser
-from analysis.samples import Array, Samples
+from analysis.statistics.confirmatory import confirmatory
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.samples import Array, Samples
 from analysis.stopping import looks_until
 from base.words import in_words
 from dataset.table import Cell

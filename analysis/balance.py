@@ -9,10 +9,10 @@ import pandas as pd
 from scipy import stats
 
 from analysis.attempts import tried_in
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
-from analysis.samples import SIDE_BY_SIDE, Array
-from analysis.text import label, listing, pair_label, plural, share
+from analysis.samples import SIDE_BY_SIDE
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.samples import Array
 
 # A warning is given where fewer blocks are complete, or fewer runs have a partner within the hour.
 LEAST_SHARE = 0.95
@@ -100,13 +100,6 @@ def _nearest(times: Array, others: Array) -> Array:
     return np.minimum(*(np.abs(times - side) for side in sides))
 
 
-def _duration(minutes: float) -> str:
-    for unit, length in (("day", 1440), ("hour", 60)):
-        if minutes >= 2 * length:
-            return plural(unit, round(minutes / length))
-    return plural("minute", round(minutes))
-
-
 def places(campaign: CampaignTable) -> pd.DataFrame:
     """How often each protocol was measured at each place of its block.
 
@@ -130,15 +123,9 @@ class PlaceTest:
     effect: float
 
     @property
-    def warning(self) -> str:
-        """A sentence where the order is not random; else empty."""
-        if not (self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT):
-            return ""
-        p = f"p = {self.p:.1g}" if self.p else "p < 1e-300"
-        return (
-            f"Protocols were not measured in random order (effect {self.effect:.2f} of 1, {p}): what "
-            "changes within a block looks like a difference between them."
-        )
+    def is_ordered(self) -> bool:
+        """Whether the order is not random."""
+        return self.p < UNBALANCED_P and self.effect > UNBALANCED_EFFECT
 
 
 def place_test(campaign: CampaignTable) -> PlaceTest:
@@ -179,40 +166,3 @@ def _places(campaign: CampaignTable) -> pd.DataFrame:
     tried = tried_in(campaign)
     tried = tried[tried["started"].notna()]
     return tried.assign(place=tried.groupby(BLOCK).cumcount() + 1)
-
-
-def warnings(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
-    """What a reader must know of the design, from `pair_balance` and `place_test`."""
-    texts = []
-    for fault in FAULTS:
-        rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
-        if len(rows):
-            which = dict.fromkeys(pair_label(*names) for names in rows[["compared", "reference"]].to_numpy())
-            where = f"{listing(list(which))} (behind {listing([label(name) for name in rows['network'].unique()])})"
-            texts.append(f"{where}: {_text(fault, rows)}")
-    return [*texts, places.warning] if places.warning else texts
-
-
-def _text(fault: str, rows: pd.DataFrame) -> str:
-    """What it means that `rows` of `pair_balance` have the fault."""
-    if fault == APART:
-        return f"only {_shares(rows['together'])} of the blocks have both protocols; all else compares different times."
-    if fault == INCOMPLETE:
-        return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
-    if fault == FAR:
-        gap = rows["gap_minutes"].max()
-        gap_text = "some have none at all" if np.isinf(gap) else f"it is typically {_duration(gap)} away"
-        return (
-            f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
-            f"{gap_text}."
-        )
-    if fault == UNKNOWN:
-        return "whether they were measured together cannot be told, since the starts of runs are not known."
-    sites = sorted({site for names in rows["single_sites"] for site in names.split(", ") if site})
-    verb = "has" if len(sites) == 1 else "have"
-    return f"{listing(sites)} {verb} valid runs of one of both alone, so their means are over different sites."
-
-
-def _shares(values: "pd.Series[float]") -> str:
-    least, most = share(values.min()), share(values.max())
-    return least if least == most else f"{least} to {most}"

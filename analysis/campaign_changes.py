@@ -16,13 +16,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.contrast_table import CHANGE, TESTS, contrast_columns, corrected, judged
-from analysis.corrections import false_discovery_rate, holm
-from analysis.gain import mean
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.ratios import MeanRatio, block_ratios, independent_difference, margins, mean_over_sites, site_margins
 from analysis.runs import CANARY_PREFIX, CampaignTable
-from analysis.samples import Array, Samples, counts, logarithms, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.contrast_table import (
+    CHANGE,
+    TESTS,
+    contrast_columns,
+    corrected,
+    false_discovery_rate,
+    holm,
+    judged,
+)
+from analysis.statistics.gain import mean
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import (
+    MeanRatio,
+    block_ratios,
+    independent_difference,
+    margins,
+    mean_over_sites,
+    site_margins,
+)
+from analysis.statistics.samples import Array, Samples, counts, logarithms
 from base.errors import EyelevelError
 
 # The canary that bounds what the machine did. The other one, of pages, changes with the browser, too.

@@ -8,12 +8,13 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.contrasts import welch_p
-from analysis.gain import anova_p
-from analysis.hypotheses import Pair
-from analysis.outcomes import WARNING_P
 from analysis.runs import metrics_in
-from analysis.samples import Array, Samples, starts_of
+from analysis.samples import starts_of
+from analysis.statistics.contrasts import welch_p
+from analysis.statistics.gain import anova_p
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import WARNING_P
+from analysis.statistics.samples import Array, Samples
 from dataset.metrics import METRICS
 from dataset.table import CampaignDocument
 

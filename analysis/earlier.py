@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.ratios import block_ratios, locations, mean_over_sites
 from analysis.runs import CampaignTable, load
-from analysis.samples import Samples, counts, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import block_ratios, locations, mean_over_sites
+from analysis.statistics.samples import Samples, counts
 from base.errors import EyelevelError
 from base.text import printable
 from dataset.table import RUNS

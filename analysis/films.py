@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.hypotheses import Pair
 from analysis.runs import metrics_in, rows_of
+from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import tool
 from dataset.run_files import FILM, SMALL_FILM, VISUAL, is_film

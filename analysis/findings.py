@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from analysis.diagnostics import aa_pairs
-from analysis.hypotheses import Hypotheses, Pair
 from analysis.runs import CANARY_PREFIX, CampaignTable, rows_of
-from analysis.samples import OVER_SITES, Samples
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.samples import OVER_SITES, Samples
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from analysis import distant_servers, lanes, timekeeping
-from analysis.gain import exclusions, gains, in_order, means
-from analysis.hypotheses import Pair
-from analysis.outcomes import SIGNIFICANT_P
+from analysis.attempts import exclusions, means
+from analysis.report.conditions import of_conditions
 from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
 from analysis.samples import samples_of
+from analysis.statistics.gain import gains, in_order
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.text import NOTHING, label_with_unit
 from base.terminal import print_line
 from tuning.devices import described
@@ -45,9 +46,7 @@ def report(folder: Path, console: Console) -> None:
     if len(campaign.protocols) > 1:
         text = f"Gain against {reference}: negative is faster; * p < {SIGNIFICANT_P} (the paper's one-way ANOVA)."
         console.print(text, style="dim")
-    parts = (lanes, timekeeping, distant_servers)
-    notes = [line for part in parts for line in part.warnings(campaign.document)]
-    for line in [*notes, *exclusion_lines(campaign)]:
+    for line in [*of_conditions(campaign.document), *exclusion_lines(campaign)]:
         print_line(console, line)
 
 

@@ -11,22 +11,21 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.attempts import cube, rejections, tried_in
-from analysis.corrections import holm
-from analysis.gain import mean
-from analysis.hypotheses import Hypotheses
-from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
-from analysis.ratios import mean_over_sites, middles
+from analysis.attempts import SETTING, cube, rejections, tried_in
 from analysis.runs import CampaignTable, records
-from analysis.samples import OVER_SITES, Array, by_count, counts
-from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
+from analysis.statistics.contrast_table import holm
+from analysis.statistics.gain import mean
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
+from analysis.statistics.ratios import mean_over_sites, middles
+from analysis.statistics.samples import OVER_SITES, Array, by_count, counts
+from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
 
 # The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
 SHORTEST_LIMIT_S = 60.0
 # Smaller p values of losses are rounding.
 LEAST_P = 1e-13
-SETTING = ["network", "site", "protocol"]
 RATE_COLUMNS = ["network", "protocol", "planned", "tried", "valid", "success", "lost", "lost_share", "attempts", *KINDS]
 RATE_COLUMNS += ["others_share", "p", "p_corrected", "warning"]
 BOUNDS_COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "lost_reference", "lost_compared"]
@@ -143,15 +142,16 @@ def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[f
 def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
     """What each contrast of the family would be if the lost runs were known.
 
-    `confirmatory` is the table of that name (`analysis.confirmatory`): only what is decided can be shaken.
+    `confirmatory` is the table of that name (`analysis.statistics.confirmatory`): only what is decided can be shaken.
 
     Columns: reference, compared, network, metric; sites and blocks (in which both protocols were tried and neither
     run is missing for another reason), lost_reference and lost_compared (runs lost in these); gain (as in
-    `analysis.confirmatory`, of the valid runs), mean_gain (the paper's: mean over sites of the ratio of means), and of
-    each the _low and _high bound: with the lost runs of the one protocol at the load limit and those of the other at
-    the best time of its setting, or the other way round; slower_share (of blocks: compared is slower, or lost where
-    the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and rank_p_corrected
-    (Holm's); warning (where lost runs could turn the sign of a difference, or make one of what counts as equivalent).
+    `analysis.statistics.confirmatory`, of the valid runs), mean_gain (the paper's: mean over sites of the ratio of
+    means), and of each the _low and _high bound: with the lost runs of the one protocol at the load limit and those of
+    the other at the best time of its setting, or the other way round; slower_share (of blocks: compared is slower, or
+    lost where the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and
+    rank_p_corrected (Holm's); warning (where lost runs could turn the sign of a difference, or make one of what counts
+    as equivalent).
     """
     tried = tried_in(campaign)
     networks, protocols = _names(campaign)[0], _names(campaign)[2]
@@ -280,32 +280,6 @@ def _signed_ranks(differences: Array) -> dict[str, float]:
     slower = float(((known > 0) + (known == 0) / 2).mean()) if len(known) else float("nan")
     p = 2 * float(stats.norm.sf(abs(total) / np.sqrt(variance))) if variance else (1.0 if len(known) else float("nan"))
     return {"slower_share": slower, "rank_p": p}
-
-
-def warnings(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
-    """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
-    texts = []
-    for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
-        settings = empty[(empty["tried"] > 0) == is_tried]
-        for network, group in settings.groupby("network", sort=False):
-            names = [f"{row['site']} over {label(row['protocol'])}" for row in records(group.head(5))]
-            more = [f"{len(group) - 5} more"] if len(group) > 5 else []
-            verb = "has" if len(group) == 1 else "have"
-            texts.append(
-                f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {listing(names + more)}."
-            )
-    for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
-        where = [
-            f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
-            f"{share(row['others_share'])})"
-            for row in records(rows)
-        ]
-        texts.append(
-            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. If slow "
-            "loads are those that were lost, the runs that are left make it look better than it is."
-        )
-    texts += [text for text in bounds["warning"] if text]
-    return texts
 
 
 def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "protocol")) -> list[list[str]]:

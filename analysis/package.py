@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims import balance_of
+from analysis.paper.claims import balance_of
 from analysis.runs import MACHINE, CampaignTable, load, records
 from analysis.samples import starts_of
 from analysis.text import listing
@@ -192,7 +192,7 @@ def _claims(folder: Path) -> list[str]:
         "## The paper's claims",
         "",
         balance_of(table, len(campaign.valid), campaign.valid["site"].nunique()),
-        "The paper is Wolsing et al., ANRW 2019; `analysis/claims.py` of Eyelevel declares each claim with its test.",
+        "The paper is Wolsing et al., ANRW 2019; `analysis/paper/claims.py` of Eyelevel declares each claim and test.",
         "",
         "| the paper says | its number | today | here | sites | runs |",
         "|---|---|---|---|---|---|",

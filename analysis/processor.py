@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.attempts import cube, tried_in
-from analysis.contrast_table import corrected
-from analysis.corrections import holm
-from analysis.hypotheses import Hypotheses
-from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable, records
-from analysis.samples import OVER_SITES, Array, by_count
 from analysis.stability import ALARM_P, LARGE_CHANGE
-from analysis.text import label, listing, pair_label, share
+from analysis.statistics.contrast_table import corrected, holm
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.ratios import mean_over_sites
+from analysis.statistics.samples import OVER_SITES, Array, by_count
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
 # What may be made of waiting: a difference in waits of half the difference in times, and of LARGE_CHANGE of the time at
@@ -37,7 +35,7 @@ COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"
 def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
     """How long the loads of each contrast of the family waited for a processor; without rows where that is not known.
 
-    `confirmatory` is the table of that name (`analysis.confirmatory`).
+    `confirmatory` is the table of that name (`analysis.statistics.confirmatory`).
 
     Columns: reference, compared, network, metric; blocks (in which both waits are known); wait_reference and
     wait_compared (ms, mean over sites of medians, all threads of a load together); difference_ms (compared - reference,
@@ -84,11 +82,6 @@ def _warning(row: Mapping[str, Any]) -> str:
     return "; ".join(name for name, applies in faults.items() if applies)
 
 
-def warnings(table: pd.DataFrame, cores: int | None) -> list[str]:
-    """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
-    return [*_different(table[_has(table, DIFFERENT)]), *_busy(table[_has(table, BUSY)], cores)]
-
-
 def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
     """Of each run, the share of the time in which its threads had work that they waited; NaN where it is not known."""
     if PROCESSOR_WAIT not in runs:
@@ -97,57 +90,14 @@ def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
     return runs[PROCESSOR_WAIT] / (runs[PROCESSOR_WAIT] + work)
 
 
-def busy_warnings(runs: pd.DataFrame, cores: int | None) -> list[str]:
-    """What a reader must know of `runs` that count on a machine with so many `cores`, whatever they are compared in:
-    behind which networks the median share of waiting of a protocol is too large."""
-    shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
-    medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
-    table = medians.agg(share_reference="min", share_compared="max").reset_index()
-    return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
-
-
 def is_different(table: pd.DataFrame) -> "pd.Series[bool]":
     """Which contrasts of the table of `waits` may be made of waiting for a processor."""
-    return _has(table, DIFFERENT)
+    return has_warning(table, DIFFERENT)
 
 
-def _has(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
+def has_warning(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
+    """Which rows of the table of `waits` have the warning `fault`."""
     return pd.Series([fault in faults.split("; ") for faults in table["warning"]], table.index, dtype=bool)
-
-
-def _different(table: pd.DataFrame) -> list[str]:
-    texts = []
-    for (reference, compared, network), rows in table.groupby(OVER_SITES[:3], sort=False):
-        difference_ms = rows["difference_ms"].iloc[0]
-        names = [label(compared), label(reference)]
-        longer, shorter = names if difference_ms > 0 else names[::-1]
-        # Where the one that waited longer is the slower one, waiting may be why.
-        is_why = np.sign(rows["wait_gain"]) == np.sign(rows["gain"])
-        clauses = [
-            f"the difference in {listing([label(name) for name in rows.loc[which, 'metric']])} may be {size}"
-            for which, size in ((is_why, "smaller, or none"), (~is_why, "larger"))
-            if which.any()
-        ]
-        texts.append(
-            f"{pair_label(compared, reference)} behind {label(network)}: {longer}'s loads waited "
-            f"{abs(difference_ms):.0f} ms longer for a processor than {shorter}'s (all their threads together). On a "
-            f"machine with more cores, or behind a slower network, {' and '.join(clauses)}."
-        )
-    return texts
-
-
-def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
-    if table.empty:
-        return []
-    ends = table[["share_reference", "share_compared"]].to_numpy()
-    places = listing([label(name) for name in dict.fromkeys(table["network"])])
-    least, most = share(ends.min()), share(ends.max())
-    machine = f"The machine, of {cores} cores," if cores else "The machine"
-    return [
-        f"Behind {places}, threads that had work to do for a load waited for a processor for "
-        f"{least if least == most else f'{least} to {most}'} of the time. {machine} is too small or too busy for such "
-        "loads, and makes differences of its own: more cores, nothing else on them, or a slower network would help."
-    ]
 
 
 def _typical(values: Array) -> Array:

@@ -12,11 +12,11 @@ in the campaign's first browser, and with others, one changed at a time (`varian
 
 Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
 with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
-both have in common. From there on it is as for the contrasts themselves (`analysis.ratios`): a site's location, the
-mean over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for equivalence;
-Holm's correction is over all these differences. A browser that came to the campaign later has blocks of its own, whose
-first is taken with the others' first: then only what is within each contrast cancels. A server that came later was
-measured beside no other, so nothing is said of it.
+both have in common. From there on it is as for the contrasts themselves (`analysis.statistics.ratios`): a site's
+location, the mean over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for
+equivalence; Holm's correction is over all these differences. A browser that came to the campaign later has blocks of
+its own, whose first is taken with the others' first: then only what is within each contrast cancels. A server that came
+later was measured beside no other, so nothing is said of it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +29,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.aspects import Decisions, decisions
-from analysis.contrast_table import GAIN, TESTS, contrast_columns, corrected
-from analysis.corrections import holm_of_family
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import NOT_DECIDED, PROGRAM_MARGIN
-from analysis.ratios import block_ratios, mean_over_sites
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
-from analysis.samples import Array, Samples, counts
+from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, corrected, holm_of_family
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import NOT_DECIDED, PROGRAM_MARGIN
+from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
 from tuning.defaults import DEFAULT_BROWSER
 

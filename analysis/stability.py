@@ -5,7 +5,7 @@ happens. The unit of what concerns the machine is a block: its runs share their 
 a change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,13 +14,11 @@ import pandas as pd
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
-from analysis.contrast_table import CHANGE, contrast_columns, corrected
-from analysis.corrections import holm
-from analysis.hypotheses import Pair
-from analysis.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in, network_and_browser
-from analysis.samples import Array, Samples, counts, t_test_p
-from analysis.text import label, listing, pair_label, percent, percent_interval
+from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
+from analysis.statistics.samples import Array, Samples, counts, t_test_p
 
 # Of each table of this module: with which probability one of its rows warns where nothing is wrong, at most.
 ALARM_P = 0.002
@@ -265,39 +263,3 @@ def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom:
 def metrics_off(blocks: pd.DataFrame) -> list[str]:
     """The metrics that a table of `block_means` has distances of."""
     return [name.removeprefix("off_") for name in blocks if name.startswith("off_")]
-
-
-def warnings(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
-    """What a reader must know, from the tables of this module: a sentence for each kind of change.
-
-    That blocks go with the canary is no warning: the canary is there to follow the machine, whose moment is the same
-    for all runs of a block and cancels within it.
-    """
-    texts = []
-    large = halves[halves["warning"] != ""]
-    for kind, rows in large.groupby("kind", sort=False):
-        worst = rows.loc[rows["change"].abs().idxmax()]
-        what = pair_label(worst["compared"], worst["reference"]) if kind == RATIO else label(worst["compared"])
-        noun = "Ratios within blocks" if kind == RATIO else "Times"
-        texts.append(
-            f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
-            f"{(halves['kind'] == kind).sum()} cases, most for {what} behind {label(worst['network'])} "
-            f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
-        )
-    texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
-    texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
-    for factor, name in (("place", "place in the block"), (MACHINE, "machine"), (LANE, "lane")):
-        rows = steps[steps["factor"] == factor]
-        texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
-    return texts
-
-
-def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[float], str], what: str) -> list[str]:
-    """One sentence, if any, on the rows of `table` whose warning names `fault`, with their values of `column`."""
-    rows = table[table["warning"].astype(str).str.contains(fault)]
-    values = [f"{label(row.metric)} {text(getattr(row, column))}" for row in rows.itertuples()]
-    return [f"{what}: {listing(values)}."] if values else []
-
-
-def _correlation(value: float) -> str:
-    return f"{value:.2f}"

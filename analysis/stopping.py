@@ -1,8 +1,8 @@
 """When a campaign of `RUNS=auto` has measured enough: a rule fixed beforehand, the same as that of the verdicts.
 
-A network has enough blocks when each of its contrasts in the declared family is decided (`analysis.confirmatory`), or
-after the last look. All its sites go on together, since a contrast is a mean over them. The report's verdicts correct
-by Holm's method, which decides all that is decided here by Bonferroni's.
+A network has enough blocks when each of its contrasts in the declared family is decided
+(`analysis.statistics.confirmatory`), or after the last look. All its sites go on together, since a contrast is a mean
+over them. The report's verdicts correct by Holm's method, which decides all that is decided here by Bonferroni's.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from analysis.confirmatory import LOOKS, confirmatory, families
-from analysis.hypotheses import Hypotheses
 from analysis.runs import CampaignTable, network_and_browser
-from analysis.samples import Samples, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.confirmatory import LOOKS, confirmatory, families
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.samples import Samples
 from dataset.declaration import declaration_of
 
 

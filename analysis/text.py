@@ -144,7 +144,7 @@ def _digits(value: float, metric: str) -> int:
 
 
 def whole_number(value: float) -> str:
-    """A count; infinity is a count beyond what was computed (`analysis.planning`)."""
+    """A count; infinity is a count beyond what was computed (`analysis.statistics.planning`)."""
     return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")
 
 

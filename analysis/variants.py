@@ -11,12 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from analysis.contrast_table import CHANGE, TESTS, contrast_columns, judged
-from analysis.corrections import false_discovery_rate
-from analysis.hypotheses import Hypotheses
-from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
 from analysis.samples import blocks_of
+from analysis.statistics.contrast_table import CHANGE, TESTS, contrast_columns, false_discovery_rate, judged
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.ratios import mean_over_sites
 from record.names import original_of
 
 RUN = ["network", "protocol", "run"]

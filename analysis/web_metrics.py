@@ -7,11 +7,12 @@ by their differences within blocks, not by ratios.
 import numpy as np
 import pandas as pd
 
-from analysis.gain import mean
-from analysis.hypotheses import Hypotheses
-from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
-from analysis.samples import OVER_SITES, counts, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.gain import mean
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.ratios import mean_over_sites
+from analysis.statistics.samples import OVER_SITES, counts
 from dataset.metrics import REQUESTS, web_names
 
 COLUMNS = [*OVER_SITES, "sites", "blocks", "mean_reference", "mean_compared", "difference", "low", "high"]
@@ -21,8 +22,9 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
     """A row for each pair, network and number of `dataset.metrics.web_names` that both protocols have in some block.
 
     Columns: reference, compared, network, metric; sites, blocks; mean_reference and mean_compared (over sites, of means
-    over these blocks); difference (compared - reference within blocks, the mean over sites of `analysis.ratios`), with
-    the ends of its interval, NaN with too few blocks. In the metric's unit. Without rows where no run has any of them.
+    over these blocks); difference (compared - reference within blocks, the mean over sites of
+    `analysis.statistics.ratios`), with the ends of its interval, NaN with too few blocks. In the metric's unit. Without
+    rows where no run has any of them.
     """
     runs = campaign.valid
     names = [name for name in web_names() if name in runs and runs[name].notna().any()]

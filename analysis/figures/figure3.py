@@ -22,7 +22,8 @@ LEAST, MARGIN = 0.02, 0.04
 
 
 def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:
-    """The lines: (network, metric, protocol) → its gains, sorted; `gain_table` is from `analysis.gain.gains`."""
+    """The lines: (network, metric, protocol) → its gains, sorted; `gain_table` is from
+    `analysis.statistics.gain.gains`."""
     against = gain_table[gain_table["reference"] == reference].dropna(subset="gain")
     groups = against.groupby(["network", "metric", "compared"], sort=False)["gain"]
     return {key: np.sort(values.to_numpy()) for key, values in groups if key[1] in METRICS}

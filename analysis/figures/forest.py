@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.style import BLUE, COLUMN_INCHES, PAGE_INCHES, SMALL, VERMILION, figure_style
-from analysis.hypotheses import Pair
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.runs import rows_of
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label
 
 VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}

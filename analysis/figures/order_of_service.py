@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style
-from analysis.samples import Array
+from analysis.statistics.samples import Array
 from analysis.text import label
 from dataset.observations import BACKGROUND, URGENT
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_style
-from analysis.outcomes import NOT_DECIDED
 from analysis.programs import DEPENDS, INDEPENDENT
+from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label
 from tuning.devices import described
 

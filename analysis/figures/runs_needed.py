@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures.style import METRIC_DASHES, PAGE_INCHES, SMALL, figure_style, plain_log_axis
-from analysis.planning import DIFFERENCES, NEEDED
+from analysis.statistics.planning import DIFFERENCES, NEEDED
 from analysis.text import label, pair_label
 
 

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.figures.style import HATCH, PAGE_INCHES, SMALL, figure_style, gain_bar
-from analysis.hypotheses import Pair
-from analysis.outcomes import SIGNIFICANT_P
 from analysis.runs import rows_of
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.text import label, whole_percent
 
 # Beyond this share the colour stays the same; the number in the cell goes on.
@@ -28,7 +28,7 @@ def draw(
     """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant,
     hatched where there is none.
 
-    `gain_table` is from `analysis.gain.gains`; of `sites`, those have a row, too, that it has no gain of.
+    `gain_table` is from `analysis.statistics.gain.gains`; of `sites`, those have a row, too, that it has no gain of.
     """
     cells = rows_of(gain_table, **pair._asdict())
     columns = pd.MultiIndex.from_product([networks, metrics])

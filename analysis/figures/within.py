@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
-from analysis.samples import Samples
+from analysis.statistics.samples import Samples
 from analysis.text import label
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.runs import rows_of
-from analysis.samples import Array, Samples
+from analysis.statistics.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
+from analysis.statistics.samples import Array, Samples
 from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, program, share, span
 
 # A sentence names so many settings at most; the table has all.

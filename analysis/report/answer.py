@@ -18,17 +18,19 @@ import pandas as pd
 from markupsafe import Markup
 from PIL import Image
 
-from analysis import distant_servers, films, lanes, processor, timekeeping
+from analysis import films
 from analysis.answer import PAIR, NetworkAnswer, amount, answers, ends, headline, how_sure, milestones, why
 from analysis.films import Strip
-from analysis.hypotheses import Hypotheses
 from analysis.networks import further
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
 from analysis.report.page import HERE, Contents, environment, page_basics
 from analysis.report.section import ReportTable, text_table
+from analysis.report.warnings import of_busy_processor
 from analysis.report.write import LIBRARIES, write_tables
 from analysis.runs import CampaignTable, load
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import (
     label,
     label_with_title,
@@ -139,9 +141,7 @@ def _basis(by_network: Sequence[NetworkAnswer]) -> str:
 def cautions(campaign: CampaignTable) -> list[str]:
     """What of the machine, the emulation and the servers a reader must know before they trust the answer."""
     document = campaign.document
-    parts = (lanes, timekeeping, distant_servers)
-    texts = [line for part in parts for line in part.warnings(document)]
-    return [*processor.busy_warnings(campaign.valid, document.cores_of_a_run), *texts]
+    return [*of_busy_processor(campaign.valid, document.cores_of_a_run), *of_conditions(document)]
 
 
 def page_facts(campaign: CampaignTable, site: str) -> list[str]:

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.campaign_changes import CampaignChange
-from analysis.outcomes import FASTER, SLOWER
 from analysis.report.page import Contents, environment, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.write import LIBRARIES, write_tables
 from analysis.runs import CampaignTable, records
+from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.text import (
     label,
     level,

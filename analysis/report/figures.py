@@ -23,12 +23,12 @@ from analysis.figures import (
 )
 from analysis.films import Strip
 from analysis.findings import Findings
-from analysis.outcomes import SIGNIFICANT_P
-from analysis.planning import NEEDED
 from analysis.report import alternatives
 from analysis.report.run_files import files_of
 from analysis.report.section import ReportFigure
 from analysis.runs import rows_of
+from analysis.statistics.outcomes import SIGNIFICANT_P
+from analysis.statistics.planning import NEEDED
 from analysis.text import file_name, label, level, pair_label, plural
 
 # The metric of figures of single runs, where a campaign has it.

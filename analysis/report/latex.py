@@ -11,8 +11,8 @@ from textwrap import wrap
 
 import pandas as pd
 
-from analysis.hypotheses import Hypotheses
 from analysis.report.section import ReportTable
+from analysis.statistics.hypotheses import Hypotheses
 from analysis.text import label, level
 
 # A table of more rows goes over several pages.

@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis.as_deployed import SHARES
 from analysis.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Choices, Seen, protocol_of
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
+from analysis.statistics.hypotheses import Pair
 from analysis.text import label, level, listing, share
 from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 

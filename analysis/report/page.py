@@ -14,12 +14,13 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import lanes, programs
+from analysis import programs
 from analysis.aspects import decisions
-from analysis.claims import balance_of
 from analysis.findings import Findings
-from analysis.hypotheses import Hypotheses, Pair
+from analysis.hypotheses import origin_sentence
+from analysis.paper.claims import balance_of
 from analysis.report import sentences
+from analysis.report.conditions import lane_facts
 from analysis.report.film_selection import FilmSelection
 from analysis.report.latex import family_latex
 from analysis.report.level_ground import level_ground
@@ -28,7 +29,8 @@ from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
 from analysis.runs import CampaignTable
-from analysis.samples import CELL
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.samples import CELL
 from analysis.text import label, label_with_unit, level, moment, pair_label, unit
 from dataset.table import CampaignDocument
 
@@ -137,6 +139,7 @@ def environment(figures: Path, sections: Sequence[Section], links: Links | None 
         "cells": cells,
         "moment": moment,
         "level": level,
+        "origin": origin_sentence,
         "inline": inline,
         "links": links or (lambda _: []),
     }
@@ -153,7 +156,7 @@ def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any
         "sections": contents.sections,
         "versions": contents.versions,
         "campaign_versions": document.versions,
-        "machine": {**document.machine, **lanes.facts(document)},
+        "machine": {**document.machine, **lane_facts(document)},
         "settings": document.settings,
         "browsers": {
             document.settings.first_browser: document.settings.browser,

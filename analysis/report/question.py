@@ -3,9 +3,9 @@
 import pandas as pd
 
 from analysis.findings import Findings
-from analysis.hypotheses import Pair
-from analysis.outcomes import FASTER, SLOWER, VERDICTS
 from analysis.runs import rows_of
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import FASTER, SLOWER, VERDICTS
 from analysis.text import label, label_with_title, listing, pair_label, percent, plural, share
 
 # Runs that count although their first load was lost are told from this share on.

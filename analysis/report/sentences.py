@@ -6,24 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import (
-    balance,
-    deviations,
-    distant_servers,
-    heterogeneity,
-    lanes,
-    losses,
-    processor,
-    stability,
-    timekeeping,
-)
-from analysis.comparison import PAPER_SITES
+from analysis.attempts import SETTING
+from analysis.balance import place_test
 from analysis.findings import Findings
-from analysis.gain import SETTING
-from analysis.hypotheses import Hypotheses
-from analysis.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
+from analysis.paper.comparison import PAPER_SITES
+from analysis.report.conditions import of_conditions
+from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
 from analysis.runs import CampaignTable, network_and_browser, rows_of
-from analysis.samples import OVER_SITES
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
+from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import decided_cells
 from analysis.text import label, level, listing, percent, percent_interval, plural, span
 from base.words import in_words
@@ -150,15 +142,13 @@ def warnings(findings: Findings) -> list[str]:
     least, _ = runs_per_setting(findings)
     if 0 < least < FEW_RUNS:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
-    texts += deviations.warnings(findings.campaign, findings.declared, findings["success_rates"])
-    texts += losses.warnings(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
+    texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
+    texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
     texts += balance_warnings(findings)
-    texts += processor.warnings(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
-    texts += lanes.warnings(findings.campaign.document)
-    texts += timekeeping.warnings(findings.campaign.document)
-    texts += distant_servers.warnings(findings.campaign.document)
-    texts += heterogeneity.warnings(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
-    texts += stability.warnings(findings["halves"], findings["drift"], findings["steps"])
+    texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
+    texts += of_conditions(findings.campaign.document)
+    texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
+    texts += of_stability(findings["halves"], findings["drift"], findings["steps"])
     texts += [
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
@@ -179,7 +169,7 @@ def warnings(findings: Findings) -> list[str]:
 
 def balance_warnings(findings: Findings) -> list[str]:
     """Those that say that runs were not measured side by side, or not in random order."""
-    return balance.warnings(findings["pair_balance"], balance.place_test(findings.campaign))
+    return of_balance(findings["pair_balance"], place_test(findings.campaign))
 
 
 def paper_agreement(findings: Findings) -> str:

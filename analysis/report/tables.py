@@ -11,17 +11,17 @@ import pandas as pd
 
 from analysis import text
 from analysis.as_deployed import http3_shares
-from analysis.confirmatory import CONFIRMATORY
 from analysis.diagnostics import link_use, spread
 from analysis.findings import Findings
-from analysis.hypotheses import Pair
 from analysis.networks import further
-from analysis.outcomes import EQUIVALENT, PROGRAM_MARGIN, SIGNIFICANT_P, VERDICTS
 from analysis.processor import is_different
 from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
-from analysis.samples import OVER_SITES
+from analysis.statistics.confirmatory import CONFIRMATORY
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import EQUIVALENT, PROGRAM_MARGIN, SIGNIFICANT_P, VERDICTS
+from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import looks_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 from dataset.checks import UNCHECKED

@@ -10,7 +10,6 @@ from os import sched_getaffinity
 from pathlib import Path
 
 from analysis.analyses import analyse
-from analysis.hypotheses import Hypotheses
 from analysis.report.figures import campaign_figures
 from analysis.report.film_selection import select_films
 from analysis.report.latex import latex
@@ -19,6 +18,7 @@ from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import campaign_tables, study_tables
 from analysis.runs import load, typed
+from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller

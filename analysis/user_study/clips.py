@@ -10,8 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from analysis.films import Shot, typical
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
+from analysis.statistics.hypotheses import Pair
 from analysis.user_study.settings import PAIRS, RATINGS, Rules, StudySettings
 from base.errors import EyelevelError
 from base.files import read_json

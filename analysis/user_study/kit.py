@@ -14,8 +14,8 @@ from typing import Any
 import jinja2
 
 from analysis.films import zero_s
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable
+from analysis.statistics.hypotheses import Pair
 from analysis.user_study.clips import KEY, MEASURED, PRACTICE, Clip, Key, make_key
 from analysis.user_study.settings import HIGHEST, LOWEST, PAIRS, RATINGS, StudySettings
 from base.errors import EyelevelError

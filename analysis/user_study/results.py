@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.intervals import over_runs
 from analysis.runs import records
+from analysis.statistics.intervals import over_runs
 from analysis.user_study.clips import DELAYED, IDENTICAL, MEASURED, PLAIN, Clip, Key
 from analysis.user_study.settings import HIGHEST, LOWEST, PAIRS, RATINGS
 from analysis.user_study.votes import LEFT, SAME

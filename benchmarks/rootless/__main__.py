@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from analysis.intervals import Estimate, over_runs
+from analysis.statistics.intervals import Estimate, over_runs
 from base.errors import EyelevelError, reports_errors
 from base.places import PROJECT, ca_certificate, cache_dir, tool
 from base.processes import last_line_of

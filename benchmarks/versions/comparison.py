@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from analysis.ratios import mean_over_sites
 from analysis.runs import metrics_in
+from analysis.statistics.ratios import mean_over_sites
 from dataset.reasons import gate_name
 from measure.calibration.equivalence import BOUND, ERROR
 

@@ -11,10 +11,10 @@ import click
 from rich.console import Console
 
 from analysis import hypotheses
-from analysis.confirmatory import LOOKS
 from analysis.report.answer import write_answer
 from analysis.report.write import write_report
 from analysis.runs import load
+from analysis.statistics.confirmatory import LOOKS
 from base.errors import EyelevelError
 from base.privileges import require_browsing
 from dataset.plan import never_enough

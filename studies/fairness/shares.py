@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.intervals import over_runs
+from analysis.statistics.intervals import over_runs
 from dataset.table import require_document, valid_rows
 from measure.instruments.cross_traffic import read_series
 from studies.fairness.defaults import UNSETTLED_S

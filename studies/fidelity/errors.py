@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.intervals import over_runs
 from analysis.runs import CampaignTable
+from analysis.statistics.intervals import over_runs
 from base.files import write_json
 from record.live import LiveLoads
 

@@ -1,7 +1,7 @@
 """The cells of a grid, each a page behind a network: page load times, how they differ, and whether that is shown.
 
-A cell is a contrast of one site: the test and the verdict are those of the report of a campaign (`analysis.ratios`,
-`analysis.outcomes`), with rounds as blocks.
+A cell is a contrast of one site: the test and the verdict are those of the report of a campaign
+(`analysis.statistics.ratios`, `analysis.statistics.outcomes`), with rounds as blocks.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.contrast_table import contrast_columns, judged
-from analysis.corrections import false_discovery_rate
-from analysis.hypotheses import Hypotheses, Pair
 from analysis.networks import further
-from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
-from analysis.samples import Array, counts, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import block_ratios, mean_over_sites, site_margins
+from analysis.statistics.samples import Array, counts
 from analysis.text import plural, size_label
 from measure.gates import OVER_TIME
 from studies.grid.pages import Page, page_named

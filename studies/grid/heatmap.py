@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, gain_bar
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import whole_percent
 
 # Beyond this share the colour stays the same; the number in the cell goes on.

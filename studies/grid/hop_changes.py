@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.contrast_table import contrast_columns, judged
-from analysis.corrections import false_discovery_rate
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.ratios import independent_difference, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
-from analysis.samples import Samples, counts, logarithms, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import independent_difference, mean_over_sites, site_margins
+from analysis.statistics.samples import Samples, counts, logarithms
 from measure.gates import OVER_TIME
 from tuning.hops import NONE
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.hypotheses import Hypotheses, of_campaign
+from analysis.hypotheses import of_campaign
 from analysis.networks import path_rtt_ms
-from analysis.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable, load
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
 from analysis.text import (
     NOTHING,
     file_name,

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from analysis.outcomes import FASTER, SLOWER
+from analysis.statistics.outcomes import FASTER, SLOWER
 
 CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
 PRESETS = (CONTROLLED, UNCONTROLLED)
 UNCHANGED = "as then"
 OLD_PROTOCOLS = ("tcp+", "quic")
 # The older study tells means alone, so its numbers can be judged by their size alone. These words are no verdicts of
-# this project, whose verdicts rest on tests (`analysis.outcomes`).
+# this project, whose verdicts rest on tests (`analysis.statistics.outcomes`).
 SIMILAR_WITHIN = 0.05
 SIMILAR = "similar"
 

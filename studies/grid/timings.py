@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.intervals import Estimate, over_runs
 from analysis.runs import CampaignTable
+from analysis.statistics.intervals import Estimate, over_runs
 from base.errors import EyelevelError
 from base.files import read_json
 from dataset.run_files import HAR

@@ -1,9 +1,9 @@
 """What each rung of the ladder contributes to the difference between its ends, and whether the contributions add up.
 
-A contribution is the difference between a rung and the one below it, within blocks (`analysis.ratios`): as the location
-of log ratios, and as that of differences in ms; a network's is the mean over its sites, each of which counts once. Its
-intervals hold at once for all rungs, parts and changes of a network and metric (Bonferroni), not over networks and
-metrics; that of the direct comparison of both ends holds by itself.
+A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`): as
+the location of log ratios, and as that of differences in ms; a network's is the mean over its sites, each of which
+counts once. Its intervals hold at once for all rungs, parts and changes of a network and metric (Bonferroni), not over
+networks and metrics; that of the direct comparison of both ends holds by itself.
 
 Contributions in percent of stock TCP are steps from rung to rung: what the rungs below have left of stock TCP's time,
 times this rung's gain. So they add up to the product of the rungs' ratios. Whether that is the ratio of the two ends,
@@ -19,10 +19,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from analysis.hypotheses import Pair
-from analysis.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
 from analysis.runs import CampaignTable
-from analysis.samples import Array, Samples, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
+from analysis.statistics.samples import Array, Samples
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # What a row of the tables is: a rung; both ends compared directly; the sum of the rungs; a part of the transport's own

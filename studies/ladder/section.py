@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.hypotheses import of_campaign
-from analysis.processor import busy_warnings
-from analysis.ratios import MOST_WIDENING
 from analysis.report.section import ReportFigure, ReportTable, Section, text_table
+from analysis.report.warnings import of_busy_processor
 from analysis.runs import CampaignTable, load, rows_of
+from analysis.statistics.ratios import MOST_WIDENING
 from analysis.text import (
     NOTHING,
     label,
@@ -216,7 +216,7 @@ def waiting_sentences(campaign: CampaignTable) -> list[str]:
     """Whether the machine was too small or too busy for the loads, but those that were slowed on purpose."""
     runs = campaign.runs
     usual = runs[runs["valid"] & (runs["network"].map(suffix_of) != SLOW)]
-    return busy_warnings(usual, campaign.document.cores_of_a_run)
+    return of_busy_processor(usual, campaign.document.cores_of_a_run)
 
 
 def explanations(campaign: CampaignTable, confidence: float) -> list[str]:

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.figures import style
-from analysis.intervals import over_runs
+from analysis.statistics.intervals import over_runs
 from analysis.text import label
 
 COLUMNS_OF_PANELS = 3

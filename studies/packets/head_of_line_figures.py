@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures import style
-from analysis.samples import Array
+from analysis.statistics.samples import Array
 from analysis.text import label
 from studies.packets.head_of_line import CAUSES, OTHERS, RECORD, STREAM, Delivery
 

@@ -7,7 +7,7 @@ connections, each weighed by its time. The spells within a run depend on each ot
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from analysis.intervals import Estimate, over_runs
+from analysis.statistics.intervals import Estimate, over_runs
 from studies.states.series import Spell, probabilities, shares, transitions
 
 # The connections of a run: the spells of each.

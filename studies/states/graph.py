@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
 
 from analysis.figures.style import BLUE, GREEN, ORANGE, PAGE_INCHES, PURPLE, SKY, SMALL, VERMILION, figure_style
-from analysis.intervals import Estimate
+from analysis.statistics.intervals import Estimate
 
 
 @dataclass(frozen=True)

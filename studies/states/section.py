@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.hypotheses import of_campaign
-from analysis.intervals import Estimate, over_runs
 from analysis.report.section import SITE_SETTING, ReportFigure, ReportTable, Section, text_table
+from analysis.statistics.intervals import Estimate, over_runs
 from analysis.text import NOTHING, label, level, listing, ms, plural, share
 from base.errors import EyelevelError
 from base.qlog import QLOG_ENDING, read_qlog

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
-from analysis.intervals import Estimate, over_runs
+from analysis.statistics.intervals import Estimate, over_runs
 from analysis.text import label, span
 from studies.video.play import MEASURES
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.attempts import RUN, rejections
-from analysis.contrasts import difference_interval, welch_p
+from analysis.statistics.contrasts import difference_interval, welch_p
 from base.errors import EyelevelError
 from dataset.run_files import TIMINGS
 from dataset.table import valid_rows

@@ -24,10 +24,10 @@ from analysis.answer import (
     milestones,
     why,
 )
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.report.answer import cards, in_words, network_words, page_facts, with_commands, write_answer
 from analysis.runs import CampaignTable, load, records, rows_of
 from analysis.simulate import Truth, write
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from base.errors import EyelevelError
 from dataset.site_facts import SiteFacts
 from dataset.table import read_document, write_document

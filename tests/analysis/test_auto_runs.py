@@ -12,10 +12,10 @@ import pytest
 from analysis import auto_runs, hypotheses
 from analysis.auto_runs import Plan, expectation, expected_lines, simulated_stops, simulated_values
 from analysis.earlier import LOSSY_SCATTER, SCATTER, Expected, expected_behind
-from analysis.hypotheses import Hypotheses, Pair
 from analysis.runs import CampaignTable
-from analysis.samples import Samples
 from analysis.simulate import Truth, write
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.samples import Samples
 from analysis.stopping import looks_until, stopping_table
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, read_document, write_document

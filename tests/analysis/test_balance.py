@@ -8,14 +8,15 @@ from support.analysis_truth import consistent
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import balance
-from analysis.hypotheses import Pair
+from analysis.report.warnings import of_balance
 from analysis.runs import CampaignTable
+from analysis.statistics.hypotheses import Pair
 
 PAIRS = [Pair("tcp", "tcp+"), Pair("tcp+", "quic")]
 
 
 def texts(table: CampaignTable) -> list[str]:
-    return balance.warnings(balance.pair_balance(table, PAIRS), balance.place_test(table))
+    return of_balance(balance.pair_balance(table, PAIRS), balance.place_test(table))
 
 
 def test_a_campaign_as_planned_has_no_warning() -> None:
@@ -78,7 +79,7 @@ def test_blocks_of_other_protocols_are_put_together() -> None:
     assert balance.place_test(CampaignTable(runs, table.document)).freedom == 4
     alone = table.runs[table.runs["protocol"] == "quic"]
     test = balance.place_test(CampaignTable(alone, table.document))
-    assert np.isnan(test.p) and test.warning == ""
+    assert np.isnan(test.p) and not test.is_ordered
 
 
 def test_incomplete_blocks_are_counted() -> None:

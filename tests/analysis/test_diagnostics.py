@@ -8,11 +8,11 @@ import pytest
 from support.analysis_truth import campaign_table, simulated_table
 
 from analysis import diagnostics, hypotheses, stability
-from analysis.aggregate import mixed_models
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.simulate import Truth, write
+from analysis.statistics.aggregate import mixed_models
+from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from dataset.metrics import time_names
 from dataset.settings import CampaignSettings

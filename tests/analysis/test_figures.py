@@ -23,10 +23,11 @@ from analysis.figures import (
     within,
 )
 from analysis.films import Shot, Strip
-from analysis.gain import gains
 from analysis.report.figures import campaign_figures
-from analysis.samples import Samples, samples_of
+from analysis.samples import samples_of
 from analysis.simulate import Truth, simulate
+from analysis.statistics.gain import gains
+from analysis.statistics.samples import Samples
 from analysis.text import whole_percent
 from studies.downloads import figure2
 

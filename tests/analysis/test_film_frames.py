@@ -11,7 +11,7 @@ from support.films import ORANGE, WHITE, film, frame, page
 from analysis import films
 from analysis.figures import figure4
 from analysis.films import Shot
-from analysis.hypotheses import Pair
+from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from films.compression import shrink
 from measure.run.evidence import analyse_film

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from analysis import hypotheses
-from analysis.hypotheses import DECLARED, Pair
+from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
+from analysis.statistics.hypotheses import Pair
 from analysis.text import moment
 from base.errors import EyelevelError
 from dataset.settings import CampaignSettings
@@ -88,7 +89,8 @@ def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     assert question.origin.source == "hypotheses.toml"
     assert question.origin.declared_at == document.begun_at
     assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
-    assert f"were declared on {moment(document.begun_at)}, before the first run" in question.origin.sentence
+    sentence = hypotheses.origin_sentence(question.origin)
+    assert f"were declared on {moment(document.begun_at)}, before the first run" in sentence
     # What a campaign is restricted to comes from the same file.
     assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
@@ -144,8 +146,9 @@ def test_other_hypotheses_are_post_hoc_and_the_same_text_is_not(simulated: Path,
     document = require_document(simulated)
     question = hypotheses.of_campaign(simulated, document, other)
     assert (question.significant_p, question.origin.is_post_hoc, question.origin.source) == (0.1, True, str(other))
-    assert question.origin.sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
-    assert f"not those that the campaign declared on {moment(document.begun_at)}" in question.origin.sentence
+    sentence = hypotheses.origin_sentence(question.origin)
+    assert sentence.startswith(f"Post hoc: pairs, family and thresholds are those of {other} ")
+    assert f"not those that the campaign declared on {moment(document.begun_at)}" in sentence
     assert not hypotheses.of_campaign(simulated, document, simulated / "hypotheses.toml").origin.is_post_hoc
 
 
@@ -155,7 +158,8 @@ def test_a_campaign_that_declared_none_is_asked_post_hoc(is_given: bool, simulat
     question = hypotheses.of_campaign(simulated, document, other if is_given else None)
     assert question.origin.is_post_hoc
     assert question.origin.source == (str(other) if is_given else "analysis/hypotheses.toml")
-    assert question.origin.sentence.startswith("Post hoc: the campaign has not declared its hypotheses")
+    sentence = hypotheses.origin_sentence(question.origin)
+    assert sentence.startswith("Post hoc: the campaign has not declared its hypotheses")
 
 
 @pytest.mark.parametrize("change", [lambda file: file.write_text("significant_p = 0.5"), Path.unlink])

@@ -11,9 +11,9 @@ import pytest
 from support.known_campaigns import CAMPAIGNS, KINDS, MULTIPLES, KnownCampaign, write
 
 from analysis import hypotheses
-from analysis.confirmatory import LOOKS, confirmatory
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
+from analysis.statistics.confirmatory import LOOKS, confirmatory
 from dataset.declaration import declaration_of
 from dataset.metrics import metric_names
 from dataset.table import columns, read_rows

@@ -15,12 +15,13 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import tried_runs
-from analysis.confirmatory import confirmatory
-from analysis.hypotheses import Hypotheses
-from analysis.outcomes import EQUIVALENT
 from analysis.report.question import answer
+from analysis.report.warnings import of_losses
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
+from analysis.statistics.confirmatory import confirmatory
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import EQUIVALENT
 from analysis.text import percent
 
 
@@ -116,7 +117,7 @@ def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
     table = CampaignTable(runs, table.document)
     empty = losses.empty_settings(table)
     assert empty.to_numpy().tolist() == [["dsl", "s01", "quic", 3, "over_time"], ["lte", "s02", "tcp", 0, ""]]
-    texts = losses.warnings(losses.success_rates(table), empty, bounds_of(table, declared(table)))
+    texts = of_losses(losses.success_rates(table), empty, bounds_of(table, declared(table)))
     assert "Behind DSL 1 setting has no valid run: s01 over QUIC." in texts
     assert "Behind LTE 1 setting has not been tried: s02 over TCP." in texts
 
@@ -302,7 +303,7 @@ def test_networks_and_protocols_without_any_run_are_told_and_break_nothing() -> 
     assert bounds["blocks"].eq(0).all() and bounds["gain"].isna().all() and bounds["rank_p_corrected"].eq(1).all()
     rates = losses.success_rates(table).set_index(["network", "protocol"])
     assert rates.loc[("lte", "tcp"), ["planned", "tried"]].tolist() == [9, 0]
-    texts = losses.warnings(losses.success_rates(table), losses.empty_settings(table), bounds)
+    texts = of_losses(losses.success_rates(table), losses.empty_settings(table), bounds)
     assert [text.split(":")[0] for text in texts] == [
         "Behind DSL 3 settings have not been tried",
         "Behind LTE 9 settings have not been tried",

@@ -9,8 +9,9 @@ from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.processor import BUSY, COLUMNS, DIFFERENT, warnings
+from analysis.processor import BUSY, COLUMNS, DIFFERENT
 from analysis.report.tables import confirmatory
+from analysis.report.warnings import of_waits
 from analysis.runs import CampaignTable
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
@@ -38,30 +39,30 @@ def test_waits_of_a_protocol_that_are_as_large_as_its_difference_are_named() -> 
     ratio = table["wait_compared"] / table["wait_reference"]
     assert ratio.to_numpy() == pytest.approx(2.2, rel=0.1)
     assert (table["difference_ms"] > 0).all()
-    texts = warnings(table, 2)
+    texts = of_waits(table, 2)
     assert len(texts) == 2
     assert all("QUIC's loads waited" in text and "SI and PLT may be smaller, or none" in text for text in texts)
 
 
 def test_the_faster_of_two_that_waits_longer_might_be_faster_still() -> None:
-    (text, *_) = warnings(waits_of(waiting(-0.1, {"quic": 3})), 2)
+    (text, *_) = of_waits(waits_of(waiting(-0.1, {"quic": 3})), 2)
     assert "SI and PLT may be larger" in text
 
 
 def test_a_small_part_of_a_difference_is_no_warning() -> None:
-    assert warnings(waits_of(waiting(1.0, {"quic": 1.2})), 2) == []
+    assert of_waits(waits_of(waiting(1.0, {"quic": 1.2})), 2) == []
 
 
 def test_waiting_for_most_of_the_time_is_said_whatever_the_difference() -> None:
     table = waits_of(waiting(0.0, dict.fromkeys(("tcp", "tcp+", "quic"), 5)))
     assert set(table["warning"]) == {BUSY}
-    (text,) = warnings(table, 2)
+    (text,) = of_waits(table, 2)
     assert text.startswith("Behind DSL and LTE, threads that had work")
     assert "of 2 cores" in text and "more cores" in text
 
 
 def test_protocols_that_wait_alike_are_not_named() -> None:
-    assert warnings(waits_of(waiting()), 2) == []
+    assert of_waits(waits_of(waiting()), 2) == []
 
 
 def test_an_older_campaign_has_no_waits_and_no_warning() -> None:
@@ -70,7 +71,7 @@ def test_an_older_campaign_has_no_waits_and_no_warning() -> None:
     assert waits_of(old).empty
     assert [*waits_of(old)] == COLUMNS
     unknown = CampaignTable(table.runs.assign(processor_wait_ms=np.nan), table.document)
-    assert warnings(waits_of(unknown), 2) == []
+    assert of_waits(waits_of(unknown), 2) == []
 
 
 def test_the_table_of_hypotheses_marks_these_gains_alone() -> None:

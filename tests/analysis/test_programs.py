@@ -14,8 +14,6 @@ from support.validations import KNOWN
 
 from analysis import hypotheses
 from analysis.aspects import decisions
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.outcomes import NOT_DECIDED
 from analysis.programs import (
     DEPENDS,
     INDEPENDENT,
@@ -26,7 +24,10 @@ from analysis.programs import (
     variants,
 )
 from analysis.runs import CampaignTable, load
-from analysis.samples import Samples, samples_of
+from analysis.samples import samples_of
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import NOT_DECIDED
+from analysis.statistics.samples import Samples
 from base.structure import structured, unstructured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument

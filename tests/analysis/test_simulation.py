@@ -3,7 +3,7 @@
 import pytest
 from support import analysis_truth as truth
 
-from analysis.gain import anova_p
+from analysis.statistics.gain import anova_p
 
 
 @pytest.mark.parametrize("noise", [truth.normal, truth.lognormal])

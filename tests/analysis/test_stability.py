@@ -12,6 +12,7 @@ from support.analysis_truth import consistent
 from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, stability
+from analysis.report.warnings import of_stability
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 
@@ -31,7 +32,7 @@ def tables(table: CampaignTable) -> list[pd.DataFrame]:
 
 def texts(table: CampaignTable) -> list[str]:
     halves, drift, _, steps = tables(table)
-    return stability.warnings(halves, drift, steps)
+    return of_stability(halves, drift, steps)
 
 
 @pytest.mark.slow

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.hypotheses import Pair
 from analysis.runs import CampaignTable, load
 from analysis.simulate import Truth, write
+from analysis.statistics.hypotheses import Pair
 from analysis.user_study import settings
 from analysis.user_study.clips import make_key
 from analysis.user_study.kit import public_document

@@ -8,8 +8,8 @@ import pytest
 from support.analysis_truth import campaign_table
 
 from analysis import hypotheses
-from analysis.outcomes import FASTER, NOT_DECIDED
 from analysis.runs import CampaignTable
+from analysis.statistics.outcomes import FASTER, NOT_DECIDED
 from analysis.variants import variants
 from dataset.plan import PlannedBlock
 from measure.campaign.plan import extended, plan

@@ -15,10 +15,10 @@ from factories import ROW, with_metrics
 from rich.console import Console
 from support.figure_layout import draw_nothing
 
-from analysis.confirmatory import LOOKS
 from analysis.defaults import PREFIX
 from analysis.hypotheses import DECLARED
 from analysis.simulate import Truth, write
+from analysis.statistics.confirmatory import LOOKS
 from base.errors import EyelevelError
 from dataset.declaration import HYPOTHESES
 from dataset.plan import Enough

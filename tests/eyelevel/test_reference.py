@@ -12,7 +12,7 @@ from rich.console import Console
 from support.material import recording_path
 
 from analysis import hypotheses
-from analysis.hypotheses import Pair
+from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import PROJECT
 from eyelevel.commands import reference_campaign as reference

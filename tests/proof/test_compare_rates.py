@@ -8,8 +8,8 @@ from support.rates import lower_bound, tell, upper_bound
 
 from analysis import hypotheses
 from analysis.campaign_changes import CampaignChange, compare
-from analysis.outcomes import FASTER, SLOWER
 from analysis.simulate import Truth
+from analysis.statistics.outcomes import FASTER, SLOWER
 
 COMPARISONS = 1000
 DECLARED = hypotheses.load()

@@ -12,13 +12,13 @@ from scipy import stats
 from support.rates import tell
 
 from analysis import hypotheses
-from analysis.confirmatory import LOOKS, confirmatory, without_selection
-from analysis.corrections import holm_of_family
-from analysis.hypotheses import Pair
-from analysis.outcomes import FASTER, SLOWER, verdicts
-from analysis.planning import blocks_needed
-from analysis.ratios import mean_over_sites
-from analysis.samples import Array, Samples
+from analysis.statistics.confirmatory import LOOKS, confirmatory, without_selection
+from analysis.statistics.contrast_table import holm_of_family
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.outcomes import FASTER, SLOWER, verdicts
+from analysis.statistics.planning import blocks_needed
+from analysis.statistics.ratios import mean_over_sites
+from analysis.statistics.samples import Array, Samples
 
 # The share of runs in which a correct rate fails its test.
 FALSE_ALARM = 1e-4

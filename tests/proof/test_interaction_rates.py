@@ -15,7 +15,7 @@ from support.rates import tell
 from analysis import hypotheses
 from analysis.programs import DEPENDS, INDEPENDENT, program_differences
 from analysis.runs import CampaignTable
-from analysis.samples import Array, Samples
+from analysis.statistics.samples import Array, Samples
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 

@@ -19,8 +19,8 @@ from support.ladders import TRANSPORT_ARQ, TRANSPORT_SLOW, TRUTH, write_ladder
 from support.reports import accessible_report
 
 from analysis.figures.style import SMALL
-from analysis.ratios import mean_over_sites
 from analysis.runs import load
+from analysis.statistics.ratios import mean_over_sites
 from base.errors import EyelevelError
 from dataset.table import PROCESSOR_WAIT, header, lines, read_rows, require_document, write_document
 from eyelevel.commands.report import main as report

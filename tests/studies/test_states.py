@@ -17,7 +17,7 @@ from support.figures import smallest_type
 from support.reports import accessible_report
 
 from analysis.figures.style import SMALL, save
-from analysis.intervals import over_runs
+from analysis.statistics.intervals import over_runs
 from base.errors import EyelevelError
 from base.qlog import CLOSED, METRICS, PARAMETERS, STATE, Event, Qlog, read_qlog, write_qlog
 from base.structure import structured

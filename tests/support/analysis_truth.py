@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis import contrasts
-from analysis.aggregate import mixed_model, resampled_changes, two_level_interval
 from analysis.analyses import analyse
 from analysis.findings import Findings
-from analysis.gain import anova_p, gain
-from analysis.hypotheses import Hypotheses, Pair
-from analysis.ratios import mean_over_sites
 from analysis.runs import CampaignTable
-from analysis.samples import Array
 from analysis.simulate import Truth, simulate
+from analysis.statistics import contrasts
+from analysis.statistics.aggregate import mixed_model, resampled_changes, two_level_interval
+from analysis.statistics.gain import anova_p, gain
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import mean_over_sites
+from analysis.statistics.samples import Array
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument

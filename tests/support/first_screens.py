@@ -16,11 +16,12 @@ import pandas as pd
 
 from analysis.analyses import ANALYSES, SUMMARIES
 from analysis.findings import Findings
-from analysis.hypotheses import Hypotheses, of_campaign
+from analysis.hypotheses import of_campaign
 from analysis.report.question import answer
 from analysis.report.sentences import warnings
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
+from analysis.statistics.hypotheses import Hypotheses
 from support.known_campaigns import (
     ADDED,
     CAMPAIGNS,
@@ -89,7 +90,8 @@ class LazyFindings(Findings):
 
 @dataclass(frozen=True)
 class Screen:
-    """The answer and the warnings of a first screen, and the verdicts (`analysis.confirmatory`) behind them."""
+    """The answer and the warnings of a first screen, and the verdicts (`analysis.statistics.confirmatory`) behind
+    them."""
 
     answer: list[str]
     warnings: list[str]

@@ -27,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.hypotheses import DECLARED
-from analysis.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from browsers.browsertime.configuration import QUIET_MS
 from tuning import networks, protocols
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.hypotheses import Hypotheses, Pair, load
-from analysis.samples import Array, Samples
+from analysis.hypotheses import load
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.samples import Array, Samples
 
 
 def samples(

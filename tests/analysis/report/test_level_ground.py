@@ -11,11 +11,11 @@ import pytest
 from support.validations import KNOWN, entry, seen, write_validation
 
 from analysis.diagnostics import spread
-from analysis.hypotheses import Pair
 from analysis.report.level_ground import level_ground
 from analysis.report.tables import setting_tables
 from analysis.runs import CampaignTable, Observation, load
 from analysis.simulate import Truth, write
+from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.structure import unstructured
 from dataset.settings import CampaignSettings

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import distant_servers
+from analysis.report.conditions import of_servers
 from base.errors import EyelevelError
 from dataset.settings import CampaignSettings
 from measure.campaign.campaign import Campaign
@@ -133,9 +133,9 @@ def test_the_recorder_s_access_is_kept_to_its_last_digit() -> None:
 
 
 def test_a_report_says_how_far_servers_were(site: Site) -> None:
-    assert distant_servers.warnings(campaign(site, ServerRtts()).document()) == []
+    assert of_servers(campaign(site, ServerRtts()).document()) == []
     recorded = campaign(site, parse_server_rtts("recorded"), think_time=RECORDED).document()
-    distance, thinking = distant_servers.warnings(recorded)
+    distance, thinking = of_servers(recorded)
     assert "round trips to 5 servers of 1 site are longer by 0 to 80.2 ms (median 8.5 ms)" in distance
     assert "as long to answer as the recorded ones" in thinking
 

@@ -1,0 +1,249 @@
+"""What the paper says over its sites: how gains depend on what a site is like, and whether metrics agree."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from analysis.paper.claim_tests import (
+    CORRELATION,
+    LEAST_SITES,
+    ClaimInputs,
+    Condition,
+    below_p_values,
+    estimated,
+    jackknife,
+    not_measured,
+    runs_of_pair,
+    within_p,
+)
+from analysis.statistics.contrast_table import holm
+from analysis.statistics.heterogeneity import site_ratios
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import block_ratios, mean_over_sites
+from analysis.statistics.samples import Array, Samples
+from analysis.text import label, pair_label, share
+
+# A rank correlation below this is little influence: it explains less than a quarter of how the sites are ranked.
+LITTLE_INFLUENCE = 0.5
+# Nobody can tell what gains go with of whose scatter the runs make the larger part.
+LEAST_RELIABILITY = 0.5
+# How often noise is added to gains to see how reliable they are, and its seed.
+REPETITIONS, SEED = 50, 2019
+# Metrics whose gains are correlated more closely than this say the same.
+SAME_CORRELATION = 0.9
+AGREEMENT_COLUMNS = ["reference", "compared", "network", "metric", "other_metric", "sites", "correlation"]
+AGREEMENT_COLUMNS += ["correlation_low", "correlation_high", "opposite", "opposite_sites", "opposite_p"]
+
+
+def little_influence(
+    inputs: ClaimInputs, *, pair: Pair, networks: Sequence[str], metric: str, facts: Sequence[str]
+) -> list[Condition]:
+    """The sites' gains hardly go with any of `facts`: the mean over networks of their rank correlations is small.
+
+    The noise of the runs makes every correlation smaller, so that of anything there would be little influence if only
+    the runs were few. So each network's correlation is divided by the root of the reliability of its gains (Spearman
+    1904, The proof and measurement of association between two things), and where that is below LEAST_RELIABILITY
+    behind any network, nobody can tell. What speaks against the claim is the correlation as it was measured, since the
+    true one is larger. The interval is the jackknife's over sites, of Fisher's z.
+    """
+    samples, site_facts = inputs.samples, inputs.site_facts
+    missing = not_measured(samples, pair, networks, [metric])
+    if not missing:
+        places = [samples.networks.index(name) for name in networks]
+        ratios = block_ratios(samples, pair)[places, :, samples.metrics.index(metric)]
+    conditions = []
+    for fact in facts:
+        gain = f"{pair_label(pair.compared, pair.reference)}, {label(metric)}"
+        subject = f"the rank correlation of sites' gains ({gain}) with {fact}"
+        limit = f"less than ±{LITTLE_INFLUENCE} is little"
+        condition = Condition(subject, CORRELATION, limit=limit, missing=missing)
+        if not missing:
+            values = np.array([site_facts.get(site, {}).get(fact, np.nan) for site in samples.sites], dtype=float)
+            is_known = np.isfinite(ratios).any(axis=2).all(axis=0) & np.isfinite(values)
+            condition = replace(condition, runs=2 * int(np.isfinite(ratios[:, is_known]).sum()))
+            condition = _influence(
+                ratios[:, is_known], values[is_known], condition, fact, networks, inputs.hypotheses.confidence
+            )
+        conditions.append(condition)
+    return conditions
+
+
+def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Sequence[str]) -> list[Condition]:
+    """Some site is faster in one metric and slower in another; against it speaks that all are closely correlated.
+
+    Of the first of `pairs` that was measured side by side, over all networks and those of `metrics` that the campaign
+    has. A protocol that came later has no block with the others.
+    """
+    samples = inputs.samples
+    measured = [metric for metric in metrics if metric in samples.metrics]
+    present = [pair for pair in pairs if pair.is_of(samples.protocols)]
+    condition = Condition("the gains in two metrics", CORRELATION)
+    missing = not_measured(samples, pairs[0] if not present else (), [], metrics if len(measured) < 2 else [])
+    if missing:
+        return [replace(condition, missing=missing)]
+    thresholds = inputs.hypotheses.significant_p, inputs.hypotheses.confidence
+    tables = (metric_agreement(samples, pair, measured, *thresholds) for pair in present)
+    table = next((table for table in tables if table["opposite_p"].notna().any()), None)
+    if table is None:
+        return [replace(condition, missing=(f"two blocks of a site: {condition.subject}",))]
+    opposite = table[table["opposite"] > 0]
+    row = (opposite.sort_values("opposite_p") if len(opposite) else table.sort_values("correlation")).iloc[0]
+    where = f"{label(row['metric'])} and {label(row['other_metric'])} behind {label(row['network'])}"
+    subject = f"the rank correlation of sites' gains ({pair_label(row['compared'], row['reference'])}) in {where}"
+    if row["opposite"]:
+        subject += f", of which {row['opposite']} point in opposite directions ({row['opposite_sites']}),"
+    errors = 1 / np.sqrt(np.maximum(table["sites"] - 3, 1) / 1.06)
+    distances = (np.arctanh(table["correlation"].clip(-0.9999, 0.9999)) - np.arctanh(SAME_CORRELATION)) / errors
+    return [
+        replace(
+            condition,
+            subject=subject,
+            value=float(row["correlation"]),
+            low=float(row["correlation_low"]),
+            high=float(row["correlation_high"]),
+            limit=f"above {SAME_CORRELATION} they say the same",
+            sites=int(row["sites"]),
+            runs=runs_of_pair(samples, Pair(row["reference"], row["compared"]), [row["network"]], row["metric"]),
+            p_for=float(table["opposite_p"].min()),
+            p_against=float(np.nan_to_num(stats.norm.sf(distances), nan=1.0).max()),
+        )
+    ]
+
+
+def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequence[str]) -> pd.DataFrame:
+    """`metric_agreement` of every comparison of `hypotheses`, over the networks and those of `metrics` that have blocks
+    of it; the p values of each pair are corrected on their own."""
+    measured = [metric for metric in metrics if metric in samples.metrics]
+    tables = [
+        metric_agreement(samples, pair, measured, hypotheses.significant_p, hypotheses.confidence)
+        for pair in hypotheses.comparisons
+        if pair.is_of(samples.protocols)
+    ]
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=AGREEMENT_COLUMNS)
+    return table[table["sites"] > 0].reset_index(drop=True)
+
+
+def metric_agreement(
+    samples: Samples, pair: Pair, metrics: Sequence[str], significant_p: float, confidence: float
+) -> pd.DataFrame:
+    """A row for each network and two of `metrics`: do they say the same of the sites?
+
+    Columns: reference, compared, network, metric, other_metric, sites (with both); correlation (Spearman's, of the
+    sites' gains) with correlation_low and correlation_high (NaN with LEAST_SITES or fewer); opposite (how many
+    sites are faster in the one and slower in the other, each significantly), opposite_sites (their names) and
+    opposite_p (the least p value of these, over all rows, sites and directions corrected by Holm).
+    """
+    ratios = block_ratios(samples, pair)
+    sites = mean_over_sites(ratios[..., None, :])
+    faster, slower = below_p_values(sites, 0), below_p_values(replace(sites, centre=-sites.centre), 0)
+    rows, p_values = [], []
+    for (n, network), (one, other) in (
+        (cell, pair_of) for cell in enumerate(samples.networks) for pair_of in combinations(metrics, 2)
+    ):
+        i, j = samples.metrics.index(one), samples.metrics.index(other)
+        centres = sites.centre[n][:, [i, j]]
+        is_measured = np.isfinite(centres).all(axis=1)
+        numbers = _correlation(centres[is_measured], confidence)
+        rows.append([*pair, network, one, other, int(is_measured.sum()), *numbers])
+        directions = [np.maximum(faster[n, :, x], slower[n, :, y]) for x, y in permutations((i, j))]
+        p_values.append(np.minimum(1, 2 * np.minimum(*directions)))
+    table = pd.DataFrame(rows, columns=AGREEMENT_COLUMNS[:-3])
+    p = np.array(p_values).reshape(len(rows), len(samples.sites))
+    corrected = np.full(p.shape, np.nan)
+    if np.isfinite(p).any():
+        corrected[np.isfinite(p)] = holm(p[np.isfinite(p)])
+    is_opposite = corrected < significant_p
+    names = np.array(samples.sites, dtype=object)
+    return table.assign(
+        opposite=is_opposite.sum(axis=1),
+        opposite_sites=[", ".join(names[row]) for row in is_opposite],
+        opposite_p=np.where(np.isnan(corrected), np.inf, corrected).min(axis=1, initial=np.inf),
+    ).replace({"opposite_p": {np.inf: np.nan}})
+
+
+def reliability(gains: Array, noise: Array) -> Array:
+    """The share of the scatter of the sites' gains that is theirs and not the runs', for each network.
+
+    `gains`: networks x sites; `noise`: repetitions x networks x sites, each of the size that the gains' own has. Gains
+    with such noise once more are correlated with those without by q. With the variances s of the sites and e of the
+    noise, q squared is (s + e) / (s + 2 e), so the reliability s / (s + e) is 2 - 1 / q squared (after Cook and
+    Stefanski 1994, Simulation-extrapolation estimation). It is computed from ranks, since a site that lies far from
+    the others would else pass for sites that differ.
+    """
+    of_ranks = _rank_correlations(gains, gains + noise).mean(axis=0)
+    # Pearson's, if Spearman's is this and the values are normal.
+    correlation = 2 * np.sin(np.pi / 6 * of_ranks)
+    return np.asarray(np.clip(2 - 1 / np.maximum(correlation, 0.5) ** 2, 0, 1))
+
+
+def _influence(
+    ratios: Array, fact: Array, condition: Condition, name: str, networks: Sequence[str], confidence: float
+) -> Condition:
+    """`condition` with the mean over `networks` of the correlations of the sites' gains with `fact`.
+
+    `ratios`: networks x sites x blocks; `fact`: sites.
+    """
+    sites = len(fact)
+    condition = replace(condition, sites=sites)
+    if sites <= LEAST_SITES:
+        return replace(condition, missing=(f"{name} of more than {LEAST_SITES} sites with runs in all networks",))
+    of_networks = [site_ratios(network) for network in ratios]
+    gains, variances = (np.stack([getattr(entry, part) for entry in of_networks]) for part in ("centres", "variances"))
+    if not np.ptp(fact) or not np.ptp(gains, axis=1).all():
+        return replace(condition, missing=(f"sites that differ in {name}, and in their gains",))
+    if not np.isfinite(variances).all():
+        return replace(condition, missing=(f"two blocks of a site: {condition.subject}",))
+    noise = np.random.default_rng(SEED).standard_normal((REPETITIONS, *gains.shape)) * np.sqrt(variances)
+
+    def plain_z(kept: NDArray[np.bool_]) -> float:
+        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]))
+
+    def true_z(kept: NDArray[np.bool_]) -> float:
+        # Where it is very small there is no verdict.
+        root = np.sqrt(np.maximum(reliability(gains[:, kept], noise[..., kept]), LEAST_RELIABILITY / 10))
+        return _mean_z(_rank_correlations(gains[:, kept], fact[kept]) / root)
+
+    little = float(np.arctanh(LITTLE_INFLUENCE))
+    mean = plain = jackknife(plain_z, sites)
+    of_gains = reliability(gains, noise)
+    if abs(plain.centre) >= little:
+        p_for = within_p(plain, little)
+    elif of_gains.min() >= LEAST_RELIABILITY:
+        mean = jackknife(true_z, sites)
+        p_for = within_p(mean, little)
+        condition = replace(condition, subject=f"{condition.subject}, corrected for the noise of the runs,")
+    else:
+        p_for = 1.0
+        where = label(networks[int(of_gains.argmin())])
+        noisy = f"of how the gains scatter behind {where} only {share(of_gains.min())} is not the runs'"
+        condition = replace(condition, limit=f"{condition.limit}, but {noisy}, which hides any influence")
+    result = estimated(mean, condition, confidence)
+    value, low, high = np.tanh([result.value, result.low, result.high]).tolist()
+    return replace(result, value=value, low=low, high=high, p_for=p_for, p_against=1 - within_p(plain, little))
+
+
+def _mean_z(correlations: Array) -> float:
+    """Fisher's z of the mean of `correlations`."""
+    return float(np.arctanh(np.clip(correlations.mean(), -0.9999, 0.9999)))
+
+
+def _rank_correlations(one: Array, other: Array) -> Array:
+    """Spearman's correlations along the last axis; 0 where either has one value alone."""
+    a, b = (stats.rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (one, other))
+    scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    return np.asarray((a * b).sum(axis=-1) / np.where(scale > 0, scale, np.inf))
+
+
+def _correlation(values: Array, confidence: float) -> tuple[float, float, float]:
+    """Spearman's correlation of two columns, with its interval (Fieller, Hartley and Pearson 1957)."""
+    if len(values) <= LEAST_SITES or not np.ptp(values, axis=0).all():
+        return float("nan"), float("nan"), float("nan")
+    correlation = float(stats.spearmanr(*values.T).statistic)
+    reach = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(1.06 / (len(values) - 3))
+    z = np.arctanh(np.clip(correlation, -0.9999, 0.9999))
+    return correlation, float(np.tanh(z - reach)), float(np.tanh(z + reach))

@@ -1,0 +1,426 @@
+"""The tests that the paper's sentences are held against (`analysis.paper.claims`), all within blocks.
+
+A contrast is a sum of the logarithms of a block's times, or of the times themselves, with a weight for each protocol:
++1 and -1 for a pair. Tested is the mean over sites of its location (`analysis.statistics.ratios`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from analysis.runs import rows_of
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.ratios import MeanRatio, locations, margins, mean_over_sites
+from analysis.statistics.samples import Array, Samples, counts
+from analysis.text import label, listing, pair_label, percent
+
+GAIN, ROUND_TRIPS, CORRELATION = "gain", "round trips", "correlation"
+Weights = Mapping[str, float]
+_NOTHING = MeanRatio(np.array(np.nan), np.array(np.nan), np.array(np.nan), np.array(0))
+
+
+@dataclass(frozen=True)
+class ClaimInputs:
+    """What the claims are tested on.
+
+    `confirmatory`: the table of that name (`analysis.statistics.confirmatory`); `rtt_ms`: network → round-trip time;
+    `site_facts`: site → bytes, requests and servers, as far as they are known.
+    """
+
+    samples: Samples
+    hypotheses: Hypotheses
+    confirmatory: pd.DataFrame
+    rtt_ms: Mapping[str, float]
+    site_facts: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A number that a claim rests on, with its interval, and the p values of what it says for and against the claim.
+
+    `unit`: GAIN, ROUND_TRIPS or CORRELATION; `limit`: what the value is held against, in words; `sites` and `runs`: how
+    many it rests on; `missing`: what was not measured for it; `decides`: whether the claim hangs on it, or it only
+    stands beside.
+    """
+
+    subject: str
+    unit: str = GAIN
+    value: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    limit: str = ""
+    p_for: float = float("nan")
+    p_against: float = float("nan")
+    sites: int = 0
+    runs: int = 0
+    missing: tuple[str, ...] = ()
+    decides: bool = True
+
+
+# A slope or correlation over sites needs more than so many.
+LEAST_SITES = 7
+# A test gives the conditions of a claim, which must all hold.
+Test = Callable[[ClaimInputs], list[Condition]]
+
+
+@dataclass(frozen=True)
+class _PairEvidence:
+    """What is known of a pair: its ratio, the margin, and p values of a difference and of equivalence."""
+
+    ratio: MeanRatio
+    margin: float
+    difference_p: float
+    equivalence_p: float
+
+
+# p for the claim, p against it.
+_Judge = Callable[[_PairEvidence], tuple[float, float]]
+
+
+def faster(
+    inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
+) -> list[Condition]:
+    """`compared` is faster; against it speaks that it is slower, or no more than equivalent."""
+
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        is_faster = evidence.ratio.centre < 0
+        p_for, p_slower = (evidence.difference_p, 1.0) if is_faster else (1.0, evidence.difference_p)
+        # What is faster by less than the margin is still faster.
+        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else evidence.equivalence_p
+        return p_for, min(p_slower, p_same)
+
+    return _pair_conditions(inputs, pairs, networks, metrics, judge)
+
+
+def equivalent(
+    inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
+) -> list[Condition]:
+    """No difference that matters (two one-sided tests); against it speaks a difference beyond the margin."""
+
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        return evidence.equivalence_p, 1 - within_p(evidence.ratio, evidence.margin)
+
+    return _pair_conditions(inputs, pairs, networks, metrics, judge)
+
+
+def not_faster(
+    inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
+) -> list[Condition]:
+    """`compared` is not faster by more than the margin; against it speaks that it is."""
+
+    def judge(evidence: _PairEvidence) -> tuple[float, float]:
+        p_for = above_p(evidence.ratio, -evidence.margin)
+        return p_for, 1 - p_for
+
+    return _pair_conditions(inputs, pairs, networks, metrics, judge)
+
+
+def controls_matter_more(inputs: ClaimInputs, *, network: str, metric: str) -> list[Condition]:
+    """BBR instead of Cubic changes more than QUIC instead of TCP+, as main effects in blocks of the four protocols.
+
+    With a the effect of congestion control and b that of the protocol, each averaged over the other's two levels, a - b
+    is the log ratio of TCP+BBR to QUIC, and a + b that of QUIC+BBR to TCP+. |a| is the larger where both have the same
+    sign, |b| where they have not; so it need not be known beforehand what is faster.
+    """
+    four = ("tcp+", "tcp+bbr", "quic", "quic+bbr")
+    limit = "congestion control matters more if TCP+BBR is to QUIC as QUIC+BBR is to TCP+: both faster, or both slower"
+    ratios, conditions = [], []
+    for compared, reference in (("tcp+bbr", "quic"), ("quic+bbr", "tcp+")):
+        subject = within_network(pair_label(compared, reference), network, metric)
+        ratio, condition = _contrast(inputs, {compared: 1.0, reference: -1.0}, subject, network, metric, within=four)
+        ratios.append(ratio)
+        conditions.append(replace(condition, limit=limit))
+    if any(condition.missing for condition in conditions):
+        return conditions
+    below, above = [below_p(ratio, 0) for ratio in ratios], [above_p(ratio, 0) for ratio in ratios]
+    p_for = two_sided(min(max(below), max(above)))
+    p_against = two_sided(min(max(below[0], above[1]), max(above[0], below[1])))
+    # Both are one question, so one of them decides.
+    one, other = (replace(condition, p_for=p_for, p_against=p_against) for condition in conditions)
+    return [one, replace(other, decides=False)]
+
+
+def lead_shrinks(inputs: ClaimInputs, *, network: str, metric: str) -> list[Condition]:
+    """QUIC's lead is smaller with BBR than with Cubic: the interaction, a contrast of contrasts within blocks."""
+    weights = {"quic+bbr": 1.0, "tcp+bbr": -1.0, "quic": -1.0, "tcp+": 1.0}
+    subject = within_network("the ratio of QUIC to TCP+ with BBR against that with Cubic", network, metric)
+    ratio, condition = _contrast(inputs, weights, subject, network, metric)
+    if condition.missing:
+        return [condition]
+    p_for, p_against = two_sided(above_p(ratio, 0)), two_sided(below_p(ratio, 0))
+    return [replace(condition, limit="a ratio above 0 is a smaller lead", p_for=p_for, p_against=p_against)]
+
+
+def lead_per_round_trip(
+    inputs: ClaimInputs, *, pair: Pair, metric: str, networks: Sequence[str] = ()
+) -> list[Condition]:
+    """The lead is one round trip: it grows with the RTT, and does so one for one.
+
+    Two slopes must be 1: that of the lead in ms on the network's RTT, of each site over its networks, then the mean
+    over sites; and that of the lead on the RTT, both as shares of the reference's time, over all sites and networks.
+    The first alone takes a lead of so many per cent for one of round trips, since pages take longer where the RTT is
+    longer. Both are least squares with an intercept, and their errors are from the scatter of the sites.
+
+    `networks`: over these; otherwise over all that have an RTT. Beside them stand the slope on sites of one server,
+    where there is one handshake, and the mean lead in each network.
+    """
+    wanted = list(networks or (name for name in inputs.samples.networks if inputs.rtt_ms.get(name)))
+    lead = f"QUIC's lead over TCP+ in {label(metric)}"
+    missing = _leads_missing(inputs, pair, wanted, metric) + (() if len(wanted) > 1 else ("a second network",))
+    if missing:
+        return [Condition(lead, ROUND_TRIPS, missing=missing)]
+    leads = _leads(inputs.samples, pair, wanted, metric)
+    rtts = np.array([inputs.rtt_ms[network] for network in wanted])[:, None]
+    slopes = _slopes(rtts, leads)
+    one_server = np.array([inputs.site_facts.get(site, {}).get("servers") == 1 for site in inputs.samples.sites])
+    over, runs = listing([label(name) for name in wanted]), _runs_of_pair(inputs.samples, pair, wanted, metric)
+    means = {f"{lead} in ms per ms of RTT, over {over}": (slopes, runs)}
+    if one_server.any():
+        means[f"{lead} in ms per ms of RTT, on sites of one server"] = slopes[one_server], runs[:, one_server]
+    for network, of_sites, behind in zip(wanted, leads / rtts, runs, strict=True):
+        means[within_network("QUIC's mean lead over TCP+ in round trips", network, metric)] = of_sites, behind[None]
+    conditions = [
+        _one_round_trip(
+            *_over_sites(values, of_values, Condition(name, ROUND_TRIPS, decides=place == 0), inputs), inputs
+        )
+        for place, (name, (values, of_values)) in enumerate(means.items())
+    ]
+    shares = Condition(f"{lead} per RTT, both as shares of TCP+'s time, over {over}", ROUND_TRIPS)
+    return [*conditions, _one_round_trip(*_slope_of_shares(inputs, pair, wanted, metric, rtts, shares), inputs)]
+
+
+def lead_beyond_handshake(
+    inputs: ClaimInputs, *, pair: Pair, networks: Sequence[str], without_loss: Sequence[str], metric: str
+) -> list[Condition]:
+    """In lossy `networks` the lead is more round trips than in those `without_loss`; against it speaks fewer.
+
+    The handshakes of a site's servers are as many round trips in every network, so what is more has another cause. The
+    difference is each site's, then the mean over sites, whose error is from the scatter of the sites.
+    """
+    conditions = []
+    for network in networks:
+        places = f"behind {label(network)} less that behind {listing([label(name) for name in without_loss])}"
+        subject = f"QUIC's lead over TCP+ in round trips {places} in {label(metric)}"
+        condition = Condition(subject, ROUND_TRIPS, limit="above 0 is more than handshakes")
+        wanted = [network, *without_loss]
+        if missing := _leads_missing(inputs, pair, wanted, metric):
+            conditions.append(replace(condition, missing=missing))
+            continue
+        rtts = np.array([inputs.rtt_ms[name] for name in wanted])[:, None]
+        leads = _leads(inputs.samples, pair, wanted, metric) / rtts
+        runs = _runs_of_pair(inputs.samples, pair, wanted, metric)
+        mean, condition = _over_sites(leads[0] - leads[1:].mean(axis=0), runs, condition, inputs)
+        if not condition.missing:
+            p_for, p_against = two_sided(above_p(mean, 0)), two_sided(below_p(mean, 0))
+            condition = replace(condition, p_for=p_for, p_against=p_against)
+        conditions.append(condition)
+    return conditions
+
+
+def of_numbers(centre: float, error: float, numbers: int) -> MeanRatio:
+    """A mean of so many numbers, with its error."""
+    return MeanRatio(np.asarray(centre), np.asarray(error), np.asarray(numbers - 1.0), np.asarray(numbers))
+
+
+def below_p_values(ratios: MeanRatio, limit: float) -> Array:
+    """p values, one-sided, of means that are not below `limit`."""
+    half = replace(ratios, centre=ratios.centre - limit).difference_p() / 2
+    return np.asarray(np.where(ratios.centre < limit, half, 1 - half))
+
+
+def below_p(ratio: MeanRatio, limit: float) -> float:
+    """p value, one-sided, of a mean that is not below `limit`."""
+    return float(below_p_values(ratio, limit))
+
+
+def above_p(ratio: MeanRatio, limit: float) -> float:
+    """p value, one-sided, of a mean that is not above `limit`."""
+    return below_p(replace(ratio, centre=-ratio.centre), -limit)
+
+
+def within_p(ratio: MeanRatio, margin: float) -> float:
+    """p value of a mean that is `margin` or more from 0."""
+    return max(below_p(ratio, margin), above_p(ratio, -margin))
+
+
+def two_sided(p: float) -> float:
+    """The p value of the one direction that was found, when either might have been."""
+    return min(1.0, 2 * p)
+
+
+def block_values(samples: Samples, weights: Weights, network: str, metric: str, within: Sequence[str] = ()) -> Array:
+    """The weighted sum of the times in ms of each block: sites x blocks, NaN without all of `weights` and `within`."""
+    cell = samples.values[samples.networks.index(network), :, :, samples.metrics.index(metric)]
+    times = {name: cell[:, samples.protocols.index(name)] for name in (*weights, *within)}
+    total = sum(weight * times[name] for name, weight in weights.items())
+    return np.where(np.isfinite(list(times.values())).all(axis=0), total, np.nan)
+
+
+def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> int:
+    """How many runs of `pair` there are behind `networks` in blocks with both."""
+    return int(_runs_of_pair(samples, pair, networks, metric).sum())
+
+
+def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> NDArray[np.int64]:
+    """The same of each network and site: networks x sites."""
+    weights = dict.fromkeys(pair, 1.0)
+    blocks = [counts(block_values(samples, weights, name, metric)) for name in networks]
+    return len(weights) * np.stack(blocks)
+
+
+def logarithmic(samples: Samples) -> Samples:
+    """`samples` with the logarithms of its times; a time of 0 or less has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(samples.values)
+    return replace(samples, values=np.where(np.isfinite(logs), logs, np.nan))
+
+
+def not_measured(
+    samples: Samples, protocols: Sequence[str], networks: Sequence[str], metrics: Sequence[str]
+) -> tuple[str, ...]:
+    """What of these a campaign lacks, in words."""
+    wanted = [("network", name, samples.networks) for name in networks]
+    wanted += [("protocol", name, samples.protocols) for name in protocols]
+    wanted += [("metric", name, samples.metrics) for name in metrics]
+    return tuple(f"{kind} {label(name)}" for kind, name, present in wanted if name not in present)
+
+
+def jackknife(statistic: Callable[[NDArray[np.bool_]], float], sites: int) -> MeanRatio:
+    """A `statistic` of the sites that it is told to keep, with its error by leaving out one site after the other."""
+    without = np.array([statistic(np.arange(sites) != site) for site in range(sites)])
+    error = float(np.sqrt((sites - 1) / sites * ((without - without.mean()) ** 2).sum()))
+    return of_numbers(statistic(np.full(sites, True)), error, sites)
+
+
+def within_network(subject: str, network: str, metric: str) -> str:
+    """`subject` with where and in what it was measured."""
+    return f"{subject} behind {label(network)} in {label(metric)}"
+
+
+def estimated(mean: MeanRatio, condition: Condition, confidence: float) -> Condition:
+    """`condition` with the value and interval of `mean`, as a gain where that is its unit; or with what it lacks."""
+    if np.isnan(mean.centre):
+        return replace(condition, missing=(f"a block with all of it: {condition.subject}",))
+    if np.isnan(mean.error):
+        return replace(condition, missing=(f"two blocks of a site: {condition.subject}",))
+    numbers = np.array([mean.centre, *mean.interval(confidence)], dtype=float)
+    value, low, high = (np.expm1(numbers) if condition.unit == GAIN else numbers).tolist()
+    return replace(condition, value=value, low=low, high=high)
+
+
+def _pair_conditions(
+    inputs: ClaimInputs, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str], judge: _Judge
+) -> list[Condition]:
+    """A condition for each pair, network and metric, with what `judge` makes of it.
+
+    A contrast of the declared family has the corrected p values that its verdict rests on.
+    """
+    conditions = []
+    for pair, network, metric in product(pairs, networks, metrics):
+        subject = within_network(pair_label(pair.compared, pair.reference), network, metric)
+        weights = {pair.compared: 1.0, pair.reference: -1.0}
+        ratio, condition = _contrast(inputs, weights, subject, network, metric)
+        if not condition.missing:
+            samples = inputs.samples
+            of_pair = margins(samples, pair, inputs.hypotheses, inputs.rtt_ms)
+            margin = float(of_pair[samples.networks.index(network), samples.metrics.index(metric)])
+            family = rows_of(
+                inputs.confirmatory, reference=pair.reference, compared=pair.compared, network=network, metric=metric
+            )
+            p_values = (float(ratio.difference_p()), within_p(ratio, margin))
+            for row in family.itertuples():
+                p_values = (row.p_corrected, row.equivalence_p_corrected)
+            p_for, p_against = judge(_PairEvidence(ratio, margin, *p_values))
+            limit = f"{percent(np.expm1(-margin))} to {percent(np.expm1(margin))} counts as no difference"
+            condition = replace(condition, limit=limit, p_for=p_for, p_against=p_against)
+        conditions.append(condition)
+    return conditions
+
+
+def _contrast(
+    inputs: ClaimInputs, weights: Weights, subject: str, network: str, metric: str, within: Sequence[str] = ()
+) -> tuple[MeanRatio, Condition]:
+    """The mean over sites of a contrast of logarithms, and its condition without p values."""
+    if missing := not_measured(inputs.samples, tuple({**weights, **dict.fromkeys(within)}), [network], [metric]):
+        return _NOTHING, Condition(subject, missing=missing)
+    values = block_values(logarithmic(inputs.samples), weights, network, metric, within)
+    ratio = mean_over_sites(values)
+    sites = int(np.isfinite(values).any(axis=1).sum())
+    runs = int(np.isfinite(values).sum()) * len({*weights, *within})
+    return ratio, estimated(ratio, Condition(subject, sites=sites, runs=runs), inputs.hypotheses.confidence)
+
+
+def _leads_missing(inputs: ClaimInputs, pair: Pair, networks: Sequence[str], metric: str) -> tuple[str, ...]:
+    """What a lead in round trips lacks."""
+    missing = not_measured(inputs.samples, pair, networks, [metric])
+    return missing + tuple(f"an RTT of {label(name)}" for name in networks if not inputs.rtt_ms.get(name))
+
+
+def _slopes(rtts: Array, leads: Array) -> Array:
+    """The slope of each site's leads (networks x sites) on `rtts` (networks x 1); NaN with one network."""
+    is_measured = np.isfinite(leads)
+    number = is_measured.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(is_measured, rtts - (is_measured * rtts).sum(axis=0) / number, 0)
+        slopes = (distance * np.where(is_measured, leads, 0)).sum(axis=0) / (distance**2).sum(axis=0)
+    return np.where(number > 1, slopes, np.nan)
+
+
+def _leads(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> Array:
+    """By how many ms `compared` is ahead, within blocks: networks x sites."""
+    weights = {pair.reference: 1.0, pair.compared: -1.0}
+    return np.stack([locations(block_values(samples, weights, network, metric))[0] for network in networks])
+
+
+def _over_sites(
+    values: Array, runs: NDArray[np.int64], condition: Condition, inputs: ClaimInputs
+) -> tuple[MeanRatio, Condition]:
+    """The mean of `values`, one for each site, with the error that the sites' scatter gives it; and its condition.
+
+    `runs`: how many a site's value rests on behind each network (networks x sites).
+    """
+    is_known = np.isfinite(values)
+    values, condition = values[is_known], replace(condition, runs=int(runs[:, is_known].sum()))
+    sites = len(values)
+    if sites < 2:
+        return _NOTHING, replace(condition, sites=sites, missing=(f"two sites with all of it: {condition.subject}",))
+    mean = of_numbers(values.mean(), values.std(ddof=1) / np.sqrt(sites), sites)
+    return mean, estimated(mean, replace(condition, sites=sites), inputs.hypotheses.confidence)
+
+
+def _slope_of_shares(
+    inputs: ClaimInputs, pair: Pair, networks: Sequence[str], metric: str, rtts: Array, condition: Condition
+) -> tuple[MeanRatio, Condition]:
+    """The slope of the lead on the RTT (`rtts`: networks x 1), both as shares of the reference's time."""
+    logs, weights = logarithmic(inputs.samples), {pair.compared: 1.0, pair.reference: -1.0}
+    ratios = np.stack([locations(block_values(logs, weights, name, metric))[0] for name in networks])
+    times = np.stack([locations(block_values(logs, {pair.reference: 1.0}, name, metric))[0] for name in networks])
+    leads, round_trips = -np.expm1(ratios), rtts / np.exp(times)
+    has_all = np.isfinite(leads).all(axis=0)
+    leads, round_trips = leads[:, has_all], round_trips[:, has_all]
+    sites, runs = int(has_all.sum()), _runs_of_pair(inputs.samples, pair, networks, metric)
+    condition = replace(condition, runs=int(runs[:, has_all].sum()))
+    if sites <= LEAST_SITES:
+        what = f"more than {LEAST_SITES} sites with all of it: {condition.subject}"
+        return _NOTHING, replace(condition, sites=sites, missing=(what,))
+
+    def slope(kept: NDArray[np.bool_]) -> float:
+        return float(stats.linregress(round_trips[:, kept].ravel(), leads[:, kept].ravel()).slope)
+
+    mean = jackknife(slope, sites)
+    return mean, estimated(mean, replace(condition, sites=sites), inputs.hypotheses.confidence)
+
+
+def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) -> Condition:
+    """Whether `mean` is 1 but for as many round trips as count as equivalent."""
+    off = inputs.hypotheses.equivalence_round_trips
+    limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
+    if condition.missing:
+        return condition
+    p_for = within_p(replace(mean, centre=mean.centre - 1), off)
+    return replace(condition, limit=limit, p_for=p_for, p_against=1 - p_for)

@@ -1,0 +1,91 @@
+"""What a reader must know of the conditions that a campaign was measured under: lanes, timekeeping, and its servers."""
+
+import statistics
+
+from analysis.text import listing, plural
+from dataset.table import CampaignDocument
+from tuning.defaults import DEFAULT_SHELLS, RECORDED
+
+
+def of_conditions(document: CampaignDocument) -> list[str]:
+    """All that a reader must know of them."""
+    return [*of_lanes(document), *of_timekeeping(document), *of_servers(document)]
+
+
+def of_lanes(document: CampaignDocument) -> list[str]:
+    """That nobody knows whether the campaign's lanes disturbed each other; nothing where that was measured before, or
+    one run was made at a time."""
+    machines = [name for name, record in document.lanes.items() if not record.get("calibration")]
+    if document.settings.lanes == 1 or not machines:
+        return []
+    return [
+        f"{document.settings.lanes} runs were made at once, in lanes, on {listing(machines)}, since somebody said so: "
+        "whether they disturbed each other was not measured. Runs of a block are compared within their lane; times "
+        "must not be compared with those of campaigns in another number of lanes. LANES=auto measures first."
+    ]
+
+
+def lane_facts(document: CampaignDocument) -> dict[str, str]:
+    """How many lanes each machine had, and why; nothing where there were none, and none were tried."""
+    return {
+        f"lanes of {name}": f"{record['count']}: {_lane_reason(record)}"
+        for name, record in sorted(document.lanes.items())
+    }
+
+
+def _lane_reason(record: dict[str, object]) -> str:
+    calibration = record.get("calibration")
+    return str(calibration.get("reason")) if isinstance(calibration, dict) else "a number that was given"
+
+
+def of_timekeeping(document: CampaignDocument) -> list[str]:
+    """How far times may be from those with real-time priority; nothing where the network had it.
+
+    The numbers are those of benchmarks/rootless/README.md.
+    """
+    if document.settings.shells != DEFAULT_SHELLS:
+        version = document.versions.get(document.settings.shells, document.settings.shells)
+        return [
+            f"Networks were emulated by the shells of {version}, not by ours: in whole milliseconds, without real-time "
+            "priority, and a link sends whole packets at the times of a trace (docs/mahimahi.md). "
+            "Whether they were late is not known. Compare these runs with each other."
+        ]
+    if document.has_real_time_priority:
+        return []
+    return [
+        "The emulated network had no real-time priority. On another machine (two cores, 30 loads of demo-news behind "
+        "lte each) that changed page load times by +0.5 % over tcp+ and -0.4 % over quic, and the Speed Index by "
+        "-0.1 % and +3.5 % (90 % intervals: up to 3 % either way, and 0.7 to 6.4 % for the last). Compare these runs "
+        "with each other, and trust no difference as small as that. `setup/grant priority` grants it."
+    ]
+
+
+def of_servers(document: CampaignDocument) -> list[str]:
+    """How far beyond the networks the servers are, and whether they think; nothing where all answer at once."""
+    texts = []
+    if sites := document.settings.extra_rtts_ms:
+        extra_ms = [ms for servers in sites.values() for ms in servers.values()]
+        how = {"file": "as a file says", "recorded": "as recorded, beyond the nearest one"}.get(
+            document.settings.server_rtts, f"as recorded ({document.settings.server_rtts})"
+        )
+        texts.append(
+            f"Servers are farther away than the networks say, {how}: round trips to {plural('server', len(extra_ms))} "
+            f"of {plural('site', len(sites))} are longer by {min(extra_ms):.3g} to {max(extra_ms):.3g} ms (median "
+            f"{statistics.median(extra_ms):.3g} ms). Compare this campaign with none in which all are equally far."
+        )
+    if document.settings.think_time == RECORDED:
+        texts.append(
+            "Servers took as long to answer as the recorded ones took. Compare this campaign with none in which they "
+            "answer at once."
+        )
+    if document.settings.certificates == RECORDED:
+        texts.append(
+            "Servers sent chains of certificates as long as the recorded ones. Compare this campaign with none in "
+            "which they are short."
+        )
+    if document.settings.alpn == RECORDED:
+        texts.append(
+            "Servers of which only HTTP/1.1 was recorded spoke HTTP/1.1 over TCP, and HTTP/3 over QUIC: there the "
+            "protocols differ in more than the transport."
+        )
+    return texts

@@ -1,0 +1,265 @@
+"""What a reader must know before trusting the results of a campaign, in sentences, from the tables of its analyses."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.balance import APART, FAR, FAULTS, INCOMPLETE, UNKNOWN, PlaceTest
+from analysis.processor import BUSY, BUSY_SHARE, DIFFERENT, has_warning, wait_shares
+from analysis.runs import LANE, MACHINE, CampaignTable, records
+from analysis.stability import ALIKE, DRIFTS, RATIO
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.outcomes import FASTER, SLOWER
+from analysis.statistics.samples import OVER_SITES
+from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
+from dataset.declaration import declaration_of
+from dataset.table import read_given_up
+
+# With fewer sites, none is said to lie far from the others.
+LEAST_COMPARED = 5
+# Sites disagree if of those that are faster or slower the fewer are at least this share; else they are exceptions.
+LARGE_MINORITY = 0.1
+
+
+def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFrame) -> list[str]:
+    """How a campaign deviates from what it declared before its first run, and what that means for its verdicts.
+
+    `hypotheses` are those on the campaign, `rates` is `losses.success_rates`. Hypotheses that the campaign did not
+    declare are post hoc as a whole. Raises EyelevelError.
+    """
+    declared = declaration_of(campaign.document, campaign.folder)
+    texts = []
+    if not hypotheses.origin.is_post_hoc:
+        alone = "of their own, corrected alone"
+        texts = [
+            f"{names} {'was' if len(added) == 1 else 'were'} added after the first run: {consequence}."
+            for added, write, consequence in (
+                (declared.sites, str, "the means over sites are over these, too, which were not declared"),
+                (declared.networks, label, f"the contrasts of an added network are a family {alone}"),
+                (declared.further_browsers, label, f"its contrasts are a family {alone}"),
+                (declared.protocols, label, "no comparison with an added protocol is among the declared hypotheses"),
+            )
+            if (names := _some_names([write(name) for name in added]))
+        ]
+    if len(declared.runs) > 1:
+        texts.append(
+            f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
+            "take each of these for a planned look; other p values and intervals do not allow for it."
+        )
+    if (missing := runs_missing(campaign, rates)) > 0:
+        texts.append(
+            f"The campaign is not over: {plural('planned run', missing)} {'was' if missing == 1 else 'were'} not "
+            "tried. Verdicts hold only if it does not end here because of what they say."
+        )
+    return texts
+
+
+def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
+    """How many planned runs were never tried, of a campaign whose number of runs is fixed; without those of sites that
+    were given up. `rates` is `losses.success_rates`."""
+    given_up = sum(entry.runs for entry in read_given_up(campaign.folder))
+    return int((rates["planned"] - rates["tried"]).fillna(0).sum()) - given_up
+
+
+def _some_names(names: Sequence[str]) -> str:
+    """Five of `names` at most, and how many more there are; nothing without any."""
+    more = [f"{len(names) - 5} more"] if len(names) > 5 else []
+    return listing([*names[:5], *more]) if names else ""
+
+
+def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
+    """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
+    texts = []
+    for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
+        settings = empty[(empty["tried"] > 0) == is_tried]
+        for network, group in settings.groupby("network", sort=False):
+            names = _some_names([f"{row['site']} over {label(row['protocol'])}" for row in records(group)])
+            verb = "has" if len(group) == 1 else "have"
+            texts.append(f"Behind {label(str(network))} {plural('setting', len(group))} {verb} {text}: {names}.")
+    for protocol, rows in rates[rates["warning"] != ""].groupby("protocol", sort=False):
+        where = [
+            f"{share(row['lost_share'])} behind {label(row['network'])} ({row['lost']} of {row['tried']} runs, others "
+            f"{share(row['others_share'])})"
+            for row in records(rows)
+        ]
+        texts.append(
+            f"{label(str(protocol))} lost more loads than the others: {listing(where)}. If slow "
+            "loads are those that were lost, the runs that are left make it look better than it is."
+        )
+    texts += [text for text in bounds["warning"] if text]
+    return texts
+
+
+def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
+    """What a reader must know of the design, from `pair_balance` and `place_test`."""
+    texts = []
+    for fault in FAULTS:
+        rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
+        if len(rows):
+            which = dict.fromkeys(pair_label(*names) for names in rows[["compared", "reference"]].to_numpy())
+            where = f"{listing(list(which))} (behind {listing([label(name) for name in rows['network'].unique()])})"
+            texts.append(f"{where}: {_balance_fault(fault, rows)}")
+    return [*texts, _order(places)] if places.is_ordered else texts
+
+
+def _balance_fault(fault: str, rows: pd.DataFrame) -> str:
+    """What it means that `rows` of `pair_balance` have the fault."""
+    if fault == APART:
+        return f"only {_shares(rows['together'])} of the blocks have both protocols; all else compares different times."
+    if fault == INCOMPLETE:
+        return f"only {_shares(rows['complete'])} of the blocks have a valid run of both."
+    if fault == FAR:
+        gap = rows["gap_minutes"].max()
+        gap_text = "some have none at all" if np.isinf(gap) else f"it is typically {_duration(gap)} away"
+        return (
+            f"not measured together: {_shares(1 - rows['within_hour'])} of the runs have no partner within an hour; "
+            f"{gap_text}."
+        )
+    if fault == UNKNOWN:
+        return "whether they were measured together cannot be told, since the starts of runs are not known."
+    sites = sorted({site for names in rows["single_sites"] for site in names.split(", ") if site})
+    verb = "has" if len(sites) == 1 else "have"
+    return f"{listing(sites)} {verb} valid runs of one of both alone, so their means are over different sites."
+
+
+def _shares(values: "pd.Series[float]") -> str:
+    least, most = share(values.min()), share(values.max())
+    return least if least == most else f"{least} to {most}"
+
+
+def _order(places: PlaceTest) -> str:
+    p = f"p = {places.p:.1g}" if places.p else "p < 1e-300"
+    return (
+        f"Protocols were not measured in random order (effect {places.effect:.2f} of 1, {p}): what "
+        "changes within a block looks like a difference between them."
+    )
+
+
+def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
+    """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
+    return [*_different(table[has_warning(table, DIFFERENT)]), *_busy(table[has_warning(table, BUSY)], cores)]
+
+
+def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
+    """What a reader must know of `runs` that count on a machine with so many `cores`, whatever they are compared in:
+    behind which networks the median share of waiting of a protocol is too large."""
+    shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
+    medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
+    table = medians.agg(share_reference="min", share_compared="max").reset_index()
+    return _busy(table[table["share_compared"] > BUSY_SHARE], cores)
+
+
+def _different(table: pd.DataFrame) -> list[str]:
+    texts = []
+    for (reference, compared, network), rows in table.groupby(OVER_SITES[:3], sort=False):
+        difference_ms = rows["difference_ms"].iloc[0]
+        names = [label(compared), label(reference)]
+        longer, shorter = names if difference_ms > 0 else names[::-1]
+        # Where the one that waited longer is the slower one, waiting may be why.
+        is_why = np.sign(rows["wait_gain"]) == np.sign(rows["gain"])
+        clauses = [
+            f"the difference in {listing([label(name) for name in rows.loc[which, 'metric']])} may be {size}"
+            for which, size in ((is_why, "smaller, or none"), (~is_why, "larger"))
+            if which.any()
+        ]
+        texts.append(
+            f"{pair_label(compared, reference)} behind {label(network)}: {longer}'s loads waited "
+            f"{abs(difference_ms):.0f} ms longer for a processor than {shorter}'s (all their threads together). On a "
+            f"machine with more cores, or behind a slower network, {' and '.join(clauses)}."
+        )
+    return texts
+
+
+def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
+    if table.empty:
+        return []
+    ends = table[["share_reference", "share_compared"]].to_numpy()
+    places = listing([label(name) for name in dict.fromkeys(table["network"])])
+    least, most = share(ends.min()), share(ends.max())
+    machine = f"The machine, of {cores} cores," if cores else "The machine"
+    return [
+        f"Behind {places}, threads that had work to do for a load waited for a processor for "
+        f"{least if least == most else f'{least} to {most}'} of the time. {machine} is too small or too busy for such "
+        "loads, and makes differences of its own: more cores, nothing else on them, or a slower network would help."
+    ]
+
+
+def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
+    """What a reader must know of single sites before trusting a mean over them.
+
+    `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
+    table of that name. An answer hangs on one site if the gain over all sites lies outside the interval that the others
+    give it.
+    """
+    key = ["reference", "compared", "network", "metric"]
+    is_outside = (sensitivity["gain"] < sensitivity["others_low"]) | (sensitivity["gain"] > sensitivity["others_high"])
+    outliers = sensitivity[is_outside & (sensitivity["sites"] >= LEAST_COMPARED)].to_dict("records")
+    weightiest = {tuple(row[name] for name in key): [row["weightiest_site"]] for row in outliers}
+    texts = []
+    for contrast, group in verdicts.groupby(key, sort=False):
+        on = {word: group.loc[group["verdict"] == word, "site"].tolist() for word in (SLOWER, FASTER)}
+        few, many = sorted(on, key=lambda word: len(on[word]))
+        if not on[few]:
+            continue
+        majority = f"{many} on {len(on[many])} of {plural('site', len(group))}"
+        if len(on[few]) >= LARGE_MINORITY * (len(on[few]) + len(on[many])):
+            sentence = f"Sites disagree on {_named(contrast)}: {majority}, {few} on {len(on[few])}."
+            texts.append(f"{sentence} A mean over them says little of any.")
+        elif on[few] != weightiest.get(contrast):
+            texts.append(f"{_named(contrast)} has exceptions: {majority}, but {few} on {listing(on[few])}.")
+    for row in outliers:
+        texts.append(
+            f"{_named(tuple(row[name] for name in key))} hangs on one site: {percent(row['gain'])} with "
+            f"{row['weightiest_site']}, {percent(row['without_weightiest'])} without."
+        )
+    return texts
+
+
+def _named(contrast: Any) -> str:
+    reference, compared, network, metric = contrast
+    return f"{pair_label(compared, reference)} in {label(metric)} behind {label(network)}"
+
+
+def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
+    """What a reader must know, from the tables of this module: a sentence for each kind of change.
+
+    That blocks go with the canary is no warning: the canary is there to follow the machine, whose moment is the same
+    for all runs of a block and cancels within it.
+    """
+    texts = []
+    large = halves[halves["warning"] != ""]
+    for kind, rows in large.groupby("kind", sort=False):
+        worst = rows.loc[rows["change"].abs().idxmax()]
+        what = pair_label(worst["compared"], worst["reference"]) if kind == RATIO else label(worst["compared"])
+        noun = "Ratios within blocks" if kind == RATIO else "Times"
+        texts.append(
+            f"{noun} differ between the first and the second half of the campaign, in {len(rows)} of "
+            f"{(halves['kind'] == kind).sum()} cases, most for {what} behind {label(worst['network'])} "
+            f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
+        )
+    texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
+    texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
+    for factor, name in (("place", "place in the block"), (MACHINE, "machine"), (LANE, "lane")):
+        rows = steps[steps["factor"] == factor]
+        texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
+    return texts
+
+
+def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[float], str], what: str) -> list[str]:
+    """One sentence, if any, on the rows of `table` whose warning names `fault`, with their values of `column`."""
+    rows = table[table["warning"].astype(str).str.contains(fault)]
+    values = [f"{label(row.metric)} {text(getattr(row, column))}" for row in rows.itertuples()]
+    return [f"{what}: {listing(values)}."] if values else []
+
+
+def _correlation(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _duration(minutes: float) -> str:
+    for unit, length in (("day", 1440), ("hour", 60)):
+        if minutes >= 2 * length:
+            return plural(unit, round(minutes / length))
+    return plural("minute", round(minutes))

@@ -1,0 +1,149 @@
+"""The declared family of hypotheses: for each pair, network and metric, is the one protocol faster over all sites?
+
+One test serves planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and the verdict: Student's t
+of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), corrected for the size of the family.
+The family is declared before anything is measured, so its size counts contrasts that turn out to have no runs, too.
+What was added to the campaign later belongs to a family of its own, or to none
+(`analysis.statistics.hypotheses.Hypotheses`).
+
+A campaign that may stop early is tested at each of its looks, which a network reaches with all its sites together; the
+smallest of the looks' p values, times their number, is then the contrast's (Bonferroni), so that looking often finds no
+more than looking once. Its intervals are so wide that those of all looks hold at once with the declared confidence
+(repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early is shown shrunken,
+too: chance has made it large more often than small.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from pandas.api.typing import DataFrameGroupBy
+from scipy import stats
+
+from analysis.statistics.contrast_table import contrast_columns, holm_of_family
+from analysis.statistics.hypotheses import Hypotheses, Pair
+from analysis.statistics.outcomes import verdicts
+from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
+from analysis.statistics.samples import Array, Samples, counts
+
+# Looks after so many blocks of every site; the last is the paper's number of runs.
+LOOKS = (5, 10, 15, 20, 25, 31)
+# The columns of `report/tables/confirmatory.csv`.
+CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
+CONFIRMATORY += ["p_corrected", "verdict"]
+COLUMNS = [*CONFIRMATORY, "equivalence_p", "equivalence_p_corrected", "margin", "gain_shrunken"]
+
+
+def confirmatory(
+    samples: Samples,
+    hypotheses: Hypotheses,
+    rtt_ms: Mapping[str, float],
+    looks: Sequence[int] = (),
+    networks: Sequence[str] = (),
+) -> pd.DataFrame:
+    """The verdict of each contrast of the family; of a campaign that might have stopped at each of `looks`, if any.
+
+    `networks` are the campaign's; those that no run is of belong to the family, too.
+
+    A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
+    block that has both protocols), blocks (of these), gain (of the ratios within blocks, over sites; negative:
+    faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.statistics.outcomes`),
+    equivalence_p and equivalence_p_corrected, margin (the gain within which both count as equivalent), and
+    gain_shrunken (of what made its network stop before the last look; otherwise NaN). `rtt_ms`: network → RTT.
+    """
+    every = [*networks, *(name for name in samples.networks if name not in networks)]
+    key = ["reference", "compared", "network", "metric"]
+    cells = product(hypotheses.family, every, hypotheses.family_metrics)
+    table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
+    if table.empty:
+        return table.reindex(columns=COLUMNS)
+    tables = [
+        _contrasts(samples, pair, hypotheses, rtt_ms, looks)
+        for pair in hypotheses.family
+        if pair.is_of(samples.protocols)
+    ]
+    measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
+    table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
+    numbers = ["sites", "blocks"]
+    table[numbers] = table[numbers].fillna(0).astype(int)
+    for column in ("p", "equivalence_p"):
+        table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm_of_family)
+    table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
+    ended_early = table["network"].map(
+        {name: rounds in looks[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
+    )
+    level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size") / max(1, len(looks))
+    shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
+    table["gain_shrunken"] = shrunken.where(ended_early.eq(True) & (table["last_p"] < level))
+    return table[COLUMNS]
+
+
+def without_selection(
+    centre: "pd.Series[float]", p: "pd.Series[float]", level: "pd.Series[float]"
+) -> "pd.Series[float]":
+    """`centre`, whose two-sided `p` was below `level`, without what that selection adds to it.
+
+    Half way from the observed estimate to the one of which the observed one is the mean, of all that would have been
+    selected: that one, the conditional maximum likelihood of a normal distribution, takes too much where nearly all are
+    (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals for odds ratios in genome-wide
+    association studies).
+    """
+    observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
+    low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)
+    # Each step halves where the estimate lies; the mean of what is selected grows with it.
+    for _ in range(50):
+        middle = (low + high) / 2
+        above, below = stats.norm.sf(bound - middle), stats.norm.cdf(-bound - middle)
+        surplus = (stats.norm.pdf(bound - middle) - stats.norm.pdf(bound + middle)) / (above + below)
+        is_low = middle + surplus < observed
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    kept = np.where(np.isfinite(observed) & (observed > 0), low / np.where(observed > 0, observed, 1), 1)
+    return centre * (1 + kept) / 2
+
+
+def families(table: pd.DataFrame, hypotheses: Hypotheses) -> DataFrameGroupBy:
+    """The contrasts in `table`, those together that were declared at the same time."""
+    return table.groupby([hypotheses.added_networks.get(network, "") for network in table["network"]])
+
+
+def _contrasts(
+    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], looks: Sequence[int]
+) -> pd.DataFrame:
+    """The family's contrasts of one pair, before correction."""
+    metrics = hypotheses.family_metrics
+    columns = [samples.metrics.index(metric) for metric in metrics]
+    index = pd.MultiIndex.from_product([samples.networks, metrics], names=["network", "metric"])
+    ratios = np.moveaxis(block_ratios(samples, pair)[:, :, columns], 1, 2)
+    margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
+    blocks = counts(ratios)
+    ratio = mean_over_sites(ratios)
+    confidence = 1 - (1 - hypotheses.confidence) / max(1, len(looks))
+    at_looks = first_blocks(ratios, samples.rounds, looks)
+    tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
+    cells = {
+        "sites": (blocks > 0).sum(axis=-1),
+        "blocks": blocks.sum(axis=-1),
+        **contrast_columns(ratio, confidence, margin=margin),
+        # A look at which the difference had the other sign is no evidence for the one that there is now.
+        "p": least_p(
+            [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
+        ),
+        "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
+        "last_p": ratio.difference_p(),
+    }
+    flat = {name: np.ravel(value) for name, value in cells.items()}
+    return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
+
+
+def first_blocks(ratios: Array, rounds: Sequence[int], looks: Sequence[int]) -> list[Array]:
+    """`ratios` (networks x metrics x sites x blocks) at each of `looks`, NaN where a network has fewer `rounds`."""
+    reached = np.array(rounds)[:, None, None, None]
+    return [np.where(reached >= look, ratios[..., :look], np.nan) for look in looks]
+
+
+def least_p(p_values: Sequence[Array]) -> Array:
+    """The smallest p of several looks, times their number; NaN where no look has one."""
+    stacked = np.stack(p_values)
+    smallest = np.where(np.isnan(stacked), np.inf, stacked).min(axis=0)
+    return np.where(np.isinf(smallest), np.nan, np.minimum(1, len(p_values) * smallest))

@@ -1,0 +1,75 @@
+"""The columns of every table of contrasts: an estimate as a share, its interval, tests, corrections and the verdict."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.multitest import fdrcorrection
+
+from analysis.statistics.outcomes import verdicts
+from analysis.statistics.ratios import MeanRatio
+from analysis.statistics.samples import Array
+
+GAIN = ("gain", "gain_low", "gain_high")
+CHANGE = ("change", "low", "high")
+# The p values of `contrast_columns`, and of the corrected ones.
+TESTS = ("p", "equivalence_p")
+
+
+def contrast_columns(
+    ratio: MeanRatio, confidence: float, names: Sequence[str] = GAIN, margin: Array | float | None = None
+) -> dict[str, Array]:
+    """Columns of contrasts from their log ratios: the estimate as a share with the ends of its interval, by these
+    `names`, and `p` of no difference; with a `margin` (log ratio) also `equivalence_p`, and the `margin` as a share."""
+    ends = (ratio.centre, *ratio.interval(confidence))
+    columns = dict(zip(names, map(np.expm1, ends), strict=True)) | {"p": ratio.difference_p()}
+    if margin is not None:
+        columns |= {"equivalence_p": ratio.equivalence_p(margin), "margin": np.expm1(margin)}
+    return columns
+
+
+def corrected(table: pd.DataFrame, correct: Callable[[Array], Array], tests: Sequence[str] = TESTS) -> pd.DataFrame:
+    """`table` with the p values of `tests` corrected, as `<name>_corrected`."""
+    return table.assign(**{f"{name}_corrected": correct(table[name].to_numpy(dtype=float)) for name in tests})
+
+
+def judged(
+    table: pd.DataFrame,
+    correct: Callable[[Array], Array],
+    significant_p: float,
+    estimate: str = GAIN[0],
+    tests: Sequence[str] = TESTS,
+) -> pd.DataFrame:
+    """`table` with corrected p values and the verdict on the column `estimate` (`analysis.statistics.outcomes`)."""
+    table = corrected(table, correct, tests)
+    return table.assign(verdict=verdicts(table[estimate], table, significant_p))
+
+
+def holm(p_values: Array) -> Array:
+    """Holm's corrected p values; NaN stays NaN and does not count.
+
+    Statsmodels' does the same, but collects garbage at every call, which takes longer than all else here.
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)[: int(np.isfinite(p).sum())]
+    result = np.full(len(p), np.nan)
+    result[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
+    return result
+
+
+def holm_of_family(p_values: Array) -> Array:
+    """Holm's corrected p values of a declared family, to which tests that could not be made (NaN) belong, too: they
+    have no evidence (1)."""
+    p = np.asarray(p_values, dtype=float)
+    return holm(np.where(np.isnan(p), 1.0, p))
+
+
+def false_discovery_rate(p_values: Array) -> Array:
+    """Benjamini and Hochberg's corrected p values; NaN stays NaN and does not count."""
+    p = np.asarray(p_values, dtype=float)
+    result = np.full(len(p), np.nan)
+    is_known = np.isfinite(p)
+    if is_known.any():
+        # Statsmodels' multipletests calls this, but collects garbage at every call, which takes longer than all else.
+        result[is_known] = fdrcorrection(p[is_known])[1]
+    return result

@@ -1,0 +1,135 @@
+"""Runs as one array, and the computation of a statistic over all of it at once.
+
+A cell is a network, site, protocol and metric. Its values stand along the last axis, one place for each block of its
+network and site, so that a place of two protocols holds two runs that were measured side by side; a run that is
+missing, or has no such metric, is NaN.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from analysis.statistics.hypotheses import Pair
+
+Array = NDArray[np.float64]
+# From a pair and the times over its reference and its compared protocol: column → values of its cells.
+Statistics = Callable[[Pair, Array, Array], Mapping[str, NDArray[Any]]]
+CELL = ["network", "site", "metric"]
+# What a statistic over all sites is of.
+OVER_SITES = ["reference", "compared", "network", "metric"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """`values` in ms, of shape networks x sites x protocols x metrics x blocks, and the names along its axes.
+
+    `rounds`: how many blocks each network has been measured for at all its sites, whether their runs count or not; all
+    places unless given. A site that was given up holds up nothing.
+    """
+
+    values: Array
+    networks: tuple[str, ...]
+    sites: tuple[str, ...]
+    protocols: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rounds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            object.__setattr__(self, "rounds", (self.values.shape[-1],) * len(self.networks))
+
+    def of(self, protocol: str) -> Array:
+        """The times over `protocol`: networks x sites x metrics x blocks."""
+        return self.values[:, :, self.protocols.index(protocol)]
+
+    def of_pair(self, pair: Pair) -> tuple[Array, Array]:
+        """The times over both protocols of `pair`, those over its reference first."""
+        return self.of(pair.reference), self.of(pair.compared)
+
+    def behind(self, networks: Sequence[str]) -> "Samples":
+        """The samples of these `networks` alone."""
+        places = [self.networks.index(name) for name in networks]
+        rounds = tuple(self.rounds[place] for place in places)
+        return replace(self, values=self.values[places], networks=tuple(networks), rounds=rounds)
+
+    def first(self, blocks: int) -> "Samples":
+        """The samples of the first so many blocks of each network and site."""
+        rounds = tuple(min(number, blocks) for number in self.rounds)
+        return replace(self, values=self.values[..., :blocks], rounds=rounds)
+
+    def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
+        """A table with a row for each network, site and metric, from arrays of that shape."""
+        index = pd.MultiIndex.from_product([self.networks, self.sites, self.metrics], names=CELL)
+        flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
+        return pd.DataFrame(flat, index=index).reset_index()
+
+    def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
+        """A row for each of `pairs`, network, site and metric that both protocols have a run of.
+
+        `statistics` computes columns of a pair from its times; `columns` are those of a table without any pair.
+        """
+        tables = []
+        for pair in pairs:
+            reference, compared = self.of_pair(pair)
+            table = self.frame({**pair._asdict(), **statistics(pair, reference, compared)})
+            tables.append(table[((counts(reference) > 0) & (counts(compared) > 0)).ravel()])
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
+
+
+def counts(values: Array) -> NDArray[np.int64]:
+    """The number of values in each cell."""
+    return np.asarray(np.isfinite(values).sum(axis=-1))
+
+
+def logarithms(times: Array) -> Array:
+    """The natural logarithm of each of `times`; NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(times)
+    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
+
+
+def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, outputs: tuple[int, ...] = ()) -> Array:
+    """`statistic` of every cell, from arrays whose last axis is padded with NaN.
+
+    `statistic` gets all cells with the same counts together, as arrays of cells x count without NaN and sorted along
+    the last axis, one for each of `values`; it returns an array whose first axis is the cells, followed by the shape
+    `outputs`. Its warnings about constant samples, whose results are NaN, are silenced. The result has the shape of
+    the cells, followed by `outputs`; it is NaN for cells with fewer than `least` values in any of `values`. A cell's
+    result depends on no other cell.
+    """
+    flat = [np.sort(array.reshape(-1, array.shape[-1]), axis=-1) for array in values]
+    sizes = np.stack([counts(array) for array in flat], axis=-1)
+    result = np.full((len(sizes), *outputs), np.nan)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for size in np.unique(sizes[(sizes >= least).all(axis=1)], axis=0):
+            cells = np.flatnonzero((sizes == size).all(axis=1))
+            result[cells] = statistic(*(array[cells, :count] for array, count in zip(flat, size, strict=True)))
+    return result.reshape((*values[0].shape[:-1], *outputs))
+
+
+def is_constant(x: Array) -> NDArray[np.bool_]:
+    """Whether all values along the last axis are the same."""
+    return np.asarray(np.ptp(x, axis=-1) == 0)
+
+
+def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
+    """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
+
+    Where both samples are constant, as frames of a film make them, there is no scatter to go by. Then it is that of the
+    exact permutation test: the probability that equal runs separate so by chance, or 1 where the constants are equal.
+    """
+
+    def t_test(x: Array, y: Array) -> Array:
+        p = stats.ttest_ind(x, y, axis=-1, equal_var=equal_var).pvalue
+        separated = 2 / special.comb(x.shape[1] + y.shape[1], x.shape[1])
+        constant_p = np.where(x[:, 0] == y[:, 0], 1.0, min(1.0, separated))
+        return np.where(is_constant(x) & is_constant(y), constant_p, p)
+
+    return by_count(t_test, np.asarray(reference, dtype=float), np.asarray(compared, dtype=float))

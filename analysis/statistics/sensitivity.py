@@ -1,0 +1,136 @@
+"""How much the answer depends on how it is computed: each contrast of the family by other means and on fewer data."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from analysis.statistics.gain import gain, mean
+from analysis.statistics.hypotheses import Hypotheses
+from analysis.statistics.ratios import SAME, block_ratios, locations
+from analysis.statistics.samples import Array, Samples, counts
+
+COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
+COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest", "others_low"]
+COLUMNS += ["others_high", "second_half", "complete_blocks", "same_sign"]
+# What speaks of the same effect; paper_bias does not.
+ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
+ESTIMATES += ["complete_blocks"]
+
+
+def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
+    """A row for each contrast of the family that some site has a block for; all gains are means over sites.
+
+    Columns: reference, compared, network, metric, sites;
+    gain: the family's own (Hodges-Lehmann location within blocks);
+    geometric_gain: of the geometric means within blocks;
+    paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
+    median_gain: the median over sites instead of the mean;
+    without_low, without_high: least and largest gain when one site is left out;
+    weightiest_site: the site that changes the gain most when left out, and without_weightiest: the gain then;
+    others_low, others_high: interval of that gain for sites like the others;
+    second_half: each site's later blocks only;
+    complete_blocks: only blocks in which every protocol of the network has a run that counts;
+    same_sign: whether all of these have the sign of `gain`.
+    What cannot be computed is NaN.
+    """
+    rows = []
+    for pair in hypotheses.family:
+        if not pair.is_of(samples.protocols):
+            continue
+        ratios = block_ratios(samples, pair)
+        a, b = samples.of(pair.reference), samples.of(pair.compared)
+        complete = np.where(_are_complete(samples), ratios, np.nan)
+        centres, variances = locations(ratios)
+        site_means = {
+            "gain": centres,
+            "geometric_gain": mean(ratios),
+            "second_half": locations(_second_half(ratios))[0],
+            "complete_blocks": locations(complete)[0],
+        }
+        gains = {name: np.expm1(_mean_over_sites(values)) for name, values in site_means.items()}
+        gains["median_gain"] = np.expm1(_median_over_sites(centres))
+        gains |= {"paper_gain": _mean_over_sites(gain(a, b)), "paper_bias": _mean_over_sites(bias(a, b))}
+        for (n, network), metric in product(enumerate(samples.networks), hypotheses.family_metrics):
+            m = samples.metrics.index(metric)
+            if not np.isfinite(centres[n, :, m]).any():
+                continue
+            row: dict[str, object] = {name: float(values[n, m]) for name, values in gains.items()}
+            row |= leave_one_out(centres[n, :, m], variances[n, :, m], samples.sites, hypotheses.confidence)
+            keys = [*pair, network, metric, int(np.isfinite(centres[n, :, m]).sum())]
+            rows.append(dict(zip(COLUMNS[:5], keys, strict=True)) | row)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    signs = np.sign(table[ESTIMATES].astype(float))
+    return table.assign(same_sign=(signs.isna() | signs.eq(signs["gain"], axis=0)).all(axis=1))
+
+
+def leave_one_out(
+    centres: Array, variances: Array, names: tuple[str, ...], confidence: float
+) -> dict[str, float | str]:
+    """The gain when one site is left out: see `sensitivity`; NaN with one site, and the interval with two or without
+    the errors of the runs.
+
+    `centres`: the sites' log ratios; `variances`: those of their errors, NaN where unknown. The interval is Student's,
+    and takes the sites to scatter no less than their runs do: the scatter of a few may be small by chance.
+    """
+    is_measured = np.isfinite(centres)
+    values, sites = centres[is_measured], np.array(names)[is_measured]
+    numbers, name = np.full(5, np.nan), ""
+    if len(values) > 1:
+        without = (values.sum() - values) / (len(values) - 1)
+        weightiest = int(np.abs(values - values.mean()).argmax())
+        name, centre = str(sites[weightiest]), without[weightiest]
+        of_runs, others = variances[np.isfinite(variances)], np.delete(values, weightiest)
+        reach = np.nan
+        if len(others) > 1 and len(of_runs):
+            error = max(SAME, np.sqrt(max(others.var(ddof=1), of_runs.mean()) / len(others)))
+            reach = stats.t.ppf((1 + confidence) / 2, len(others) - 1) * error
+        numbers = np.expm1([without.min(), without.max(), centre, centre - reach, centre + reach])
+    columns = ["without_low", "without_high", "without_weightiest", "others_low", "others_high"]
+    return dict(zip(columns, numbers.tolist(), strict=True)) | {"weightiest_site": name}
+
+
+def bias(a: Array, b: Array) -> Array:
+    """How much the gain of the means of `b` against `a` is expected to exceed the true one, along the last axis.
+
+    A mean of few runs in the denominator makes a ratio too high: by the squared coefficient of variation divided by the
+    number of runs, less what both have in common (the second-order term of a ratio estimator; Cochran 1977, Sampling
+    Techniques, section 6.8). Sites do not average it out. NaN with fewer than two runs or blocks.
+    """
+    before, after = mean(a), mean(b)
+    in_both = np.asarray(np.isfinite(a) & np.isfinite(b))
+    paired_a, paired_b = np.where(in_both, a, np.nan), np.where(in_both, b, np.nan)
+    runs_a, runs_b, blocks = counts(a), counts(b), in_both.sum(axis=-1)
+    products = (paired_a - mean(paired_a)[..., None]) * (paired_b - mean(paired_b)[..., None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.nansum((a - before[..., None]) ** 2, axis=-1) / (runs_a - 1) / runs_a / before**2
+        shared = np.nansum(products, axis=-1) / (blocks - 1) * blocks / (runs_a * runs_b) / (before * after)
+        excess = after / before * (variance - np.where(blocks > 1, shared, 0))
+    return np.asarray(np.where(runs_a > 1, excess, np.nan))
+
+
+def _mean_over_sites(values: Array) -> Array:
+    """networks x sites x metrics → networks x metrics; sites without a value do not count."""
+    return mean(np.moveaxis(values, 1, -1))
+
+
+def _median_over_sites(values: Array) -> Array:
+    is_measured = np.isfinite(values).any(axis=1)
+    medians = np.nanmedian(np.where(np.expand_dims(is_measured, 1), values, 0), axis=1)
+    return np.asarray(np.where(is_measured, medians, np.nan))
+
+
+def _second_half(ratios: Array) -> Array:
+    """Each site's blocks (along the last axis, in their order) without the first half of those that have a ratio."""
+    is_present = np.isfinite(ratios)
+    place, number = is_present.cumsum(axis=-1), is_present.sum(axis=-1, keepdims=True)
+    return np.where(is_present & (2 * place > number), ratios, np.nan)
+
+
+def _are_complete(samples: Samples) -> NDArray[np.bool_]:
+    """Whether a block has a run of every protocol that its network has at all: networks x sites x metrics x blocks."""
+    is_present = np.isfinite(samples.values)
+    is_measured = np.asarray(is_present.any(axis=(1, 3, 4)))
+    return np.asarray((is_present | ~is_measured[:, None, :, None, None]).all(axis=2))

@@ -1,0 +1,51 @@
+"""What a report says of lanes, and of a network without real-time priority."""
+
+from dataclasses import replace
+
+import pytest
+from factories import campaign_document
+
+from analysis.report.conditions import lane_facts, of_lanes, of_timekeeping
+from measure.host.lanes import Lanes, lanes_of
+from measure.host.timekeeping import OF_ROOT
+
+TWO = Lanes(2, lanes_of(2, [(0,), (1,)]))
+
+
+def test_lanes_that_nobody_measured_are_a_warning() -> None:
+    document = replace(campaign_document(lanes=2), lanes={"here": TWO.record()})
+    (warning,) = of_lanes(document)
+    assert "2 runs were made at once, in lanes, on here" in warning and "not measured" in warning
+    assert lane_facts(document) == {"lanes of here": "2: a number that was given"}
+
+
+def test_lanes_that_do_not_disturb_are_a_fact() -> None:
+    record = replace(TWO, calibration={"reason": "2 lanes do not disturb each other"}).record()
+    document = replace(campaign_document(lanes=2), lanes={"here": record})
+    assert of_lanes(document) == []
+    assert lane_facts(document) == {"lanes of here": "2: 2 lanes do not disturb each other"}
+
+
+def test_a_campaign_without_lanes_says_nothing_of_them() -> None:
+    assert of_lanes(campaign_document()) == [] and lane_facts(campaign_document()) == {}
+    refused = Lanes(calibration={"reason": "2 lanes disturb"}).record()
+    document = replace(campaign_document(), lanes={"here": refused})
+    assert of_lanes(document) == []
+    assert lane_facts(document) == {"lanes of here": "1: 2 lanes disturb"}
+
+
+def test_a_network_without_real_time_priority_is_a_warning() -> None:
+    (warning,) = of_timekeeping(campaign_document({"timekeeping": "ordinary priority"}))
+    assert "no real-time priority" in warning
+
+
+@pytest.mark.parametrize("versions", [{"timekeeping": OF_ROOT}, {"timekeeping": "real-time priority"}, {}])
+def test_a_network_with_it_is_none(versions: dict[str, str]) -> None:
+    assert of_timekeeping(campaign_document(versions)) == []
+
+
+def test_a_campaign_behind_upstream_mahimahi_says_so_and_in_what_that_differs() -> None:
+    document = campaign_document({"timekeeping": "ordinary priority", "mahimahi": "mahimahi 0.98"})
+    document = replace(document, settings=replace(document.settings, shells="mahimahi"))
+    (warning,) = of_timekeeping(document)
+    assert "by the shells of mahimahi 0.98, not by ours: in whole milliseconds" in warning

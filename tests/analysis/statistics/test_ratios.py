@@ -1,0 +1,285 @@
+"""The mean over sites of log ratios within blocks: small cases computed by hand, and what must always hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.ratios import (
+    FREEDOM_SHARE,
+    OVERESTIMATE_SHARE,
+    OVERESTIMATES,
+    ROBUST_BLOCKS,
+    block_ratios,
+    degrees_of_freedom,
+    locations,
+    mean_over_sites,
+    overestimate,
+    walsh_averages,
+)
+from analysis.statistics.samples import Array, Samples
+
+PAIR = Pair("tcp", "quic")
+# Walsh averages of 1, 2, 3, 10, 20, in order: 1 1.5 2 2 2.5 3 5.5 6 6.5 10 10.5 11 11.5 15 20.
+FIVE = np.array([1.0, 2, 3, 10, 20])
+REPETITIONS = 40_000
+FRAME_MS = 1000 / 30
+
+
+def samples_of_times(tcp: Array, quic: Array) -> Samples:
+    """Samples of one network and metric from times of sites x blocks each."""
+    values = np.stack([tcp, quic], axis=1)[None, :, :, None, :]
+    sites = tuple(f"s{number}" for number in range(len(tcp)))
+    return Samples(values, ("dsl",), sites, ("tcp", "quic"), ("si",))
+
+
+def log_ratios() -> st.SearchStrategy[Array]:
+    """Log ratios of sites x blocks, some NaN; rounded, so that what is added to them can be taken away again."""
+    value = st.one_of(st.just(np.nan), st.integers(-1000, 1000).map(lambda number: number / 1024))
+    shapes = st.tuples(st.integers(1, 5), st.integers(1, 8))
+    return shapes.flatmap(
+        lambda shape: st.lists(value, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]).map(
+            lambda values: np.array(values).reshape(shape)
+        )
+    )
+
+
+def test_a_block_counts_when_it_has_both_times_and_both_are_positive() -> None:
+    tcp = np.array([[100.0, 100, np.nan, 0, 100, 100]])
+    quic = np.array([[50.0, np.nan, 100, 100, 0, -1]])
+    ratios = block_ratios(samples_of_times(tcp, quic), PAIR)
+    assert ratios.shape == (1, 1, 1, 6)
+    assert ratios[0, 0, 0, 0] == pytest.approx(np.log(0.5))
+    assert np.isnan(ratios[0, 0, 0, 1:]).all()
+
+
+def test_few_blocks_have_their_mean_and_its_error() -> None:
+    centre, variance = locations(np.array([[0.1, 0.2, 0.6, np.nan], [0.3, np.nan, np.nan, np.nan], [np.nan] * 4]))
+    assert centre[:2] == pytest.approx([0.3, 0.3])
+    assert variance[0] == pytest.approx(0.07 / 3)
+    assert np.isnan([centre[2], variance[1], variance[2]]).all()
+
+
+def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
+    centre, error, span, step = walsh_averages(FIVE[None])
+    assert [centre[0], span[0], step[0]] == [6, 11 - 2, 10 - 6.5]
+    # Signed ranks of 5 have mean 7.5 and deviation sqrt(13.75); 1.645 of these below is place 1: from 1.5 to 15.
+    assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
+    location, variance = locations(FIVE[None])
+    assert (location[0], variance[0]) == (6, pytest.approx((error[0] / overestimate(5)) ** 2))
+
+
+def test_an_even_number_of_averages_has_the_middle_of_two() -> None:
+    values = np.random.default_rng(1).standard_normal((4, 7))
+    one, other = np.triu_indices(7)
+    assert walsh_averages(values).centre == pytest.approx(np.median((values[:, one] + values[:, other]) / 2, axis=1))
+
+
+def test_many_rows_are_computed_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(2).standard_normal((50, 9))
+    whole = walsh_averages(values)
+    monkeypatch.setattr("analysis.statistics.ratios.MOST_AVERAGES", 100)
+    assert np.array_equal(walsh_averages(values), whole)
+
+
+def test_one_run_that_takes_ten_times_as_long_hardly_moves_the_location() -> None:
+    quiet = np.random.default_rng(3).normal(0, 0.05, (1, 31))
+    loud = quiet.copy()
+    loud[0, 7] += np.log(10)
+    (before, before_variance), (after, after_variance) = locations(quiet), locations(loud)
+    assert abs(after - before) < 0.01
+    assert after_variance < 1.5 * before_variance
+
+
+def test_the_mean_over_sites_of_whole_blocks_is_students_for_one_site_of_four() -> None:
+    ratios = np.array([[0.1, 0.3, 0.2, 0.5]])
+    mean = mean_over_sites(ratios)
+    expected = stats.ttest_1samp(ratios[0], 0)
+    assert mean.difference_p() == pytest.approx(expected.pvalue)
+    low, high = mean.interval(0.95)
+    interval = expected.confidence_interval(0.95)
+    assert [low, high] == pytest.approx([interval.low, interval.high])
+    equivalent = stats.ttest_1samp(ratios[0], 0.4, alternative="less").pvalue
+    assert mean.equivalence_p(0.4) == pytest.approx(equivalent)
+
+
+def test_every_site_counts_once_with_satterthwaites_freedom() -> None:
+    ratios = np.array([[0.1, 0.3, np.nan, np.nan], [0.5, 0.6, 0.7, 1.0], [np.nan] * 4])
+    mean = mean_over_sites(ratios)
+    variances = np.array([0.02 / 2, ratios[1].var(ddof=1) / 4])
+    assert mean.centre == pytest.approx((0.2 + 0.7) / 2)
+    assert mean.error == pytest.approx(np.sqrt(variances.sum()) / 2)
+    assert mean.freedom == pytest.approx(variances.sum() ** 2 / (variances**2 / np.array([1, 3])).sum())
+    assert mean.signs == 6
+
+
+def test_a_site_of_one_block_takes_its_error_from_the_other_sites() -> None:
+    two, one = [0.1, 0.3, np.nan], [0.4, np.nan, np.nan]
+    mean = mean_over_sites(np.array([two, two, one]))
+    assert mean.centre == pytest.approx((0.2 + 0.2 + 0.4) / 3)
+    assert mean.error == pytest.approx(np.sqrt(0.01 + 0.01 + 0.02) / 3)
+    assert mean.freedom == pytest.approx(2)
+
+
+def test_one_block_of_each_site_tells_a_mean_but_no_error() -> None:
+    mean = mean_over_sites(np.array([[0.1], [0.3]]))
+    assert mean.centre == pytest.approx(0.2)
+    assert np.isnan([mean.error, mean.difference_p(), mean.equivalence_p(1), *mean.interval(0.95)]).all()
+
+
+def test_nothing_tells_nothing() -> None:
+    mean = mean_over_sites(np.full((2, 3, 4), np.nan))
+    assert mean.centre.shape == (2,)
+    assert np.isnan([mean.centre, mean.error, mean.difference_p()]).all()
+    assert (mean.signs == 0).all()
+
+
+@pytest.mark.parametrize(("sites", "blocks"), [(1, 2), (1, 3), (1, 5), (1, 31), (3, 5)])
+def test_what_is_constant_and_different_has_the_p_value_of_as_many_equal_signs(sites: int, blocks: int) -> None:
+    """Frames of 33 ms: 267 ms against 300 ms in every block is a difference, but two blocks do not show it."""
+    mean = mean_over_sites(np.full((sites, blocks), np.log(300 / 267)))
+    total = sites * blocks
+    assert mean.error == 0
+    assert mean.difference_p() == pytest.approx(stats.binomtest(total, total).pvalue)
+    assert mean.equivalence_p(0.2) == pytest.approx(0.5**total)
+    assert mean.equivalence_p(0.1) == 1
+
+
+def test_sites_of_constant_ratios_that_disagree_are_as_good_as_the_one_of_the_fewest_blocks() -> None:
+    ratios = np.repeat(np.log([[1.1], [0.99]]), 31, axis=1)
+    ratios[1, 4:] = np.nan
+    mean = mean_over_sites(ratios)
+    assert mean.error == 0
+    assert mean.difference_p() == pytest.approx(2 * 0.5**4)
+
+
+def test_a_few_ratios_of_the_other_sign_among_many_that_are_the_same_are_not_overlooked() -> None:
+    """Whole frames of a film: 26 of 31 blocks say one frame more, and 5 say three less."""
+    ratios = np.array([*[np.log(1033 / 1000)] * 26, *[np.log(900 / 1000)] * 5])
+    mean = mean_over_sites(ratios[None])
+    assert walsh_averages(ratios[None]).error == 0
+    assert mean.centre == pytest.approx(ratios.mean())
+    assert mean.error == pytest.approx(ratios.std(ddof=1) / np.sqrt(31))
+    assert mean.difference_p() > stats.binomtest(5, 31).pvalue
+
+
+def coarse_ratios(frames: float, cells: int, sites: int, blocks: int, seed: int) -> Array:
+    """Log ratios (cells x sites x blocks) of two protocols of the same, of times of 600 ms of which a run scatters by
+    so many `frames`, as a film has them: in whole frames, from wherever those of the site begin."""
+    draw = np.random.default_rng([seed, round(100 * frames), sites, blocks])
+    begins_ms = draw.uniform(0, FRAME_MS, (1, cells, sites, 1))
+    times = 600 + frames * FRAME_MS * draw.standard_normal((2, cells, sites, blocks))
+    # A film's zero is not quite a frame's.
+    logs = np.log(np.ceil((times + begins_ms) / FRAME_MS) * FRAME_MS + draw.normal(0, 0.5, times.shape))
+    return np.asarray(logs[1] - logs[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frames", [0.2, 0.4, 0.7, 1.4])
+@pytest.mark.parametrize(("sites", "blocks"), [(1, 5), (1, 10), (1, 31), (5, 10), (5, 31)])
+def test_whole_frames_find_no_difference_where_there_is_none(frames: float, sites: int, blocks: int) -> None:
+    rejections = int((mean_over_sites(coarse_ratios(frames, 4000, sites, blocks, 6)).difference_p() < 0.01).sum())
+    assert rejections <= stats.binom.isf(1e-5, 4000, 0.01)
+
+
+def test_the_location_of_whole_frames_does_not_jump_between_them() -> None:
+    """31 blocks, a third of which say one frame more: what is in between is known, to a tenth of a frame."""
+    ratios = np.log1p(FRAME_MS / 600 * np.array([0.0] * 20 + [1.0] * 11))
+    (centre,), (variance,) = locations(ratios[None])
+    assert centre == pytest.approx(ratios.mean())
+    assert variance == pytest.approx(ratios.var(ddof=1) / 31)
+
+
+def test_one_coarse_ratio_that_is_far_off_hardly_moves_the_location() -> None:
+    (quiet,) = coarse_ratios(0.7, 1, 1, 31, 7)
+    loud = quiet.copy()
+    loud[0, 7] += np.log(10)
+    (before, before_variance), (after, after_variance) = locations(quiet), locations(loud)
+    assert abs(after - before) < FRAME_MS / 600 / 5
+    assert after_variance < 2 * before_variance
+
+
+def test_what_is_constant_and_equal_does_not_differ_and_is_equivalent() -> None:
+    mean = mean_over_sites(np.zeros((2, 31)))
+    assert mean.difference_p() == 1
+    assert mean.equivalence_p(0.01) < 1e-9
+
+
+@given(log_ratios())
+def test_swapping_the_protocols_negates_the_centre_and_keeps_p(ratios: Array) -> None:
+    forward, backward = mean_over_sites(ratios), mean_over_sites(-ratios)
+    assert forward.centre == pytest.approx(-backward.centre, nan_ok=True)
+    assert forward.difference_p() == pytest.approx(backward.difference_p(), nan_ok=True)
+    assert forward.equivalence_p(0.1) == pytest.approx(backward.equivalence_p(0.1), nan_ok=True)
+
+
+@given(log_ratios(), st.randoms(use_true_random=False))
+def test_the_order_of_sites_and_blocks_does_not_matter(ratios: Array, random: object) -> None:
+    draw = np.random.default_rng(random.randrange(2**32))  # type: ignore[attr-defined]
+    shuffled = draw.permuted(ratios[draw.permutation(len(ratios))], axis=1)
+    before, after = mean_over_sites(ratios), mean_over_sites(shuffled)
+    for name in ("centre", "error", "freedom"):
+        assert getattr(after, name) == pytest.approx(getattr(before, name), rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@given(log_ratios(), st.integers(-512, 512))
+def test_the_interval_moves_with_the_ratios(ratios: Array, shift: int) -> None:
+    before, after = mean_over_sites(ratios), mean_over_sites(ratios + shift / 1024)
+    for one, other in zip(before.interval(0.9), after.interval(0.9), strict=True):
+        assert other == pytest.approx(one + shift / 1024, abs=1e-6, nan_ok=True)
+
+
+@given(log_ratios())
+def test_p_lies_between_nothing_and_one_and_agrees_with_the_interval(ratios: Array) -> None:
+    mean = mean_over_sites(ratios)
+    p = float(mean.difference_p())
+    if np.isnan(p):
+        return
+    assert 0 <= p <= 1
+    assert 0 <= float(mean.equivalence_p(0.05)) <= 1
+    low, high = mean.interval(0.95)
+    if mean.error > 0 and abs(p - 0.05) > 1e-6:
+        assert (p < 0.05) == (low > 0 or high < 0)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1024.0])
+def test_scaling_all_times_changes_nothing(factor: float) -> None:
+    draw = np.random.default_rng(4)
+    tcp, quic = draw.lognormal(7, 0.2, (2, 6, 10))
+    one, other = (
+        mean_over_sites(block_ratios(samples_of_times(scale * tcp, scale * quic), PAIR)[0, :, 0])
+        for scale in (1, factor)
+    )
+    assert other.centre == pytest.approx(one.centre)
+    assert other.difference_p() == pytest.approx(one.difference_p())
+
+
+@pytest.mark.parametrize("blocks", [5, 6, 8, 15, 31, 40])
+def test_the_error_of_a_location_is_neither_too_large_nor_too_small(blocks: int) -> None:
+    """That of normal ratios, to 1.5 %; and its freedom is no larger than it is told, to 10 %."""
+    rows = max(4000, REPETITIONS // blocks * 4)
+    centre, variance = locations(np.random.default_rng(blocks).standard_normal((rows, blocks)))
+    assert np.sqrt(variance.mean()) / centre.std() == pytest.approx(1, abs=0.015 + 2 / np.sqrt(rows))
+    freedom = 2 * variance.mean() ** 2 / variance.var()
+    assert freedom > 0.85 * float(degrees_of_freedom(np.array(blocks)))
+
+
+def test_the_overestimate_and_the_freedom_of_many_blocks_go_on_from_those_of_31() -> None:
+    last = ROBUST_BLOCKS + len(OVERESTIMATES) - 1
+    assert last == 31
+    assert overestimate(last) == OVERESTIMATES[-1] == pytest.approx(1 + OVERESTIMATE_SHARE / last, abs=0.003)
+    assert overestimate(32) == pytest.approx(overestimate(31), abs=0.003)
+    assert degrees_of_freedom(np.array([1, 2, 4, 5, 31])) == pytest.approx([0, 1, 3, 4, 4 + 26 * FREEDOM_SHARE])
+
+
+@pytest.mark.parametrize(("sites", "blocks"), [(1, 5), (1, 31), (12, 5)])
+@pytest.mark.parametrize("is_heavy", [False, True])
+def test_p_is_below_a_level_no_more_often_than_the_level_says(sites: int, blocks: int, is_heavy: bool) -> None:
+    draw = np.random.default_rng([sites, blocks])
+    size = (max(2000, REPETITIONS // sites // max(1, blocks // 10)), sites, blocks)
+    ratios = draw.standard_t(2.5, size) if is_heavy else draw.standard_normal(size)
+    p = mean_over_sites(ratios).difference_p()
+    for level in (0.05, 0.01):
+        assert (p < level).sum() <= stats.binom.isf(1e-4, len(p), 1.05 * level)
