@@ -15,9 +15,10 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
+from replay.hops.registry import require_served_behind
 from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from servers.registry import require_served, require_served_behind, server_of, servers_of
+from servers.registry import require_served, server_of, servers_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
