@@ -18,7 +18,7 @@ from analysis.statistics.samples import Array, Samples
 from analysis.stopping import looks_until
 from base.words import in_words
 from dataset.table import Cell
-from tuning.networks import IN_BROWSER
+from tuning.devices import IN_BROWSER
 
 SEED = 17
 # Of simulated campaigns; fewer of large ones, of which so many contrasts of single sites take ten seconds.

@@ -29,7 +29,7 @@ from dataset.table import (
 )
 from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
-from tuning.networks import IN_BROWSER
+from tuning.devices import IN_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from dataset import metrics
 from dataset.schema import fields
-from tuning.devices import described
-from tuning.networks import IN_BROWSER
+from tuning.devices import IN_BROWSER, described
 
 # What stands where there is no value.
 NOTHING = "-"

@@ -34,12 +34,13 @@ from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
-from measure.run.browser import proxy_of, refusal
+from measure.run.browser import refusal
 from measure.validate.record import validate_campaign, validate_worker
 from measure.validate.server_rtts import DelayedSite
+from replay.hops.registry import proxy_of, require_served_behind
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains
-from servers.registry import http1_refusal, require_served_behind
+from servers.registry import http1_refusal
 from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
 from tuning.devices import device_of
 from tuning.networks import Network
@@ -171,7 +172,7 @@ def require_networks(campaign: Campaign) -> None:
     """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
     a study looks into loads whose packets are in a tunnel."""
     for network in campaign.networks.values():
-        if network.hop and network.hop.tunnels and type(campaign.method) is not Method:
+        if proxy_of(network) and type(campaign.method) is not Method:
             raise EyelevelError(
                 f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
                 "can measure; choose networks without one"

@@ -44,7 +44,8 @@ from servers.kernel_sockets import KernelSockets, TcpInfo, decoded
 from servers.registry import server_of
 from tuning import kernel
 from tuning.cross_traffic import Flow
-from tuning.networks import DOWN, OnOff
+from tuning.impairments.contract import DOWN
+from tuning.impairments.on_off import OnOff
 
 # A block of four addresses for each flow and end, beside those that sites have (198.18.0.0/15): RFC 5737.
 SERVERS, CLIENTS = "203.0.113", "198.51.100"

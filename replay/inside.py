@@ -30,6 +30,7 @@ from replay import names, world
 from replay.content import make_content
 from replay.cross_traffic import accompanied
 from replay.hop import hopped, serving_protocol
+from replay.hops.registry import proxy_of
 from replay.shells.contract import far_timekeeping
 from replay.shells.registry import shells_named
 from replay.spec import CONTROL, MONITORED_DEVICE, PRIVATE, TIMEKEEPING, ReplaySpec
@@ -80,8 +81,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         os.sched_setaffinity(0, spec.server_cores)
     site = Site.load(spec.site)
     world.make(site)
-    hop = spec.network.hop
-    proxied = hop is not None and hop.tunnels
+    proxied = proxy_of(spec.network) is not None
     names.write_hosts(site, https_records=spec.protocol.discovery == HTTPS_RECORD, proxied=proxied)
     protocol = serving_protocol(spec)
     shells = shells_named(spec.shells)

@@ -23,9 +23,10 @@ from base.places import PROJECT, cache_dir
 from base.privileges import require_namespaces
 from base.processes import end_within, first_readable
 from base.structure import to_json
+from replay.hops.registry import require_served_behind
 from replay.shells.registry import require_emulated
 from replay.spec import ReplayOutcome, ReplaySpec
-from servers.registry import require_served, require_served_behind
+from servers.registry import require_served
 
 TEARDOWN_TIMEOUT_S = 15.0
 

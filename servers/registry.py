@@ -8,11 +8,7 @@ import servers
 from base.errors import EyelevelError
 from base.registry import registered
 from servers.contract import Server
-from tuning.networks import Network
 from tuning.protocols import Protocol
-
-# The server that stands in a hop that terminates connections (`replay.edge`).
-EDGE = "caddy"
 
 
 @cache
@@ -62,22 +58,3 @@ def http1_refusal(protocol: Protocol) -> str | None:
     if protocol.browser_knows_servers:
         return "the browser would be told that all servers speak HTTP/2; known_servers must be false"
     return None
-
-
-def require_served_behind(network: Network, protocol: Protocol) -> None:
-    """Raises EyelevelError when the server of `protocol` cannot serve by it behind `network`, or its hop cannot pass
-    on what the protocol sets."""
-    if network.hop and network.hop.splits and (protocol.fast_open or protocol.mss_bytes is not None):
-        setting = "fast_open" if protocol.fast_open else "mss_bytes"
-        raise EyelevelError(f"{protocol.name}: {setting} would end at the hop of {network.name}, which splits TCP")
-    if network.hop and network.hop.terminates and (protocol.server != EDGE or protocol.beside):
-        raise EyelevelError(
-            f"{protocol.name}: the hop of {network.name} terminates connections, which {EDGE} does there; choose among "
-            "its protocols (caddy-h2, caddy-h3)"
-        )
-    if network.hop and network.hop.tunnels and (protocol.in_kernel or protocol.beside):
-        raise EyelevelError(
-            f"{protocol.name}: the hop of {network.name} is a proxy of CONNECT-UDP, which is measured with QUIC alone"
-        )
-    if fault := server_of(protocol).network_refusal(protocol, network):
-        raise EyelevelError(f"{protocol.name}: {fault}")

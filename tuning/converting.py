@@ -34,7 +34,7 @@ from tuning.conditions import (
     parse_conditions,
     read_conditions,
 )
-from tuning.networks import read_trace
+from tuning.impairments.rate import read_trace
 
 # Over how much of a delivery trace a rate is taken.
 BIN_MS = 100

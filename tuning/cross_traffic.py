@@ -7,7 +7,10 @@ they are named after, QUIC flows stock quic_server's.
 from dataclasses import dataclass, replace
 
 from tuning import protocols
-from tuning.networks import DOWN, QUIC_FLOW, UP, Network, OnOff
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.cross_traffic import QUIC_FLOW
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 from tuning.protocols import Protocol
 
 # A bulk flow is steady after so many of its longest round trips, but not before and not after so many seconds.

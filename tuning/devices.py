@@ -9,6 +9,8 @@ from tuning.settings import Reader, choose, choose_one
 DESKTOP = "desktop"
 # Stands between the names of a browser and of the device that it is on.
 ON = "-on-"
+# A network in another browser than the first of a campaign is called `lte@firefox`. No network's own name has it.
+IN_BROWSER = "@"
 # BenchmarkIndex of Lighthouse; those of the fastest processors are some thousand. Slower devices than the slowest here
 # would get less than a tenth of a fast processor, which the kernel does not give evenly: their index scattered by 15 %.
 LEAST_INDEX, MOST_INDEX = 200, 5000

@@ -13,7 +13,7 @@ import click
 
 from base.errors import reports_errors
 from base.files import write_atomically
-from tuning.networks import TRACE_LINE_BYTES
+from tuning.impairments.rate import TRACE_LINE_BYTES
 
 LINE_BITS = TRACE_LINE_BYTES * 8
 

@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from analysis.figures.style import BLUE, GREEN, PAGE_INCHES, VERMILION, figure_style
 from analysis.text import label
 from tuning.conditions import DELAY, LOSS
-from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
+from tuning.networks import Network
 
 # Two networks stand side by side, with a panel for the rate and one for the round-trip time each.
 BESIDE = 2
@@ -30,7 +32,7 @@ def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.nd
     """Times in s and the rate of a direction from each of them on, in Mbit/s; None where nothing limits it."""
     if (mbps := network.rate_of(direction)) is None:
         return None
-    if not (trace := getattr(network, f"{direction}_trace")):
+    if not (trace := network.trace_of(direction)):
         return np.array([0.0, seconds]), np.array([mbps, mbps])
     at_s = np.array([int(line) for line in read_trace(Path(trace))]) / 1e3
     period_s = at_s[-1]

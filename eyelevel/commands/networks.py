@@ -43,7 +43,7 @@ def table(chosen: list[Network], known: Catalogue[Network]) -> Table:
     from analysis.networks import further
     from analysis.text import NOTHING
     from base.structure import unstructured
-    from tuning.networks import DOWN, UP
+    from tuning.impairments.contract import DOWN, UP
     from tuning.settings import ALL
 
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)

@@ -45,7 +45,7 @@ from measure.site_facts import facts_of
 from record.edit import require_think_time
 from record.site import Site
 from replay.cross_traffic_flows import CLIENT_PROGRAMS
-from replay.hop import programs_of as hop_programs
+from replay.hops.registry import hop_programs
 from servers.registry import servers_of
 from tuning import protocols
 from tuning.cross_traffic import flows_of
@@ -187,10 +187,7 @@ class Campaign:
         """What else takes part: programs of background flows and of hops, each with the option that prints its
         version."""
         flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
-        return {
-            **flows,
-            **{name: option for one in self.networks.values() for name, option in hop_programs(one).items()},
-        }
+        return {**flows, **hop_programs(self.networks.values())}
 
     def versions(self) -> dict[str, str]:
         """Name → version of everything that takes part, on this machine. Raises EyelevelError."""

@@ -29,7 +29,7 @@ from measure.run.load import NO_CALLS, Load, Moments, Observers, load
 from measure.run.setting import Circumstances, Setting
 from tuning.cross_traffic import Flow, flows_of
 from tuning.devices import device_of
-from tuning.networks import DOWN, UP
+from tuning.impairments.contract import DOWN, UP
 from tuning.protocols import Protocol
 
 

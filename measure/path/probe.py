@@ -29,7 +29,7 @@ from measure.validate.network_probe import (
     overload,
     probe_bytes,
 )
-from tuning.networks import DOWN, UP
+from tuning.impairments.contract import DOWN, UP
 
 # Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
 FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0

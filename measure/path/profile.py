@@ -17,7 +17,8 @@ from base.text import printable
 from measure.path.probe import PathMeasurement, Way
 from measure.validate.network_probe import LARGE_BYTES
 from tuning import networks
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import Network
 from tuning.queues import PACKET_BYTES
 
 CONFIDENCE = 0.95

@@ -3,7 +3,6 @@
 from browsers.contract import Browser, Page
 from browsers.window import Window, recorded_window
 from record.site import Site
-from replay.spec import PROXY_HOST, PROXY_PORT
 from servers.registry import server_of
 from tuning.devices import Device
 from tuning.networks import Network
@@ -15,11 +14,6 @@ def window(site: Site, device: Device | None = None) -> Window:
     if device:
         return Window(device.width, device.height, mobile=True, pixel_ratio=device.pixel_ratio, model=device.model)
     return recorded_window(site.user_agent, site.viewport)
-
-
-def proxy_of(network: Network) -> tuple[str, int] | None:
-    """The host and port of the proxy that a browser behind `network` uses, if it uses one."""
-    return (PROXY_HOST, PROXY_PORT) if network.hop and network.hop.tunnels else None
 
 
 def page_of(site: Site, device: Device | None = None, proxy: tuple[str, int] | None = None) -> Page:

@@ -20,12 +20,13 @@ from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority, require_ordinary
 from measure.host.pace import cores_of
 from measure.instruments.contract import ObservedLoad, instruments
-from measure.run.browser import load_limit_s, proxy_of
+from measure.run.browser import load_limit_s
 from measure.run.evidence import last_line
 from measure.run.setting import Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter
 from measure.run.visit import VisitSpec
 from replay import Replay, ReplayOutcome, ReplaySpec
+from replay.hops.registry import proxy_of
 from servers.registry import server_of
 from tuning.defaults import RECORDED
 from tuning.devices import device_of

@@ -20,7 +20,8 @@ from replay import ReplaySpec, run
 from replay.cross_traffic import begin_cross_traffic
 from tuning import protocols
 from tuning.cross_traffic import UNLIMITED_WAIT_MS, Flow, flows_of
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import Network
 
 # For how long they are looked at when they are steady.
 WATCHED_S = 5.0
@@ -91,7 +92,7 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
             yield between(network.name, f"{what}, least round trip", least_ms, seen.min_rtt_ms, most_ms, "ms")
     for direction in (DOWN, UP):
         total_mbps = sum(seen.mbps for seen in measured if seen.direction == direction)
-        mbps, trace = network.rate_of(direction), getattr(network, f"{direction}_trace")
+        mbps, trace = network.rate_of(direction), network.trace_of(direction)
         if mbps is None or trace or not any(seen.direction == direction for seen in measured):
             continue
         is_busy = not (network.cross_traffic_on_off or network.on_off_of(direction) or _is_lossy(network))

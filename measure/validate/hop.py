@@ -21,14 +21,12 @@ from base.structure import from_json, to_json
 from dataset.checks import Check, between, same, unchecked, within
 from record.site import Site
 from replay import ReplaySpec, run
+from replay.hops.registry import hop_of
 from tuning import protocols
-from tuning.hops import NONE
 from tuning.networks import Network
 
 # So many of each; the least is looked at, so that a loss or a busy machine does not matter.
 ECHOES, CONNECTIONS = 20, 10
-# Of each connection to a proxy; the second is used.
-TUNNELS = 2
 TOLERANCE_MS, TOLERANCE = 3.0, 0.01
 # What a handshake may take of the processor at both ends. That it is not shorter than the path says that TLS is the
 # servers' own.
@@ -70,26 +68,25 @@ class HopMeasurement:
 def measure_hop(network: Network, site: Site) -> HopMeasurement:
     """Watch the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
     host, (address, *_) = next(iter(site.addresses.items()))
-    hop, what = network.hop, "what was seen of the hop"
-    assert hop
-    protocol = "quic" if hop.tunnels else "caddy-h2" if hop.terminates else "tcp"
-    client = ("tunnel", host, str(CONNECTIONS)) if hop.tunnels else ("hop", host, address)
+    kind, what = hop_of(network), "what was seen of the hop"
+    client = ("tunnel", host, str(CONNECTIONS)) if kind.proxy else ("hop", host, address)
     with tempfile.TemporaryFile("w+") as output:
         command = (sys.executable, "-m", f"measure.validate.{client[0]}", *client[1:])
-        outcome = run(ReplaySpec(site.folder, network, protocols.load()[protocol]), command, stdout=output.fileno())
+        protocol = protocols.load()[kind.validation_protocol]
+        outcome = run(ReplaySpec(site.folder, network, protocol), command, stdout=output.fileno())
         output.seek(0)
         answer = output.read()
     if outcome.status:
         raise EyelevelError(f"the hop of {network.name} could not be measured (status {outcome.status}); see above")
     account = outcome.evidence["hop"]
-    if hop.tunnels:
+    if kind.proxy:
         return HopMeasurement(account, tunnel=from_json(answer, TunnelTimes, what))
     return HopMeasurement(account, from_json(answer, Times, what))
 
 
 def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
     """`seen` against what `network` says of its hop."""
-    hop, name = network.hop, network.name
+    hop, kind, name = network.hop, hop_of(network), network.name
     assert hop
     yield same(name, "hop", hop.kind, seen.account["kind"])
     near_ms, path_ms = network.min_rtt_ms, network.path_rtt_ms
@@ -107,27 +104,21 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
             bounds_ms = least_ms - tolerance_ms, least_ms + tolerance_ms + HANDSHAKE_MS
             yield between(name, f"hop, least time {what}", bounds_ms[0], ms, bounds_ms[1], "ms")
     elif times := seen.times:
-        connect_ms = path_ms if hop.kind == NONE else near_ms
+        connect_ms = near_ms if kind.ends else path_ms
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
         # TLS is the servers': its handshake goes all the way. A hop that splits connects to the server only when the
         # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
         # One that terminates has its own.
-        least_ms = 2 * (near_ms if hop.terminates else path_ms) - tolerance_ms
+        least_ms = 2 * (near_ms if kind.ends_tls else path_ms) - tolerance_ms
         most_ms = least_ms + 2 * tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
         # A hop that terminates keeps connections to the servers.
         most_ms = path_ms + tolerance_ms + HANDSHAKE_MS
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
-    if hop.kind != NONE:
-        accepted = seen.account["connections" if hop.tunnels else "accepted"]
-        yield same(name, "hop, connections from the client", CONNECTIONS, accepted)
-        if hop.tunnels:
-            yield same(name, "hop, tunnels", TUNNELS * CONNECTIONS, seen.account["tunnels"])
-        elif hop.splits:
-            yield same(name, "hop, connections to the servers", CONNECTIONS, seen.account["opened"])
-        else:
-            yield same(name, "hop, new connections to the servers", 0, seen.account["opened"])
+    for what, key, count in kind.counts:
+        yield same(name, f"hop, {what}", count * CONNECTIONS, seen.account[key])
+    if kind.ends:
         yield same(name, "hop, packets beside it", 0, seen.account["packets_beside"])
 
 

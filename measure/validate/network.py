@@ -26,7 +26,8 @@ from replay.shells.registry import shells_named
 from tuning import protocols
 from tuning.conditions import DELAY
 from tuning.defaults import DEFAULT_SHELLS
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import IMPAIRMENTS, Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network_probe")
 
@@ -125,7 +126,13 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
         else:
             checks += [*_judge_link_unsteady(network, direction, way), *_judge_repairs(network, direction, way)]
         checks += _judge_drops(network, direction, way)
-    return checks
+    return [*checks, *_judge_further(network, measured)]
+
+
+def _judge_further(network: Network, measured: NetworkMeasurement) -> Iterator[Check]:
+    """What each impairment judges by itself."""
+    for judgement in (one for impairment in IMPAIRMENTS for one in impairment.judge(network, measured)):
+        yield within(network.name, **vars(judgement))
 
 
 def _judge_rtt_in_opportunities(network: Network, measured: NetworkMeasurement, tolerance_ms: float) -> Iterator[Check]:
@@ -142,7 +149,11 @@ def _judge_rtt_in_opportunities(network: Network, measured: NetworkMeasurement, 
 
 def _judge_link(network: Network, direction: str, way: Direction, *, in_opportunities: bool) -> Iterator[Check]:
     """The rate and the queue of one direction of a link."""
-    mbps, trace, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace", "queue_bytes"))
+    mbps, trace, queue_bytes = (
+        network.rate_of(direction),
+        network.trace_of(direction),
+        network.queue_bytes_of(direction),
+    )
     configured_mbps: float | None = (way.trace.mbps if way.trace else None) if trace else mbps
     if configured_mbps is not None and way.mbps is not None:
         tolerance = configured_mbps * (TRACE_TOLERANCE if trace else RATE_TOLERANCE)
@@ -221,7 +232,7 @@ def _judge_delay(network: Network, direction: str, way: Direction, tolerance_ms:
     if network.up_delay_ms is None or way.least_ms is None:
         return
     name = f"{direction}link delay"
-    if getattr(network, f"{direction}_trace"):
+    if network.trace_of(direction):
         yield unchecked(network.name, name, "a packet waits for the trace's next line, too")
     else:
         yield within(network.name, name, network.delay_of(direction), way.least_ms, tolerance_ms, "ms")
@@ -234,7 +245,7 @@ def _judge_conditions(network: Network, direction: str, way: Direction) -> Itera
         return
     name = f"{direction}link delay over time"
     # A packet waits for a trace's next line, too.
-    trace, mbps = getattr(network, f"{direction}_trace"), network.rate_of(direction)
+    trace, mbps = network.trace_of(direction), network.rate_of(direction)
     line_ms = PACKET_BITS / mbps / 1e3 if trace and mbps else 0.0
     tolerance_ms = CONDITIONS_TOLERANCE_MS + network.jitter_ms + line_ms
     yield between(network.name, f"{name}, median deviation", 0, seen.off_ms, tolerance_ms, "ms")
@@ -293,7 +304,7 @@ def _judge_loss(network: Network, direction: str, way: Direction) -> Iterator[Ch
         why = "times off cannot be told from it where packets overtake each other before they are lost"
         yield unchecked(network.name, f"{direction}link loss", why, 100 * loss, "%")
         return
-    chosen = sum(map(len, _chosen(network, direction)))
+    chosen = sum(map(len, network.chosen_of(direction)))
     if seen := way.conditions:
         # Losses over time come beside those, and as they like.
         share = 1 - (1 - loss) * (1 - seen.expected_loss)
@@ -325,7 +336,7 @@ def _judge_loss(network: Network, direction: str, way: Direction) -> Iterator[Ch
 
 def _judge_link_unsteady(network: Network, direction: str, way: Direction) -> Iterator[Check]:
     """What of the rate and the queue cannot be seen where packets wait for what the link repeats, and go together."""
-    mbps, queue_bytes = (getattr(network, f"{direction}_{key}") for key in ("mbps", "queue_bytes"))
+    mbps, queue_bytes = network.rate_of(direction), network.queue_bytes_of(direction)
     why = "packets wait for what the link repeats, and then go together"
     if mbps is not None:
         yield unchecked(network.name, f"{direction}link rate", why, mbps, "Mbit/s")
@@ -336,7 +347,7 @@ def _judge_link_unsteady(network: Network, direction: str, way: Direction) -> It
 def _judge_repairs(network: Network, direction: str, way: Direction) -> Iterator[Check]:
     """Whether a link that retransmits loses what fails in all tries, and delays as many packets as it would lose."""
     cost_ms, loss = network.retransmit_ms or 0, network.loss_of(direction)
-    chosen = sum(map(len, _chosen(network, direction)))
+    chosen = sum(map(len, network.chosen_of(direction)))
     name = f"{direction}link loss of {way.sent} packets, repaired"
     lasting = network.lasting_loss_of(direction)
     tolerance = LOSS_DEVIATIONS * math.sqrt(lasting * (1 - lasting) / way.sent) + chosen / way.sent
@@ -346,7 +357,7 @@ def _judge_repairs(network: Network, direction: str, way: Direction) -> Iterator
     # Of those that arrived.
     loss = (loss - lasting) / (1 - lasting)
     name = f"{direction}link packets repeated"
-    if cost_ms < LEAST_REPEAT_MS or network.jitter_ms or getattr(network, f"{direction}_trace"):
+    if cost_ms < LEAST_REPEAT_MS or network.jitter_ms or network.trace_of(direction):
         why = f"{cost_ms:g} ms cannot be told from other delays"
         yield unchecked(network.name, name, why, 100 * loss, "%")
         return
@@ -359,7 +370,7 @@ def _judge_repairs(network: Network, direction: str, way: Direction) -> Iterator
 
 def _judge_drops(network: Network, direction: str, way: Direction) -> Iterator[Check]:
     """Whether the chosen packets were dropped, as far as the probe can know which they are."""
-    numbers, times_ms = _chosen(network, direction)
+    numbers, times_ms = network.chosen_of(direction)
     name = f"{direction}link packets dropped"
     if times_ms:
         yield unchecked(network.name, f"{name} by time", "the probe knows too roughly when the emulator began")
@@ -371,15 +382,9 @@ def _judge_drops(network: Network, direction: str, way: Direction) -> Iterator[C
     dropped = [number for number in sorted(numbers) if number in known][:LOST_NUMBERS]
     if times_ms or is_lossy[direction]:
         yield unchecked(network.name, name, "others are lost, too")
-    elif direction == DOWN and (is_lossy[UP] or any(_chosen(network, UP))):
+    elif direction == DOWN and (is_lossy[UP] or any(network.chosen_of(UP))):
         yield unchecked(network.name, name, "what is lost on the uplink has no answer, which changes the numbers")
     elif not dropped:
         yield unchecked(network.name, name, f"the probe knows what is lost of {known[0]} to {known[-1]} alone")
     else:
         yield same(network.name, name, dropped, [known[number] for number in way.lost_numbers])
-
-
-def _chosen(network: Network, direction: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Numbers and times of the packets that the network drops in a direction."""
-    numbers, times_ms = (getattr(network, f"drop_{direction}_{key}") for key in ("packets", "at_ms"))
-    return numbers or (), times_ms or ()

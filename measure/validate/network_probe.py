@@ -35,7 +35,10 @@ from base.structure import from_json, to_json
 from measure.validate.conditions import LetThrough, SeenConditions, let_through, seen_conditions
 from replay.spec import PRIVATE
 from tuning.conditions import DELAY, Conditions
-from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, OnOff, read_trace
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.on_off import OnOff
+from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
+from tuning.networks import Network
 from tuning.queues import DROP_TAIL, Queue
 
 CONTROL = str(PRIVATE / "probe")
@@ -465,7 +468,7 @@ class Client:
         wait_s = network.queue_wait_ms(UNLIMITED_WAIT_MS) / 1e3
         seconds = max(TRACE_S if trace else OVERLOAD_S, 3 * wait_s * (OVERLOAD - 1) / (more - 1))
         offered_mbps = mbps * more
-        queue_bytes = (network.up_queue_bytes, network.down_queue_bytes)[direction] or 0
+        queue_bytes = network.queue_bytes_of((UP, DOWN)[direction]) or 0
         size_bytes = LARGE_BYTES if trace or self._in_opportunities else probe_bytes(queue_bytes, offered_mbps)
         packets = round(seconds * offered_mbps * 1e6 / 8 / size_bytes)
         arrived, _ = self._sent(direction, Flow(packets, size_bytes, offered_mbps))

@@ -13,7 +13,7 @@ from dataset.validation import VALIDATION, ValidationEntry, keep_entries, kept_e
 from measure.host.machine import machine, versions
 from measure.validate.server_rtts import DelayedSite
 from measure.validate.validation import validate
-from replay.hop import programs_of
+from replay.hops.registry import hop_programs
 from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
@@ -37,7 +37,7 @@ def validate_campaign(
     here = machine()
     # Protocols are measured behind our shells, whichever the campaign's are.
     of_ours = versions((), shells=DEFAULT_SHELLS) if protocols else {}
-    programs = of_ours | versions(_servers(protocols), shells=shells, further=_programs(networks))
+    programs = of_ours | versions(_servers(protocols), shells=shells, further=hop_programs(networks))
     installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
     try:
         entries = kept_entries(folder)
@@ -71,11 +71,6 @@ def validate_campaign(
             "busy, try again when it is not"
         )
     return checks
-
-
-def _programs(networks: Iterable[Network]) -> dict[str, str]:
-    """Those of the hops of `networks`, each with the option that prints its version."""
-    return {name: option for network in networks for name, option in programs_of(network).items()}
 
 
 def _servers(protocols: Iterable[Protocol]) -> set[str]:

@@ -21,7 +21,8 @@ from service_identity.exceptions import CertificateError
 
 from base.errors import EyelevelError, reports_errors
 from base.structure import to_json
-from measure.validate.hop import TUNNELS, TunnelTimes
+from measure.validate.hop import TunnelTimes
+from replay.hops.tunnel import TUNNELS
 from replay.spec import PROXY_HOST, PROXY_PORT
 
 # Before a payload of UDP (RFC 9298, section 4).

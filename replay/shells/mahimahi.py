@@ -18,34 +18,14 @@ from base.places import tool
 from base.structure import to_json
 from replay.shells.contract import ORDINARY_PRIORITY, Nest, Shells
 from replay.shells.nest import NestSpec
-from tuning.networks import DOWN, TRACE_LINE_BYTES, UP, Network, read_trace
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
+from tuning.networks import IMPAIRMENTS, Network
 
 # A full packet. A line of a trace lets through that, and the 4 bytes of header that Mahimahi counts with each packet.
 PACKET_BYTES = 1500
 # The longest trace that is made of a rate.
 LONGEST_PERIOD_MS = 60_000
-# What Mahimahi has nothing like, and what to call it.
-LACKING = {
-    "jitter_ms": "jitter",
-    "up_delay_ms": "delays that differ by direction",
-    "up_queue": "queues but drop-tail ones for queue_ms",
-    "down_queue": "queues but drop-tail ones for queue_ms",
-    "burst_packets": "losses in bursts",
-    "gilbert_elliott": "losses in bursts",
-    "on_off": "place for links that are on and off",
-    "up_on_off": "place for links that are on and off",
-    "down_on_off": "place for links that are on and off",
-    "retransmit_ms": "links that repeat what they lose",
-    "drop_up_packets": "losses of chosen packets",
-    "drop_down_packets": "losses of chosen packets",
-    "drop_up_at_ms": "losses at chosen times",
-    "drop_down_at_ms": "losses at chosen times",
-    "up_conditions": "delays and losses over time",
-    "down_conditions": "delays and losses over time",
-    "cross_traffic": "way to the hosts of background flows",
-    "up_cross_traffic": "way to the hosts of background flows",
-    "hop": "place for a hop between two halves",
-}
 
 
 class Mahimahi(Shells):
@@ -60,7 +40,7 @@ class Mahimahi(Shells):
     in_opportunities = True
 
     def refusal(self, network: Network) -> str | None:
-        for setting, what in LACKING.items():
+        for setting, what in (lacking for one in IMPAIRMENTS for lacking in one.mahimahi.items()):
             if getattr(network, setting):
                 return f"{network.name}: Mahimahi's shells have no {what} ({setting}); take SHELLS=ours"
         if not float(network.delay_ms).is_integer():
@@ -126,8 +106,9 @@ def _lines_per_ms(mbps: float) -> Fraction:
 
 def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
     """The lines of the trace of a direction, and what they were made of, in words."""
-    mbps, trace = (getattr(network, f"{direction}_{key}") for key in ("mbps", "trace"))
-    if trace:
+    mbps = network.rate_of(direction)
+    assert mbps is not None
+    if trace := network.trace_of(direction):
         return read_trace(Path(trace)), f"the trace {trace}"
     lines = [str(at_ms).encode() for at_ms in constant_trace(mbps)]
     return lines, f"{mbps:g} Mbit/s as a trace of {len(lines)} packets in {lines[-1].decode()} ms"
@@ -135,5 +116,6 @@ def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
 
 def _queue_bytes(network: Network, direction: str) -> int:
     """The limit of a direction's queue as Mahimahi counts it: as many full packets fit into it."""
-    limit_bytes: int = getattr(network, f"{direction}_queue_bytes")
+    limit_bytes = network.queue_bytes_of(direction)
+    assert limit_bytes is not None
     return limit_bytes * TRACE_LINE_BYTES // PACKET_BYTES

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from base.places import tool
 from replay.shells.contract import Nest, Shells, far_timekeeping
-from tuning.networks import DOWN, UP, Network
+from tuning.networks import IMPAIRMENTS, Network
 
 
 class OurShells(Shells):
@@ -59,42 +59,6 @@ def shell(network: Network, seed: int | None = None, timekeeping: Path | None = 
 
     With what the network kept time is in the file `timekeeping` at the end.
     """
-    command: list[str | Path] = [tool("mm-net")]
-    if network.up_delay_ms is None:
-        command += ["--delay", f"{network.delay_ms:g}"]
-    else:
-        command += ["--delay-up", f"{network.delay_of(UP):.6f}", "--delay-down", f"{network.delay_of(DOWN):.6f}"]
-    if network.jitter_ms:
-        command += ["--jitter", f"{network.jitter_ms:g}", *(["--reorder"] if network.reorder else [])]
-    for direction, trace in ((UP, network.up_trace), (DOWN, network.down_trace)):
-        mbps, queue = network.rate_of(direction), network.queue_of(direction)
-        if mbps is not None and queue:
-            command += [f"--{direction}", trace or f"{mbps:g}M", f"--{direction}link-queue={queue.kind}"]
-            arguments = queue.arguments(mbps, network.min_rtt_ms)
-            command += [f"--{direction}link-queue-args={','.join(arguments)}"] if arguments else []
-    for direction, file in ((UP, network.up_conditions), (DOWN, network.down_conditions)):
-        command += [f"--{direction}-conditions", file] if file else []
-    up_loss, down_loss = network.loss_of(UP), network.loss_of(DOWN)
-    if up_loss or down_loss:
-        ways = {"--loss": up_loss} if up_loss == down_loss else {"--loss-up": up_loss, "--loss-down": down_loss}
-        command += [word for option, loss in ways.items() if loss for word in (option, f"{loss:.9f}")]
-        command += ["--burst", f"{network.burst_packets:.6f}"] if network.burst_packets else []
-        if model := network.gilbert_elliott:
-            numbers = (model.good_to_bad, model.bad_to_good, model.loss_in_bad, model.loss_in_good)
-            command += ["--gilbert-elliott", ",".join(f"{number:.9f}" for number in numbers)]
-        command += ["--retransmit", f"{network.retransmit_ms:.6f}"] if network.retransmit_ms is not None else []
-        command += ["--retransmit-tries", str(network.retransmit_tries)] if network.retransmit_tries else []
-        command += ["--retransmit-reorder"] if network.retransmit_reorder else []
-    for suffix, times in (("", network.on_off), ("-up", network.up_on_off), ("-down", network.down_on_off)):
-        if times:
-            option = f"--{'intermittent' if times.periodic else 'on-off'}{suffix}"
-            command += [option, f"{times.on_s:.9f},{times.off_s:.9f}"]
-    for option, packets in (
-        ("--drop-up-packets", network.drop_up_packets),
-        ("--drop-down-packets", network.drop_down_packets),
-    ):
-        command += [option, ",".join(map(str, packets))] if packets else []
-    for option, times_ms in (("--drop-up-at", network.drop_up_at_ms), ("--drop-down-at", network.drop_down_at_ms)):
-        command += [option, ",".join(f"{time_ms:.6f}" for time_ms in times_ms)] if times_ms else []
+    command: list[str | Path] = [tool("mm-net"), *(word for one in IMPAIRMENTS for word in one.arguments(network))]
     command += ["--timekeeping", timekeeping] if timekeeping else []
     return [*command, *(["--seed", str(seed)] if seed is not None else [])]

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.networks import further
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
@@ -25,6 +24,7 @@ from analysis.text import plural, size_label
 from measure.gates import OVER_TIME
 from studies.grid.pages import Page, page_named
 from tuning.devices import described
+from tuning.networks import words
 
 METRIC = "plt"
 # Why a cell has no gain: its loads do not end in time, it did not fit the budget, or it is not measured (yet).
@@ -173,13 +173,6 @@ def _objects(count: int) -> str:
     return "one object" if count == 1 else plural("object", count)
 
 
-# What a network is labelled with as it is in words everywhere.
-IN_WORDS = (
-    *("up_delay_ms", "up_queue", "down_queue", "up_loss", "down_loss", "burst_packets", "gilbert_elliott"),
-    *("on_off", "up_on_off", "down_on_off", "up_conditions", "down_conditions", "hop"),
-)
-
-
 def row_label(campaign: CampaignTable, name: str) -> str:
     """The network `name` of `campaign` in a few words, and in which browser, if there are several."""
     text = network_label(campaign.settings.networks[name])
@@ -190,20 +183,4 @@ def row_label(campaign: CampaignTable, name: str) -> str:
 
 def network_label(network: Mapping[str, Any]) -> str:
     """A network in a few words, from its settings in `campaign.json`."""
-    mbps = network.get("down_mbps")
-    text = "no rate limit" if mbps is None else f"{mbps:.3g} Mbit/s"
-    if network.get("down_trace"):
-        text = f"varying, {text} by mean"
-    text += f", {network['min_rtt_ms']:g} ms"
-    if network.get("jitter_ms"):
-        text += f" ± {network['jitter_ms']:g} ms" + (", reordering" if network.get("reorder") else "")
-    if network.get("loss"):
-        way = {"up": " on the uplink", "down": " on the downlink"}.get(network.get("loss_on", "both"), "")
-        text += f", {100 * network['loss']:g} % loss{way}"
-    if network.get("retransmit_ms"):
-        text += f" repaired in {network['retransmit_ms']:g} ms"
-        text += f" {network['retransmit_tries'] - 1} times" if network.get("retransmit_tries") else ""
-        text += " out of order" if network.get("retransmit_reorder") else ""
-    if any(network.get(f"drop_{direction}_{key}") for direction in ("up", "down") for key in ("packets", "at_ms")):
-        text += ", chosen packets dropped"
-    return ", ".join([text, *further({key: network.get(key) for key in IN_WORDS})])
+    return ", ".join(words(network, short=True))

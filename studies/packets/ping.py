@@ -9,7 +9,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.places import tool
 from tuning.conditions import DELAY
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import Network
 
 ECHOES = 20
 INTERVAL_S = 0.05

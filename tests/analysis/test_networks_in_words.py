@@ -15,7 +15,9 @@ from analysis.text import label
 from eyelevel.commands.networks import listed, main
 from tuning import networks
 from tuning.hops import Hop
-from tuning.networks import GilbertElliott, Network, OnOff
+from tuning.impairments.loss import GilbertElliott
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 from tuning.queues import Queue
 
 NETWORKS = networks.load()

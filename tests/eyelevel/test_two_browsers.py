@@ -32,7 +32,7 @@ from record.site import Site, write_site
 from replay import ReplaySpec, run
 from servers.registry import require_served
 from tuning import networks, protocols
-from tuning.hops import MASQUE, Hop
+from tuning.hops import Hop
 from tuning.networks import Network
 
 # Both files of this group look at the same campaign.
@@ -191,7 +191,7 @@ def test_a_load_that_used_something_else_does_not_count(
 @pytest.mark.needs_firefox
 @pytest.mark.needs_quinn
 def test_firefox_loads_a_page_over_http3_through_a_proxy_of_connect_udp(site: Site, tmp_path: Path) -> None:
-    hop = Hop(MASQUE, min_rtt_ms=20)
+    hop = Hop("masque", min_rtt_ms=20)
     network = Network("tunnel", min_rtt_ms=40, up_mbps=10, down_mbps=20, queue_ms=100, hop=hop)
     loading = Loading(filmed=False, quiet_ms=500, limit_s=200, browser="firefox")
     setting = Setting(site, network, PROTOCOLS["quic"], loading)

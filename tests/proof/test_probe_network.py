@@ -9,7 +9,8 @@ from support.paths import probed
 from support.shells import network_namespace
 
 from tuning import networks
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import Network
 from tuning.queues import Queue
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]

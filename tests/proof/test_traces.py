@@ -15,7 +15,8 @@ from measure.validate import network
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from tuning import networks
-from tuning.networks import DOWN, UP, Network
+from tuning.impairments.contract import DOWN, UP
+from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 

@@ -12,7 +12,8 @@ from measure.validate.network import judge_network
 from measure.validate.network_probe import NetworkMeasurement
 from measure.validate.site import write_validation_sites
 from record.site import Site
-from tuning.networks import Network, OnOff
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 from tuning.queues import Queue
 
 # Of one network each direction has another queue; without loss, nothing else takes long.

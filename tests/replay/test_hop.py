@@ -11,24 +11,26 @@ from browsers.registry import browser_named
 from dataset.checks import Check, within
 from eyelevel.measuring import require_networks
 from measure.campaign.campaign import Campaign
-from measure.run.browser import proxy_of, refusal
+from measure.run.browser import refusal
 from measure.validate import hop as judging
 from measure.validate.hop import checks_of_half, judge_hop, measure_hop
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
-from replay import ReplaySpec, hop, run
+from replay import ReplaySpec, run
+from replay.hops import edge, split, tunnel
+from replay.hops.namespace import TABLE
+from replay.hops.registry import proxy_of, require_served_behind
 from replay.shells.registry import shells_named
 from replay.spec import PROXY_HOST, PROXY_PORT
-from servers.registry import require_served_behind
 from studies.packets.measure import PacketsMethod
 from tuning import networks, protocols
-from tuning.hops import MASQUE, NONE, SPLIT, TERMINATE, Hop
+from tuning.hops import NONE, Hop
 from tuning.networks import Network
 
-FAR = Hop(SPLIT, min_rtt_ms=100, up_mbps=50, down_mbps=50, queue_ms=50)
+FAR = Hop(split.HOP.name, min_rtt_ms=100, up_mbps=50, down_mbps=50, queue_ms=50)
 CONTROL = Network("hop", 100, up_mbps=10, down_mbps=20, queue_ms=50, hop=replace(FAR, kind=NONE))
 PROXIED = replace(CONTROL, hop=FAR)
-EDGE = replace(CONTROL, hop=replace(FAR, kind=TERMINATE))
-TUNNEL = replace(CONTROL, hop=replace(FAR, kind=MASQUE, congestion_control="reno", initial_window_packets=32))
+EDGE = replace(CONTROL, hop=replace(FAR, kind=edge.HOP.name))
+TUNNEL = replace(CONTROL, hop=replace(FAR, kind=tunnel.HOP.name, congestion_control="reno", initial_window_packets=32))
 
 
 def failures(checks: Iterable[Check]) -> list[str]:
@@ -86,7 +88,7 @@ def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_other
     assert (account["congestion_control"], account["initial_window_bytes"]) == ("reno", 32 * 1460)
     assert (account["tcp_requests"], account["unknown_requests"], account["datagrams_too_long"]) == (0, 0, 0)
     assert min(account["datagrams_to_servers"], account["datagrams_to_browser"]) >= 3 * account["connections"]
-    elsewhere = replace(TUNNEL, min_rtt_ms=500, hop=replace(FAR, kind=MASQUE, min_rtt_ms=500))
+    elsewhere = replace(TUNNEL, min_rtt_ms=500, hop=replace(FAR, kind=tunnel.HOP.name, min_rtt_ms=500))
     assert failures(judge_hop(elsewhere, seen)) == [
         "hop, least time to connect",
         "hop, least time to a tunnel",
@@ -114,7 +116,7 @@ def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     (address,) = next(iter(site.addresses.values()))[:1]
     spec = ReplaySpec(site.folder, PROXIED, protocols.load()["tcp"])
     # What leads TCP into the hop is taken away, in its namespace, in which one of the shells' processes is.
-    delete = f"ip rule del ipproto tcp lookup {hop.TABLE} 2>/dev/null"
+    delete = f"ip rule del ipproto tcp lookup {TABLE} 2>/dev/null"
     delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
     with pytest.raises(EyelevelError, match=r"packets of TCP went beside the hop"):
         run(spec, ["sh", "-c", f"{delete}; curl --silent --insecure https://{address}/; true"])
@@ -129,20 +131,20 @@ def test_a_half_that_fails_is_a_failure_of_its_network() -> None:
 
 
 def test_a_hop_that_cannot_be_is_refused_in_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "networks.toml"
+    file, known = tmp_path / "networks.toml", protocols.load()
     for text, message in (
-        ('{kind = "cache", min_rtt_ms = 1}', "hop.kind must be one of"),
+        ('{kind = "cache", min_rtt_ms = 1}', "x: hop.kind must be one of terminate, none, split, masque, not 'cache'"),
         ('{kind = "split", min_rtt_ms = -1}', "hop: min_rtt_ms must not be negative"),
         ('{kind = "split", min_rtt_ms = 1, down_mbps = 5}', "hop: "),
         ('{kind = "none", min_rtt_ms = 1, congestion_control = "bbr"}', "are of a hop that sends by itself"),
-        ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control must be"),
+        ('{kind = "split", min_rtt_ms = 1, congestion_control = "vegas"}', "hop.congestion_control of split must be"),
         ('{kind = "masque", min_rtt_ms = 1, congestion_control = "bbr"}', "hop.congestion_control of masque must be"),
         ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 1}', "must be at least 2"),
         ('{kind = "masque", min_rtt_ms = 1, initial_window_packets = 10001}', "of masque must be at most 10000"),
     ):
         file.write_text(f"[x]\nmin_rtt_ms = 10\nhop = {text}\n")
         with pytest.raises(EyelevelError, match=message):
-            networks.load(file)
+            require_served_behind(networks.load(file)["x"], known["tcp"])
     assert "no place for a hop" in (shells_named("mahimahi").refusal(PROXIED) or "")
 
 

@@ -27,7 +27,10 @@ from replay import ReplayOutcome, ReplaySpec, run
 from replay.shells.mahimahi import PACKET_BYTES, SHELLS, constant_trace
 from replay.shells.registry import all_shells, require_emulated, shells_named
 from tuning import networks, protocols
-from tuning.networks import GilbertElliott, Network, OnOff
+from tuning.impairments.loss import GilbertElliott
+from tuning.impairments.on_off import OnOff
+from tuning.impairments.rate import read_trace
+from tuning.networks import Network
 from tuning.queues import Queue
 
 NETWORKS = networks.load()
@@ -91,7 +94,7 @@ def test_a_trace_is_given_to_it_unpacked(tmp_path: Path, monkeypatch: pytest.Mon
     network = NETWORKS["longlook-varying"]
     assert network.down_trace
     nest = SHELLS.nest(network, 1, tmp_path / "time", tmp_path)
-    assert (tmp_path / "down.trace").read_bytes().split() == networks.read_trace(Path(network.down_trace))
+    assert (tmp_path / "down.trace").read_bytes().split() == read_trace(Path(network.down_trace))
     assert f"the trace {network.down_trace}" in nest.record["conversions"][1]
 
 

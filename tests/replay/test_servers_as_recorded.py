@@ -13,7 +13,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from replay import ReplaySpec, run
 from tuning import protocols
-from tuning.hops import TERMINATE, Hop
+from tuning.hops import Hop
 from tuning.networks import Network
 
 pytestmark = pytest.mark.needs_namespaces
@@ -48,7 +48,7 @@ def test_servers_speak_http1_alone_where_they_were_recorded_to(site: Site, tmp_p
 
 @pytest.mark.needs_caddy
 def test_an_edge_asks_servers_by_http2_whatever_they_were_recorded_to_speak(site: Site, tmp_path: Path) -> None:
-    edge = replace(FAST, up_mbps=10, down_mbps=10, queue_ms=100, hop=Hop(TERMINATE, min_rtt_ms=2))
+    edge = replace(FAST, up_mbps=10, down_mbps=10, queue_ms=100, hop=Hop("terminate", min_rtt_ms=2))
     spec = ReplaySpec(site.folder, edge, protocols.load()["caddy-h3"], recorded_alpn=True)
     requests, answers = tmp_path / "requests.json", tmp_path / "answers.json"
     requests.write_text(json.dumps([{"method": "GET", "url": url} for url in (NEW, OLD)]))

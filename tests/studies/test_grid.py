@@ -31,7 +31,8 @@ from studies.grid.presets import Series, read_preset
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
 from tuning.hops import NONE, Hop
-from tuning.networks import TRACE_LINE_BYTES, Network, read_trace
+from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
+from tuning.networks import Network
 from tuning.settings import choose
 from tuning.varying import varying_trace
 

@@ -39,7 +39,7 @@ from studies.grid.presets import read_preset
 from studies.grid.slides import beside, by_size, change, read_old
 from studies.grid.timings import COLUMNS, mean_times
 from tuning import networks
-from tuning.networks import OnOff
+from tuning.impairments.on_off import OnOff
 from tuning.queues import Queue
 from tuning.settings import choose
 

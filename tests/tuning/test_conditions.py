@@ -9,7 +9,8 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from tuning import networks
 from tuning.conditions import DELAY, LOSS, RATE, parse_conditions, read_conditions
-from tuning.networks import DOWN, UP, read_trace
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.rate import read_trace
 
 VECTORS = PROJECT / "tests" / "vectors" / "opportunities.txt"
 # Generated: no measured network.

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from base.errors import EyelevelError
 from eyelevel.commands.convert_trace import main
 from tuning.conditions import DELAY, LOSS, RATE, read_conditions
-from tuning.networks import read_trace
+from tuning.impairments.rate import read_trace
 
 
 def convert(*words: str | Path) -> Result:

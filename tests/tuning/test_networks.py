@@ -15,7 +15,9 @@ from base.structure import from_json, to_json
 from replay.shells.ours import shell
 from tuning import networks
 from tuning.cross_traffic import flows_of
-from tuning.networks import GRID_UNITS, GilbertElliott, Network, OnOff
+from tuning.impairments.loss import GilbertElliott
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 from tuning.queues import KINDS, LIMITS, Queue
 from tuning.settings import choose
 
@@ -241,10 +243,10 @@ def test_every_key_with_one_value_may_be_an_axis() -> None:
         "hop",
     }
     given = {field.name for field in fields(Network) if "derived" not in field.metadata} - {"name"} - lists
-    assert {key.partition(".")[0] for key in GRID_UNITS} == given
-    of_queues = {key.partition(".")[2] for key in GRID_UNITS if key.startswith("up_queue.")}
+    assert {key.partition(".")[0] for key in networks.UNITS} == given
+    of_queues = {key.partition(".")[2] for key in networks.UNITS if key.startswith("up_queue.")}
     assert of_queues == {field.name for field in fields(Queue)}
-    assert tables == {key.partition(".")[0] for key in GRID_UNITS if "." in key}
+    assert tables == {key.partition(".")[0] for key in networks.UNITS if "." in key}
 
 
 @pytest.mark.needs_shells

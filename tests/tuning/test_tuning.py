@@ -15,9 +15,10 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import from_json, to_json, unstructured
 from measure.run.aliases import choose_protocols
+from replay.hops.registry import require_served_behind
 from replay.shells.ours import shell
 from replay.spec import ReplaySpec
-from servers.registry import require_served, require_served_behind, server_of, servers_of
+from servers.registry import require_served, server_of, servers_of
 from tuning import kernel, networks, protocols
 from tuning.settings import USER_FOLDER, choose
 
@@ -39,7 +40,7 @@ def test_networks_are_those_of_the_paper() -> None:
         network = loaded[name]
         assert network.delay_ms == delay_ms
         assert network.loss_of("up") == network.loss_of("down") == pytest.approx(loss, abs=1e-6)
-        assert (network.up_queue_bytes, network.down_queue_bytes) == (up_bytes, down_bytes)
+        assert [network.queue_bytes_of(direction) for direction in ("up", "down")] == [up_bytes, down_bytes]
 
 
 def test_protocols_are_those_of_the_paper() -> None:
@@ -74,7 +75,7 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
         ("[x", "networks.toml: "),
         ("x = 1", r"\[x\] is no table"),
         (f'["x@firefox"]\n{NETWORK}', r"\[x@firefox\]: a name must not have '@', which stands before a browser's"),
-        (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_mbps, down_mbps"),
+        (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_delay_ms, jitter_ms"),
         ("[x]\nup_mbps = 1", "'min_rtt_ms' is missing"),
         ('[x]\nlike = "lte"\nmin_rtt_ms = "1"', "min_rtt_ms must be a number, not '1'"),
         (f"[x]\n{NETWORK}up_trace = 't'", "up_mbps or up_trace, not both"),

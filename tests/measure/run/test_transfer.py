@@ -11,7 +11,9 @@ from browsers.chromium.netlog import read_transfer
 from browsers.contract import Transfer
 from dataset.metrics import read_metrics, time_names, web_names
 from measure.run.evidence import Evidence, RequestCounts
-from tuning.networks import DOWN, UP, Network, OnOff
+from tuning.impairments.contract import DOWN, UP
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 
 KINDS = (
     *("TCP_CONNECT_ATTEMPT", "UDP_CONNECT", "UDP_BYTES_RECEIVED", "UDP_BYTES_SENT", "SOCKET_BYTES_RECEIVED"),

@@ -16,7 +16,8 @@ from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_
 from measure.validate.network_probe import NetworkMeasurement
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from tuning import networks
-from tuning.networks import GilbertElliott, Network
+from tuning.impairments.loss import GilbertElliott
+from tuning.networks import Network
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 

@@ -22,7 +22,8 @@ from measure.validate.network_probe import (
     repairs,
 )
 from measure.validate.queues import expected
-from tuning.networks import Network, OnOff
+from tuning.impairments.on_off import OnOff
+from tuning.networks import Network
 from tuning.queues import Queue
 
 # Of one network each direction has another queue; without loss, nothing else takes long.

@@ -1,0 +1,38 @@
+"""The network namespace of a hop, for the programs at work in it."""
+
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from base.errors import EyelevelError
+from base.places import tool
+from base.processes import last_line_of, run_program
+from replay.spec import PRIVATE
+
+FOLDER = PRIVATE / "hop"
+# Of the hop's side of the namespace: what shells call the device that leads to the servers.
+FAR_DEVICE = "ingress"
+# Whose routes are for what comes from the client: everything is the hop's own.
+TABLE = "201"
+
+
+def lead_in(transports: Sequence[str]) -> str:
+    """Make all packets of `transports` that come from the client this namespace's own; returns the device by which they
+    come. Raises EyelevelError."""
+    names = [name for _, name in socket.if_nameindex() if name not in ("lo", FAR_DEVICE)]
+    if len(names) != 1:
+        raise EyelevelError(f"expected one device between hop and client, found {names or 'none'}")
+    (near,) = names
+    commands = [f"route add local default dev lo table {TABLE}"]
+    commands += [f"rule add iif {near} ipproto {transport} lookup {TABLE}" for transport in transports]
+    run_program([tool("ip"), "-batch", "-"], "packets cannot be led into the hop", "\n".join(commands))
+    return near
+
+
+def version(program: Path, option: str) -> str:
+    """The first line that `program` prints of its version. Raises EyelevelError."""
+    completed = subprocess.run([program, option], capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise EyelevelError(f"{program} does not run: {last_line_of(completed.stderr)}")
+    return completed.stdout.splitlines()[0]
