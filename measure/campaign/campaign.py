@@ -352,18 +352,16 @@ class PlannedWork:
         results.follow_verdicts()
         expectations = self._campaign.method.expectations()
         display.rejects(apply_expectations(results, results.rows_of(block.settings), self._outcomes, expectations))
-        for cell in dict.fromkeys(run.cell for run in block.settings):
-            if entry := self._given_up.look_at(cell):
-                display.gives_up(entry, self._given_up.runs_of(cell))
+        for entry in self._given_up.follow_results(run.cell for run in block.settings):
+            display.gives_up(entry, self._given_up.runs_of((entry.site, entry.network)))
         hand_over(block, results)
 
     def _open(self, block: PlannedBlock) -> list[Run]:
-        given_up = {cell for cell in dict.fromkeys(run.cell for run in block) if cell in self._given_up}
         repeats = self._campaign.repeats
         return [
             run
             for run in block
-            if run.cell not in given_up and run not in self._elsewhere and self._results.is_open(run, repeats)
+            if run.cell not in self._given_up and run not in self._elsewhere and self._results.is_open(run, repeats)
         ]
 
 
