@@ -28,7 +28,6 @@ from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign, Workers, measure
 from measure.campaign.lanes import measure_in_lanes
-from measure.campaign.method import Method
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
@@ -160,7 +159,7 @@ def require_browser(campaign: Campaign) -> None:
 def require_one_protocol(campaign: Campaign) -> None:
     """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
     for protocol in campaign.protocols.values():
-        if protocol.beside and type(campaign.method) is not Method:
+        if protocol.beside and not campaign.method.takes_alternatives:
             raise EyelevelError(
                 f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
                 "campaign' can make sense; choose protocols without an alternative"
@@ -171,7 +170,7 @@ def require_networks(campaign: Campaign) -> None:
     """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
     a study looks into loads whose packets are in a tunnel."""
     for network in campaign.networks.values():
-        if network.hop and network.hop.tunnels and type(campaign.method) is not Method:
+        if network.hop and network.hop.tunnels and not campaign.method.sees_tunnels:
             raise EyelevelError(
                 f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
                 "can measure; choose networks without one"
