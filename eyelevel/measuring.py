@@ -26,8 +26,10 @@ from eyelevel.consent import require_consent
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Workers, measure
-from measure.campaign.lanes import measure_in_lanes
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
+from measure.campaign.lanes import InLanes
+from measure.campaign.place import Here, Place
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
@@ -116,19 +118,19 @@ def carry_out(
         for line in announcement(campaign):
             console.print(line, markup=False, soft_wrap=True)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
-        if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
+        if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
             text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
             console.print(text, markup=False, soft_wrap=True)
 
 
-def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
-    """Who measures `campaign`: a cluster's workers, the lanes of this machine, or None, the machine as a whole."""
+def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
+    """Where `campaign` is measured: on a cluster, in the lanes of this machine, or on the machine as a whole."""
     if options.dask:
         from measure.campaign.cluster import Cluster
 
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
-        return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
-    return partial(measure_in_lanes, campaign) if campaign.lanes.count > 1 else None
+        return Cluster(options.dask, campaign, None if options.trust_workers else validation)
+    return InLanes() if campaign.lanes.count > 1 else Here()
 
 
 def delayed_sites(campaign: Campaign) -> list[DelayedSite]:

@@ -44,7 +44,8 @@ from eyelevel.commands.answering import (
     text_of_question,
 )
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, PlannedWork
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import PlannedRuns
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.run.setting import Loading
@@ -300,7 +301,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
             budget = None if budget_s is None else Budget.of(budget_s)
             while True:
                 # After each block the campaign goes on anew.
-                work = PlannedWork(one, results, budget)
+                work = PlannedRuns(one, results, budget)
                 block = next(takewhile(work.may_begin, work.open_blocks(enough)), None)
                 if not block:
                     break
