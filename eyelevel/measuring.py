@@ -26,9 +26,10 @@ from eyelevel.consent import require_consent
 from eyelevel.lanes import lanes_of_campaign
 from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, Workers, measure
-from measure.campaign.lanes import measure_in_lanes
-from measure.campaign.method import Method
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
+from measure.campaign.lanes import InLanes
+from measure.campaign.place import Here, Place
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
@@ -118,19 +119,19 @@ def carry_out(
         for line in announcement(campaign):
             print_line(console, line)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
-        if open_runs := measure(campaign, display, workers_of(campaign, options), enough, budget):
+        if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
             text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
             print_line(console, text)
 
 
-def workers_of(campaign: Campaign, options: MeasuringOptions) -> Workers | None:
-    """Who measures `campaign`: a cluster's workers, the lanes of this machine, or None, the machine as a whole."""
+def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
+    """Where `campaign` is measured: on a cluster, in the lanes of this machine, or on the machine as a whole."""
     if options.dask:
         from measure.campaign.cluster import Cluster
 
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
-        return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
-    return partial(measure_in_lanes, campaign) if campaign.lanes.count > 1 else None
+        return Cluster(options.dask, campaign, None if options.trust_workers else validation)
+    return InLanes() if campaign.lanes.count > 1 else Here()
 
 
 def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
@@ -161,7 +162,7 @@ def require_browser(campaign: Campaign) -> None:
 def require_one_protocol(campaign: Campaign) -> None:
     """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
     for protocol in campaign.protocols.values():
-        if protocol.beside and type(campaign.method) is not Method:
+        if protocol.beside and not campaign.method.takes_alternatives:
             raise EyelevelError(
                 f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
                 "campaign' can make sense; choose protocols without an alternative"
@@ -172,7 +173,7 @@ def require_networks(campaign: Campaign) -> None:
     """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
     a study looks into loads whose packets are in a tunnel."""
     for network in campaign.networks.values():
-        if proxy_of(network) and type(campaign.method) is not Method:
+        if proxy_of(network) and not campaign.method.sees_tunnels:
             raise EyelevelError(
                 f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
                 "can measure; choose networks without one"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -24,10 +24,10 @@ from dataset.har import navigated_s
 from dataset.run_files import ATTEMPT, HAR
 from dataset.table import Row, Run
 from films.policy import ALL_FILMS
-from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.block import Block, Observer, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
-from measure.campaign.slot import Slot
+from measure.campaign.slot import CanarySlot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
@@ -37,6 +37,7 @@ from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
 from tuning import networks, protocols
+from tuning.defaults import DEFAULT_BROWSER
 from tuning.settings import choose_one
 
 PROTOCOL = "tcp"
@@ -48,35 +49,42 @@ class Times(Observer):
     def __init__(self) -> None:
         self.starts_s: list[float] = []
 
-    def begins(self, run: Run, attempt: int) -> None:
+    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
         """Note the time."""
         self.starts_s.append(time.time())
 
 
-def ours(setting: Setting, runs: int, blocks: int, slot: Slot) -> tuple[float, "pd.Series[float]"]:
+class TimedSlot(CanarySlot):
+    """A slot that notes how long its canaries take (s), in `browser`, of which it has timed enough already. As in a
+    campaign that has been running for a while: in each of its first blocks there is one, later one a minute."""
+
+    def __init__(self, browser: str = DEFAULT_BROWSER) -> None:
+        super().__init__([time_canary(browser) for _ in range(USUAL + 1)], browser=browser)
+        self.canary_s = 0.0
+
+    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+        """See `Slot`."""
+        began_s = time.time()
+        now = super().circumstances(block, warn)
+        self.canary_s += time.time() - began_s
+        return now
+
+
+def ours(setting: Setting, runs: int, blocks: int, slot: TimedSlot) -> tuple[float, "pd.Series[float]"]:
     """Measure so many blocks of `runs` runs in `slot`, one after another as in a campaign; returns the overhead per
     valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
         store, times = FolderStore(Path(temporary)), Times()
         place = (setting.site.name, setting.network.name, setting.protocol.name)
         all_runs = [Run(*place, number, setting.loading.browser) for number in range(1, runs * blocks + 1)]
-        canary_s = 0.0
-
-        def circumstances(block: int) -> Circumstances:
-            nonlocal canary_s
-            began_s = time.time()
-            now = slot.circumstances(block, click.echo)
-            canary_s += time.time() - began_s
-            return now
-
-        start_s = time.time()
+        canaries_s, start_s = slot.canary_s, time.time()
         with idle_priority() as idle, Preparer(store, idle) as preparer:
             for number in range(1, blocks + 1):
                 runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
                 block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
                 after = partial(_first, further, setting)
-                measure_block(block, store, partial(circumstances, number), ReplayFailures(), times, preparer, after)
-        end_s = time.time()
+                measure_block(block, store, slot, times, preparer, after)
+        end_s, canary_s = time.time(), slot.canary_s - canaries_s
         valid = [row for row in store.rows if row.valid]
         if not valid:
             raise EyelevelError(f"no run was valid, the first for {store.rows[0].reason}")
@@ -150,8 +158,7 @@ def main(site: str, net: str, runs: int, blocks: int, turns: int) -> None:
     protocol = choose_one("protocol", PROTOCOL, protocols.load())
     setting = Setting(recorded, choose_one("network", net, networks.load()), protocol)
     our_s, stock_s, phases = [], [], []
-    # As in a campaign that has been running for a while: in each of its first blocks there is one, later one a minute.
-    slot = Slot(time_canary() for _ in range(USUAL + 1))
+    slot = TimedSlot()
     for turn in range(1, turns + 1):
         overhead_s, phases_of_turn = ours(setting, runs, blocks, slot)
         our_s.append(overhead_s)

@@ -15,8 +15,8 @@ from rich.console import Console
 
 from benchmarks.cluster.made_up import MadeUpRuns, campaign
 from measure.campaign import cluster
-from measure.campaign.campaign import measure
 from measure.campaign.cluster import Cluster
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 
 PATH = click.Path(path_type=Path)
@@ -44,7 +44,7 @@ def main(
         if profiler:
             profiler.enable()
         try:
-            measure(measured, display, Cluster(scheduler, measured).measure)
+            measure(measured, display, Cluster(scheduler, measured))
         finally:
             if profiler:
                 profiler.disable()

@@ -15,12 +15,10 @@ import pandas as pd
 import psutil
 
 from base.errors import EyelevelError, reports_errors
-from benchmarks.campaign.__main__ import ours
+from benchmarks.campaign.__main__ import TimedSlot, ours
 from benchmarks.memory import pss_bytes
 from browsers.contract import Browser
 from browsers.registry import all_browsers
-from measure.campaign.slot import Slot
-from measure.host.canary import USUAL, time_canary
 from measure.host.exclusive import measuring_alone
 from measure.interop.matrix import missing_program, stock_protocol
 from measure.interop.tests import VERSIONS
@@ -106,7 +104,7 @@ def main(site: str, net: str, runs: int, server: str | None, browser_name: str |
         for browser in all_browsers().values():
             if browser_name not in (None, browser.name) or missing_program(browser):
                 continue
-            slot = Slot([time_canary(browser.name) for _ in range(USUAL + 1)], browser=browser.name)
+            slot = TimedSlot(browser.name)
             for one in all_servers().values():
                 for version in VERSIONS:
                     protocol = stock_protocol(one, version)

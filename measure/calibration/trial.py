@@ -6,7 +6,7 @@ knows what follows from the times.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -18,8 +18,8 @@ from dataset.table import Row, Run
 from films.policy import FilmPolicy
 from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
-from measure.campaign.block import Block
-from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
+from measure.campaign.block import Block, Observer
+from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane, stop_all
 from measure.campaign.method import PAGES
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
@@ -83,7 +83,7 @@ def one_turn(one: Lane, others: Sequence[Lane], settings: Mapping[str, Setting])
             lane: stack.enter_context(running_lane(LaneSetting(lane, store.folder, browser=browser)))
             for lane, store in stores.items()
         }
-        stack.callback(_stop, running.values())  # all at once: each takes its time
+        stack.callback(stop_all, running.values())
         neighbours: dict[object, Neighbour] = {
             running[lane].connection: Neighbour(running[lane], stores[lane], settings) for lane in others
         }
@@ -94,13 +94,8 @@ def one_turn(one: Lane, others: Sequence[Lane], settings: Mapping[str, Setting])
             for connection in wait([lane.connection for lane in running.values()]):
                 if connection in neighbours:
                     neighbours[connection].hear()
-                    continue
-                match running[one].message():
-                    case Ending():
-                        return {row.protocol: row for row in stores[one].rows}
-                    case Row() as row:
-                        stores[one].keep_attempt(row)
-                        running[one].go_on()
+                elif isinstance(running[one].hear(stores[one], Observer()), Ending):
+                    return {row.protocol: row for row in stores[one].rows}
 
 
 class Neighbour:
@@ -112,20 +107,18 @@ class Neighbour:
 
     def begin(self) -> None:
         """Begin, and return once it has begun with its first load."""
-        self._number += 1
-        self._lane.begin(_block(self._settings, self._number), self._store)
+        self._begin_next()
         while not isinstance(self._lane.message(), Beginning):
             pass
 
     def hear(self) -> None:
         """Do what its next message asks for, and let it begin anew when it has ended."""
-        match self._lane.message():
-            case Ending():
-                self._number += 1
-                self._lane.begin(_block(self._settings, self._number), self._store)
-            case Row() as row:
-                self._store.keep_attempt(row)
-                self._lane.go_on()
+        if isinstance(self._lane.hear(self._store, Observer()), Ending):
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        self._number += 1
+        self._lane.begin(_block(self._settings, self._number), self._store)
 
 
 def times_of(rows: Mapping[str, Row]) -> dict[str, float]:
@@ -144,11 +137,6 @@ def _fault(row: Row) -> str | None:
     """Why `row` tells nothing, or None."""
     absent = [metric for metric in METRICS if row.metrics.get(metric) is None]
     return str(row.reason) if row.reason else f"it has no {absent[0]}" if absent else None
-
-
-def _stop(lanes: Iterable[RunningLane]) -> None:
-    for lane in lanes:
-        lane.stop()
 
 
 def _block(settings: Mapping[str, Setting], number: int) -> Block:

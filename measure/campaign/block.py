@@ -19,79 +19,67 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from base.errors import EyelevelError
 from dataset.table import Row, Run
 from films.policy import ALL_FILMS, FilmPolicy
 from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
 from measure.campaign.preparer import NextRun, Preparer, no_next_run
-from measure.campaign.slot import machine_name
+from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.gates import REPLAY
 from measure.host.device_index import HERE
 from measure.host.idle_priority import IdlePriority, idle_priority
-from measure.host.timekeeping import has_real_time_priority
 from measure.instruments.pace import keep_index_after
 from measure.run.load import Moments
-from measure.run.setting import Circumstances, Setting
+from measure.run.setting import Setting
 from tuning.devices import device_of
-
-# After so many the rest of the campaign would fare the same.
-REPLAY_FAILURES_IN_A_ROW = 5
 
 
 class Observer:
     """Learns of attempts as they begin and end. This one does nothing with it."""
 
-    def begins(self, run: Run, attempt: int) -> None:
-        """An attempt at `run` begins."""
+    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
+        """An attempt at `run` begins, in `lane` if there are several."""
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
         """It has been judged."""
 
-    def warns(self, text: str) -> None:
-        """Something of the machine keeps runs from being made, or from counting."""
-
-
-class ReplayFailures:
-    """Ends a campaign when the testbed itself fails again and again on a machine: the rest would fare the same."""
-
-    def __init__(self) -> None:
-        self._in_a_row = 0
-
-    def count(self, row: Row) -> None:
-        """Count `row`. Raises EyelevelError after too many failed replays in a row."""
-        self._in_a_row = self._in_a_row + 1 if row.gate == REPLAY.name else 0
-        if self._in_a_row == REPLAY_FAILURES_IN_A_ROW:
-            raise EyelevelError(f"{self._in_a_row} replays in a row failed, the last with: {row.reason}")
+    def warns(self, text: str, lane: int | None = None) -> None:
+        """Something of the machine, or of `lane`, keeps runs from being made, or from counting."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The open runs of one block, with their settings, how they are made, and how often each may be repeated."""
+    """The open runs of one block, with their settings, how they are made, and how often each may be repeated;
+    `earlier` as in `FolderStore`."""
 
     number: int
     settings: Mapping[Run, Setting]
     method: Method
     repeats: int
     films: FilmPolicy
+    earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
+
+    def open_in(self, store: FolderStore) -> "Block":
+        """What is open of it in `store`, for a place that does not see that."""
+        settings = {run: one for run, one in self.settings.items() if store.is_open(run, self.repeats)}
+        earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
+        return replace(self, settings=settings, earlier=earlier)
 
 
 def measure_block(
     block: Block,
     store: FolderStore,
-    circumstances: Callable[[], Circumstances],
-    failures: ReplayFailures,
+    slot: Slot,
     observer: Observer,
     preparer: Preparer | None = None,
     after: NextRun = no_next_run,
 ) -> None:
-    """Measure `block`; every attempt's row is in `store` when this returns. `circumstances` times the canary.
+    """Measure `block`; every attempt's row is in `store` when this returns.
 
     `preparer` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
 
@@ -102,7 +90,7 @@ def measure_block(
         early: AbstractContextManager[IdlePriority | None]
         early = idle_priority() if len(block.settings) > 1 else nullcontext()
         with early as idle, Preparer(store, idle) as new:
-            measure_block(block, store, circumstances, failures, observer, new)
+            measure_block(block, store, slot, observer, new)
         return
     method = block.method
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
@@ -110,7 +98,7 @@ def measure_block(
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
             preparer.settle(unmade_runs[0])
-        now = circumstances() if unmade_runs else None
+        now = slot.circumstances(block.number, observer.warns) if unmade_runs else None
         layout = now.layout if now else None
         devices = {device for run in unmade_runs if (device := device_of(block.settings[run].loading.browser))}
         cores = layout.browser if layout else ()
@@ -137,7 +125,7 @@ def measure_block(
                     preparation=preparation,
                     moments=Moments(
                         quiet=partial(preparer.prepare_early, next_run, method, layout),
-                        over=partial(_go_on, prepare, analyses, folders[run], began_s),
+                        over=partial(_go_on, slot, prepare, analyses, folders[run], began_s),
                     ),
                 )
                 analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
@@ -150,7 +138,7 @@ def measure_block(
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.keep_attempt(row)
             observer.ends(run, row, given_up=not row.valid and not store.is_open(run, block.repeats))
-            failures.count(row)
+            slot.count(row)
         apply_policy(block.films, store.folder, store.rows[-len(open_runs) :])
 
 
@@ -161,17 +149,15 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
     repeats, the row says why. Raises EyelevelError when replays fail again and again.
     """
     store = FolderStore(folder)
-    circumstances = Circumstances(1, machine_name())
-    block = Block(1, {run: setting}, method, repeats, ALL_FILMS)
-    measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
+    measure_block(Block(1, {run: setting}, method, repeats, ALL_FILMS), store, Slot(), Observer())
     return store.rows[-1]
 
 
-def _go_on(prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
+def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
     """What is done when nothing is measured any more of the run in `folder`, which began at `began_s` (monotonic)."""
     prepare()
     # Else it would be late while the browser ends, which counts against the run.
-    if has_real_time_priority():
+    if slot.has_real_time_priority():
         analyses.add(folder, time.monotonic() - began_s)
 
 

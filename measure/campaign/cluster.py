@@ -7,9 +7,9 @@ then the rows, so that a row's evidence is always there. A worker has its next b
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,6 +23,7 @@ from dataset.run_files import ATTEMPT
 from dataset.table import require_document
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
+from measure.campaign.place import Work
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, Question, Validation, introduce, measure_remotely
 from measure.campaign.results import Results, keep_lanes, lanes_fault
@@ -34,7 +35,7 @@ from measure.host.canary import Canary
 from measure.run.aliases import distinct
 
 CONNECT_TIMEOUT_S = 30
-# How often it is looked whether workers came or went, which Dask does not tell.
+# How often it is looked whether workers came or went, which Dask does not tell (s).
 LOOK_S = 2.0
 # The address or the machine of a worker, and the number of a lane of it, if it has several.
 Place = tuple[str, int | None]
@@ -48,7 +49,7 @@ FETCHERS = 4
 
 
 class Cluster:
-    """The workers of a Dask scheduler (see `campaign.Workers`).
+    """The workers of a Dask scheduler, a block, or one in each lane, at a time.
 
     `scheduler` is its address, by TLS with the keys of this machine as the head of a cluster, or without (tcp://).
     `validate` measures networks and protocols on each worker before it gets work; None trusts them.
@@ -63,27 +64,14 @@ class Cluster:
         self._refused: set[str] = set()
         self._machines: dict[str, str] = {}
 
-    def measure(
-        self,
-        blocks: Iterable[Block],
-        results: Results,
-        display: ProgressDisplay,
-        done: Callable[[Block], None],
-        may_begin: Callable[[Block], bool],
-    ) -> None:
-        """Measure `blocks` into `results`, and call `done` after each, as long as they `may_begin`. Raises
-        EyelevelError."""
+    def measure(self, work: Work) -> None:
+        """See `Place`."""
         try:
             client = Client(self.scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
         except (OSError, TimeoutError) as error:
             raise EyelevelError(f"there is no Dask scheduler at {self.scheduler}: {error}") from None
         with client:
-            Dispatch(self, client, iter(blocks), results, display, done, may_begin).run()
-
-    @property
-    def browser(self) -> str:
-        """The browser of its canaries."""
-        return self._campaign.loading.browser
+            Dispatch(self, Scheduler(client, self.scheduler), work).run()
 
     def forget_all_but(self, workers: Collection[str]) -> None:
         """Forget workers that have gone: another may come to have the same address."""
@@ -111,10 +99,10 @@ class Cluster:
         """Know nothing of `worker` any more."""
         self._machines.pop(worker, None)
 
-    def submit_introduction(self, client: Client, worker: str) -> Future[Any]:
-        """Let `worker` be looked at."""
+    def question(self) -> Question:
+        """What each worker is asked before it gets work."""
         campaign = self._campaign
-        question = Question(
+        return Question(
             sites={name: site.folder for name, site in campaign.sites.items()},
             networks=tuple(campaign.networks.values()),
             protocols=tuple(distinct(campaign.protocols.values())),
@@ -124,7 +112,6 @@ class Cluster:
             further_programs=campaign.further_programs(),
             validate=self._validate,
         )
-        return submit_to(worker, client, introduce, question)
 
     def admit(self, worker: str, outcome: object, results: Results, display: ProgressDisplay) -> None:
         """Let `worker` measure, or refuse it, as its introduction says, or the error that came of it. None: it is gone,
@@ -194,27 +181,45 @@ class Presence:
     workers: list[str]
 
 
-class Dispatch:
-    """Blocks on their way to the workers of `cluster` and back, until all of `coming` are measured, or the next may not
-    begin; the other arguments are those of `Cluster.measure`."""
+class Scheduler:
+    """The Dask scheduler with this `address`, by way of its `client`."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        client: Client,
-        coming: Iterator[Block],
-        results: Results,
-        display: ProgressDisplay,
-        done: Callable[[Block], None],
-        may_begin: Callable[[Block], bool],
-    ) -> None:
-        self._cluster = cluster
+    def __init__(self, client: Client, address: str) -> None:
         self._client = client
-        self._coming = coming
-        self._results = results
-        self._display = display
-        self._done = done
-        self._may_begin = may_begin
+        self.address = address
+
+    def submit(self, worker: str, function: Callable[..., object], *arguments: object) -> Future[Any]:
+        """Let `worker` alone call `function`."""
+        there: Any = {"workers": [worker], "allow_other_workers": False, "pure": False, "retries": 0}
+        return self._client.submit(function, *arguments, **there)
+
+    def workers(self) -> list[str]:
+        """The addresses of all workers, as the scheduler says; waits while it is connected anew. Raises EyelevelError
+        when it is gone."""
+        while self._client.status in ("running", "connecting"):
+            try:
+                # Asked directly: what the client keeps of such answers is at times one without any workers.
+                scheduler_itself: Any = self._client.scheduler
+                return list(self._client.sync(scheduler_itself.ncores))
+            except OSError:
+                time.sleep(LOOK_S)
+        raise EyelevelError(
+            f"the scheduler {self.address} is gone; start it and its workers again, then go on with the campaign"
+        )
+
+
+class Dispatch:
+    """Blocks on their way to the workers of `cluster` and back, until all of `work` are measured, or the next may not
+    begin. Every `look_s` it is looked whether workers came or went."""
+
+    def __init__(self, cluster: Cluster, scheduler: Scheduler, work: Work, look_s: float = LOOK_S) -> None:
+        self._cluster = cluster
+        self._scheduler = scheduler
+        self._work = work
+        self._coming = iter(work.blocks)
+        self._results = work.results
+        self._display = work.display
+        self._look_s = look_s
         self._workers: list[str] = []
         self._next_look = 0.0
         self._again: deque[Block] = deque()
@@ -256,7 +261,7 @@ class Dispatch:
             elif not self._running and not self._again and self._cluster.has_workers():
                 return  # all is measured; who is still being looked at is not needed
             is_looking = self._looks != self._last_look
-            self._take_news(LOOK_S if is_looking else max(0.0, self._next_look - time.monotonic()))
+            self._take_news(self._look_s if is_looking else max(0.0, self._next_look - time.monotonic()))
 
     def _look_for_workers(self) -> None:
         """Begin to see who has come and who has gone, if the last look was long enough ago. A busy scheduler takes a
@@ -266,25 +271,25 @@ class Dispatch:
             self._threads.submit(self._look)
 
     def _look(self) -> None:
-        scheduler = self._cluster.scheduler
         try:
-            self._news.put(Presence(connected_workers(self._client, scheduler)))
+            self._news.put(Presence(self._scheduler.workers()))
         except EyelevelError as error:
             self._news.put(error)
         except Exception as error:
             # Without news nobody would look again, nor learn that a worker is gone.
-            self._news.put(EyelevelError(f"the scheduler {scheduler} does not say which workers it has: {error!r}"))
+            text = f"the scheduler {self._scheduler.address} does not say which workers it has: {error!r}"
+            self._news.put(EyelevelError(text))
 
     def _meet(self, workers: list[str]) -> None:
         """See who of these has come and who has gone."""
         self._workers = workers
         self._cluster.forget_all_but(workers)
         self._last_look = self._looks
-        self._next_look = time.monotonic() + LOOK_S
+        self._next_look = time.monotonic() + self._look_s
         newcomers = set(self._introductions.values())
         for worker in self._workers:
             if worker not in newcomers and not self._cluster.is_known(worker):
-                self._follow(future := self._cluster.submit_introduction(self._client, worker))
+                self._follow(future := self._scheduler.submit(worker, introduce, self._cluster.question()))
                 self._introductions[future] = worker
         # A future that is bound to a worker that has gone stays as it is for ever.
         present = set(self._workers)
@@ -310,7 +315,7 @@ class Dispatch:
         One may have waited for hours since it came: for a worker, or for news of that which had it.
         """
         block = self._again.popleft() if self._again else next(self._coming, None)
-        if block and self._may_begin(block):
+        if block and self._work.may_begin(block):
             return block
         self._again.clear()
         return None
@@ -322,13 +327,9 @@ class Dispatch:
 
     def _submit(self, place: Place, block: Block) -> Future[Any]:
         worker, lane = place
-        results = self._results
-        settings = {run: one for run, one in block.settings.items() if results.is_open(run, block.repeats)}
-        earlier = {run: (results.attempts(run), results.failures(run)) for run in settings}
         canaries = list(self._canaries_of(worker, lane))
-        open_block = replace(block, settings=settings)
-        browser = self._cluster.browser
-        return submit_to(worker, self._client, measure_remotely, open_block, earlier, canaries, lane, browser)
+        browser = self._work.campaign.loading.browser
+        return self._scheduler.submit(worker, measure_remotely, block.open_in(self._results), canaries, lane, browser)
 
     def _canaries_of(self, worker: str, lane: int | None) -> list[Canary]:
         machine = self._cluster.machine_of(worker) or ""
@@ -413,7 +414,7 @@ class Dispatch:
         """Put the block that has waited longest into the results."""
         block, measured = self._measured.popleft()
         bring_home(measured, block.repeats, self._results, self._display)
-        self._done(block)
+        self._work.end(block)
 
     def _require_workers(self) -> None:
         """Nobody measures, though there is something to be measured: say so, or raise EyelevelError when all who are
@@ -421,31 +422,11 @@ class Dispatch:
         if self._last_look <= self._doubted_look:
             return
         if not self._workers:
-            self._display.warns(f"no worker is connected to {self._cluster.scheduler}; waiting for one")
+            self._display.warns(f"no worker is connected to {self._scheduler.address}; waiting for one")
         elif not self._cluster.has_workers():
             raise EyelevelError(
-                f"none of the {len(self._workers)} workers of {self._cluster.scheduler} can measure; see above"
+                f"none of the {len(self._workers)} workers of {self._scheduler.address} can measure; see above"
             )
-
-
-def submit_to(worker: str, client: Client, function: Callable[..., object], *arguments: object) -> Future[Any]:
-    """Let `worker` alone call `function`."""
-    return client.submit(function, *arguments, workers=[worker], allow_other_workers=False, pure=False, retries=0)
-
-
-def connected_workers(client: Client, scheduler: str) -> list[str]:
-    """The addresses of all workers, as the scheduler with the address `scheduler` says; waits while it is connected
-    anew. Raises EyelevelError when it is gone."""
-    while client.status in ("running", "connecting"):
-        try:
-            # Asked directly: what the client keeps of such answers is at times one without any workers.
-            scheduler_itself: Any = client.scheduler
-            return list(client.sync(scheduler_itself.ncores))
-        except OSError:
-            time.sleep(LOOK_S)
-    raise EyelevelError(
-        f"the scheduler {scheduler} is gone; start it and its workers again, then go on with the campaign"
-    )
 
 
 def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display: ProgressDisplay) -> None:

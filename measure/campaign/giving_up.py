@@ -44,20 +44,20 @@ class GivenUpSites:
         self._write()
 
     def __contains__(self, cell: Cell) -> bool:
-        if cell in self._withdrawn:
-            return True
-        if cell in self._entries and self._reason(cell) is None:
-            del self._entries[cell]
-            self._write()
-        return cell in self._entries
+        return cell in self._withdrawn or cell in self._entries
 
-    def look_at(self, cell: Cell) -> GivenUp | None:
-        """See what a block of `cell` that has just been made means; returns the entry if the cell is now given up."""
-        if cell in self._entries or (reason := self._reason(cell)) is None:
-            return None
-        self._entries[cell] = self._entry(cell, reason, self.runs_of(cell))
-        self._write()
-        return self._entries[cell]
+    def follow_results(self, cells: Iterable[Cell]) -> list[GivenUp]:
+        """Lift what runs that count speak against, and give up those of `cells`, of which a block has just been made,
+        that fail alike; returns the new entries."""
+        lifted = [cell for cell in self._entries if cell not in self._withdrawn and self._reason(cell) is None]
+        for cell in lifted:
+            del self._entries[cell]
+        reasons = {cell: self._reason(cell) for cell in dict.fromkeys(cells) if cell not in self._entries}
+        new = {cell: self._entry(cell, why, self.runs_of(cell)) for cell, why in reasons.items() if why}
+        self._entries |= new
+        if lifted or new:
+            self._write()
+        return list(new.values())
 
     def reject_withdrawn(self) -> None:
         """Let the runs of withdrawn cells not count that do."""

@@ -9,16 +9,16 @@ before it goes on, so that one process writes all rows, whatever the number of l
 
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.processes import end_within, pinned, python_process
 from dataset.table import Row, Run
-from measure.campaign.block import Block
+from measure.campaign.block import Block, Observer
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import Lane
@@ -39,14 +39,6 @@ class LaneSetting:
     canaries: Sequence[Canary] = ()
     canary_s: float = 0.0
     browser: str = DEFAULT_BROWSER
-
-
-@dataclass(frozen=True)
-class Task:
-    """A block to be measured; `earlier` as in `FolderStore`."""
-
-    block: Block
-    earlier: Mapping[Run, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -81,6 +73,7 @@ class RunningLane:
         self.lane = lane
         self.connection = connection
         self._process = process
+        self._repeats = 0
 
     @property
     def process(self) -> int:
@@ -89,9 +82,22 @@ class RunningLane:
 
     def begin(self, block: Block, store: FolderStore) -> None:
         """Let it measure what is open of `block` in `store`. Raises EyelevelError when the lane has ended."""
-        settings = {run: one for run, one in block.settings.items() if store.is_open(run, block.repeats)}
-        earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
-        self._send(Task(replace(block, settings=settings), earlier))
+        self._repeats = block.repeats
+        self._send(block.open_in(store))
+
+    def hear(self, store: FolderStore, observer: Observer) -> Message:
+        """Wait for its next message and do what follows from it: a row is in `store` then, and the lane goes on. Raises
+        what has ended the lane."""
+        match message := self.message():
+            case Beginning(run, attempt):
+                observer.begins(run, attempt, self.lane.number)
+            case Notice(text):
+                observer.warns(text, self.lane.number)
+            case Row():
+                store.keep_attempt(message)
+                self.go_on()
+                observer.ends(message.of, message, given_up=store.is_given_up(message.of, self._repeats))
+        return message
 
     def message(self) -> Message:
         """What it says next; waits for that. Raises what has ended the lane."""
@@ -120,6 +126,12 @@ class RunningLane:
     def _failure(self) -> EyelevelError:
         status = self._process.wait()
         return EyelevelError(f"lane {self.lane.number} has ended with status {status}; what it printed is above")
+
+
+def stop_all(lanes: Iterable[RunningLane]) -> None:
+    """Let all `lanes` end soon, at once: each takes its time."""
+    for lane in lanes:
+        lane.stop()
 
 
 @contextmanager

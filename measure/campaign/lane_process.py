@@ -6,16 +6,15 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from base.errors import EyelevelError
 from base.portable import portable
 from dataset.table import Row, Run
-from measure.campaign.block import Observer, ReplayFailures, measure_block
-from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, Task
-from measure.campaign.slot import Slot
+from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice
+from measure.campaign.slot import CanarySlot, Slot
 from measure.campaign.store import FolderStore
 
 
@@ -39,30 +38,28 @@ class Sender(Observer):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def begins(self, run: Run, attempt: int) -> None:
+    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
         """Tell it."""
         self._connection.send(Beginning(run, attempt))
 
-    def warns(self, text: str) -> None:
+    def warns(self, text: str, lane: int | None = None) -> None:
         """Tell it."""
         self._connection.send(Notice(text))
 
 
-def serve(setting: LaneSetting, connection: Connection) -> None:
-    """Measure the blocks that come by `connection` until it is closed, or a block cannot be measured."""
-    slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
-    failures = ReplayFailures()
+def serve(folder: Path, slot: Slot, connection: Connection) -> None:
+    """Measure the blocks that come by `connection` into the campaign's `folder` until it is closed, or a block cannot
+    be measured."""
     while True:
         try:
-            task: Task = connection.recv()
+            block: Block = connection.recv()
         except EOFError:
             return
-        store = LaneStore(setting.folder, task.earlier, connection)
-        circumstances = partial(slot.circumstances, task.block.number, lambda text: connection.send(Notice(text)))
+        store = LaneStore(folder, block.earlier, connection)
         try:
-            measure_block(task.block, store, circumstances, failures, Sender(connection))
+            measure_block(block, store, slot, Sender(connection))
         except (EyelevelError, OSError) as error:
-            error.add_note(f"in lane {setting.lane.number}: {traceback.format_exc()}")
+            error.add_note(f"in lane {slot.lane}: {traceback.format_exc()}")
             connection.send(Ending(portable(error)))
             return
         connection.send(Ending())
@@ -85,7 +82,8 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            serve(setting, connection)
+            slot = CanarySlot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
+            serve(setting.folder, slot, connection)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)
 

@@ -8,80 +8,56 @@ This process alone writes rows, and decides what follows from them, as when ther
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from multiprocessing.connection import wait
 
 from measure.campaign.block import Block
-from measure.campaign.campaign import Campaign
-from measure.campaign.forecast import require_space
-from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice, RunningLane, running_lane
-from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import Results
+from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane, stop_all
+from measure.campaign.place import Work
 from measure.campaign.slot import canaries_of, machine_name
 from measure.campaign.store import FolderStore
 from measure.host.lanes import cores_beside, working_on
 
 
-def measure_in_lanes(
-    campaign: Campaign,
-    blocks: Iterable[Block],
-    results: Results,
-    display: ProgressDisplay,
-    done: Callable[[Block], None],
-    may_begin: Callable[[Block], bool],
-) -> None:
-    """Measure `blocks` in the lanes of `campaign` into `results`, and call `done` after each, as long as they
-    `may_begin` (see `campaign.Workers`).
+class InLanes:
+    """The lanes of this machine, a block in each at a time."""
 
-    Raises EyelevelError when a lane cannot go on.
-    """
-    machine = machine_name()
-    settings = [
-        LaneSetting(
-            lane,
-            campaign.folder,
-            canaries_of(machine, results.rows, lane.number),
-            campaign.canary_s,
-            campaign.loading.browser,
-        )
-        for lane in campaign.lanes.lanes
-    ]
-    with ExitStack() as stack:
-        lanes = [stack.enter_context(running_lane(setting)) for setting in settings]
-        stack.callback(_stop, lanes)  # all at once: each takes its time
-        stack.enter_context(working_on(cores_beside(campaign.lanes.lanes)))
-        deal_out(lanes, blocks, results, display, done, may_begin)
+    def measure(self, work: Work) -> None:
+        """See `Place`."""
+        machine, campaign, rows = machine_name(), work.campaign, work.results.rows
+        canaries = {lane: canaries_of(machine, rows, lane.number) for lane in campaign.lanes.lanes}
+        settings = [
+            LaneSetting(lane, campaign.folder, canaries[lane], campaign.canary_s, campaign.loading.browser)
+            for lane in campaign.lanes.lanes
+        ]
+        with ExitStack() as stack:
+            lanes = [stack.enter_context(running_lane(setting)) for setting in settings]
+            stack.callback(stop_all, lanes)
+            stack.enter_context(working_on(cores_beside(campaign.lanes.lanes)))
+            deal_out(lanes, work)
 
 
-def deal_out(
-    lanes: Iterable[RunningLane],
-    blocks: Iterable[Block],
-    results: Results,
-    display: ProgressDisplay,
-    done: Callable[[Block], None],
-    may_begin: Callable[[Block], bool],
-) -> None:
-    """Give each of `lanes` a block, and another when it has ended, until all `blocks` have, or the next may not begin.
-    Raises what ends a lane."""
+def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
+    """Give each of `lanes` a block, and another when it has ended, until all of `work` is done, or the next may not
+    begin. Raises what ends a lane."""
     idle, busy = list(lanes), dict[object, tuple[RunningLane, Block]]()
-    coming = ComingBlocks(blocks, results, {lane.lane.number for lane in idle})
+    coming = ComingBlocks(work.blocks, work.results, {lane.lane.number for lane in idle})
     while True:
         for lane in tuple(idle):
             # One that has waited for its lane would have begun earlier: only now is it known when it would end.
-            if (block := coming.next_in(lane.lane.number)) and may_begin(block):
-                require_space(0, results.folder)
-                lane.begin(block, results)
+            if (block := coming.next_in(lane.lane.number)) and work.may_begin(block):
+                lane.begin(block, work.results)
                 idle.remove(lane)
                 busy[lane.connection] = lane, block
         if not busy:
             return
         for connection in wait([lane.connection for lane, _ in busy.values()]):
             lane, block = busy[connection]
-            if hear(lane, block, results, display):
+            if isinstance(lane.hear(work.results, work.display), Ending):
                 del busy[connection]
                 idle.append(lane)
-                done(block)
+                work.end(block)
 
 
 class ComingBlocks:
@@ -103,24 +79,3 @@ class ComingBlocks:
                 return block
             self._waiting[first].append(block)
         return None
-
-
-def hear(lane: RunningLane, block: Block, results: Results, display: ProgressDisplay) -> bool:
-    """Do what the next message of `lane` asks for; returns whether `block` has ended."""
-    match lane.message():
-        case Ending():
-            return True
-        case Beginning(run, attempt):
-            display.begins(run, attempt, lane.lane.number)
-        case Notice(text):
-            display.warns(text, lane.lane.number)
-        case row:
-            results.keep_attempt(row)
-            lane.go_on()
-            display.ends(row.of, row, given_up=results.is_given_up(row.of, block.repeats))
-    return False
-
-
-def _stop(lanes: Iterable[RunningLane]) -> None:
-    for lane in lanes:
-        lane.stop()

@@ -37,10 +37,13 @@ from tuning.protocols import Protocol
 class Method:
     """How runs are made and judged. A subclass overrides what differs; it must be picklable, for Dask's workers.
 
-    `captures`: whether the programs that capture packets take part.
+    `captures`: whether the programs that capture packets take part. `takes_alternatives`: whether it makes sense of
+    loads whose servers speak two versions of HTTP. `sees_tunnels`: whether it does of packets in a tunnel.
     """
 
     captures: bool = False
+    takes_alternatives: bool = False
+    sees_tunnels: bool = False
 
     def settings(self) -> Mapping[str, Any]:
         """What results depend on beside the settings of every campaign; goes into `campaign.json`."""
@@ -210,7 +213,7 @@ class Method:
         )
 
 
-PAGES = Method()
+PAGES = Method(takes_alternatives=True, sees_tunnels=True)
 # The version of HTTP that goes over QUIC, as ALPN names it.
 H3 = "h3"
 

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -17,10 +16,10 @@ from distributed import get_worker
 
 from base.errors import EyelevelError
 from base.privileges import require_browsing
-from dataset.table import Row, Run
-from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
-from measure.campaign.lane import Ending, LaneSetting, Notice, running_lane
-from measure.campaign.slot import Slot, machine_name
+from dataset.table import Row
+from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.lane import Ending, LaneSetting, running_lane
+from measure.campaign.slot import CanarySlot, machine_name
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.canary import Canary
@@ -137,45 +136,38 @@ def cores_of_worker() -> Collection[int]:
     return cores or os.sched_getaffinity(0)
 
 
-def measure_remotely(
-    block: Block,
-    earlier: Mapping[Run, tuple[int, int]],
-    canaries: Sequence[Canary],
-    lane: int | None = None,
-    browser: str = DEFAULT_BROWSER,
-) -> MeasuredBlock:
-    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`;
-    `earlier` as in `FolderStore`.
+class Warnings(Observer):
+    """Keeps warnings, as they come."""
 
-    Raises EyelevelError.
-    """
-    warnings: list[str] = []
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def warns(self, text: str, lane: int | None = None) -> None:
+        """Keep it."""
+        self.texts.append(text)
+
+
+def measure_remotely(
+    block: Block, canaries: Sequence[Canary], lane: int | None = None, browser: str = DEFAULT_BROWSER
+) -> MeasuredBlock:
+    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`.
+    Raises EyelevelError."""
+    warnings = Warnings()
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with (
         having([] if lane is None else [lane]),
         tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary,
     ):
-        store = FolderStore(Path(temporary), earlier=earlier)
+        store = FolderStore(Path(temporary), earlier=block.earlier)
         if lane is None:
-            slot = Slot(canaries, browser=browser)
-            circumstances = partial(slot.circumstances, block.number, warnings.append)
-            measure_block(block, store, circumstances, ReplayFailures(), Observer())
+            measure_block(block, store, CanarySlot(canaries, browser=browser), warnings)
         else:
-            place = next(place for place in lanes_of_worker().lanes if place.number == lane)
-            measure_in(LaneSetting(place, store.folder, canaries, browser=browser), block, store, warnings.append)
+            one = next(one for one in lanes_of_worker().lanes if one.number == lane)
+            with running_lane(LaneSetting(one, store.folder, canaries, browser=browser)) as running:
+                running.begin(block, store)
+                while not isinstance(running.hear(store, warnings), Ending):
+                    pass
         evidence = tuple(
             {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
         )
-        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings))
-
-
-def measure_in(setting: LaneSetting, block: Block, store: FolderStore, warn: Callable[[str], None]) -> None:
-    """Measure `block` into `store` in a lane, for which there is a process meanwhile. Raises what ends it."""
-    with running_lane(setting) as running:
-        running.begin(block, store)
-        while not isinstance(message := running.message(), Ending):
-            if isinstance(message, Row):
-                store.keep_attempt(message)
-                running.go_on()
-            elif isinstance(message, Notice):
-                warn(message.text)
+        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings.texts))

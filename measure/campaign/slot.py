@@ -1,4 +1,4 @@
-"""A place for measuring, a machine or a lane of it: one run at a time, with its canaries and its cores' layout."""
+"""Where one run is made at a time, a machine or a lane of it: its canaries, its cores' layout, its failed replays."""
 
 import platform
 import time
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from dataset.table import Row
+from measure.gates import REPLAY
+from measure.host import timekeeping
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
 from measure.run.setting import Circumstances
@@ -21,13 +23,40 @@ PAUSE_S = 10
 CANARY_MAX_AGE_S = 60.0
 WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
 
+# After so many the rest of the campaign would fare the same.
+REPLAY_FAILURES_IN_A_ROW = 5
+
 # Machines made of one image may have one host name.
 MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, or the `lane` with this number, on whose cores this process is. `canaries`, in `browser`, are those
-    so far; one holds for blocks that begin within `canary_s`, once it is known what is usual."""
+    """This machine, or the `lane` with this number, on whose cores this process is, whatever else it does."""
+
+    def __init__(self, lane: int | None = None) -> None:
+        self.machine = machine_name()
+        self.lane = lane
+        self._replay_failures = 0
+
+    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+        """The machine as it is now, before (a part of) `block`."""
+        return Circumstances(block, self.machine, lane=self.lane)
+
+    def has_real_time_priority(self) -> bool:
+        """Whether what emulates networks has (`measure.host.timekeeping`)."""
+        return timekeeping.has_real_time_priority()
+
+    def count(self, row: Row) -> None:
+        """Count `row`. Raises EyelevelError when the testbed itself fails again and again: the rest of a campaign would
+        fare the same."""
+        self._replay_failures = self._replay_failures + 1 if row.gate == REPLAY.name else 0
+        if self._replay_failures == REPLAY_FAILURES_IN_A_ROW:
+            raise EyelevelError(f"{self._replay_failures} replays in a row failed, the last with: {row.reason}")
+
+
+class CanarySlot(Slot):
+    """A slot that times canaries in `browser`; `canaries` are those so far. One holds for blocks that begin within
+    `canary_s`, once it is known what is usual."""
 
     def __init__(
         self,
@@ -36,16 +65,15 @@ class Slot:
         browser: str = DEFAULT_BROWSER,
         lane: int | None = None,
     ) -> None:
-        self.machine = machine_name()
+        super().__init__(lane)
         self._layout = layout()
-        self._lane = lane
         self._canaries = list(canaries)
         self._canary_s = canary_s
         self._browser = browser
         self._last: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """The machine as it is now, before (a part of) `block`; `warn` is called when it has become slower.
+        """See `Slot`; `warn` is called when the machine has become slower.
 
         Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
         """
@@ -66,7 +94,7 @@ class Slot:
             self._canaries[-1] = time_canary(self._browser)
         if slower := drift(self._canaries):
             warn(slower)
-        now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout, self._lane)
+        now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout, self.lane)
         self._last = time.monotonic(), now
         return now
 

@@ -39,7 +39,8 @@ from eyelevel.answer.request import (
 )
 from eyelevel.commands.answer import main
 from measure.campaign.budget import Budget
-from measure.campaign.campaign import Campaign, PlannedWork
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import PlannedRuns
 from measure.campaign.results import opened
 from measure.completeness import Completeness, digest
 from measure.run.setting import Loading
@@ -287,7 +288,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
             budget = None if budget_s is None else Budget.of(budget_s)
             while True:
                 # After each block the campaign goes on anew.
-                work = PlannedWork(one, results, budget)
+                work = PlannedRuns(one, results, budget)
                 block = next(takewhile(work.may_begin, work.open_blocks(enough)), None)
                 if not block:
                     break

@@ -17,7 +17,7 @@ from rich.console import Console
 from analysis.runs import load
 from base.namespaces import namespaced
 from base.places import PROJECT
-from measure.campaign.campaign import measure
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 from measure.live import read_live
 from measure.run.aliases import choose_protocols

@@ -18,7 +18,8 @@ from support.heroes import Area, change_of, hero_of, hero_recordings
 from support.material import recording_path
 
 from dataset.run_files import FILM, TIMINGS
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from record.formats import read_recording

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from dataset.table import require_document, valid_rows
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from record import collection

@@ -26,7 +26,8 @@ from base.errors import EyelevelError
 from base.places import PROJECT, tool
 from browsers.chromium_browser import BROWSER
 from dataset.table import Row, Run, require_document, valid_rows
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.setting import Loading

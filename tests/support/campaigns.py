@@ -11,7 +11,8 @@ from rich.console import Console
 
 from base.places import tool
 from dataset.plan import read_plan
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
 from measure.campaign.progress import ProgressDisplay
 from measure.run.setting import Loading
 from record.demo import generate

@@ -22,6 +22,7 @@ from measure.campaign.lane import LaneSetting, RunningLane
 from measure.campaign.lane_process import serve
 from measure.campaign.method import Method
 from measure.run.setting import Circumstances, Setting
+from support.scripted import ScriptedSlot
 
 LOOK = "import os; print(sorted(os.sched_getaffinity(0)))"
 
@@ -85,12 +86,12 @@ class CoresMethod(NotedMethod):
 
 @contextmanager
 def lane_thread(setting: LaneSetting) -> Iterator[RunningLane]:
-    """In the place of `measure.campaign.lane.running_lane`: a lane that is a thread, and sees what a test replaces."""
+    """In the place of `measure.campaign.lane.running_lane`: a lane that is a thread."""
     ours, theirs = Pipe()
 
     def work() -> None:
         with suppress(EOFError, OSError):  # the test has ended it
-            serve(setting, theirs)
+            serve(setting.folder, ScriptedSlot(setting.lane.number), theirs)
 
     thread = threading.Thread(target=work)
     thread.start()

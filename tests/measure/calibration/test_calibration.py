@@ -28,9 +28,7 @@ from measure.calibration.equivalence import (
     WHOLE,
     Round,
 )
-from measure.campaign import slot
 from measure.host.affinity import CORES_FOR_PLACES
-from measure.host.canary import Canary
 from measure.host.lanes import Lane
 from measure.run.setting import Circumstances, Setting
 from record.demo import generate
@@ -172,8 +170,6 @@ def test_a_lane_is_timed_while_each_other_lane_is_at_work(tmp_path: Path, monkey
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(trials, "PAGES", Watched())
     monkeypatch.setattr(trials, "running_lane", lane_thread)
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
-    monkeypatch.setattr(slot, "layout", lambda: None)  # another process would not see what a test replaces
     site = write_site(generate("demo-light"), tmp_path / "site")
     known = protocols.load()
     settings = {name: Setting(site, networks.load()["dsl"], known[name]) for name in ("tcp", "quic")}

@@ -8,16 +8,17 @@ from unittest.mock import MagicMock
 
 import pytest
 from support.lanes import AnalysedMethod
+from support.scripted import ScriptedSlot
 
 from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.table import Run
 from films.policy import ALL_FILMS
 from measure.campaign.analyst import analyse_apart
-from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
+from measure.campaign.block import Block, Observer, measure_block
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
-from measure.run.setting import Circumstances, Loading
+from measure.run.setting import Loading
 
 CORE = min(os.sched_getaffinity(0))
 
@@ -30,11 +31,11 @@ def tests_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("has_cores", [True, False])
 def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Path, has_cores: bool) -> None:
     place = (CORE,)
-    circumstances = Circumstances(1, "m", layout=Layout(place, place, place, place, place) if has_cores else None)
+    slot = ScriptedSlot(layout=Layout(place, place, place, place, place) if has_cores else None)
     run = Run("s", "dsl", "tcp", 1)
     store = FolderStore(tmp_path)
     block = Block(1, {run: MagicMock(loading=Loading())}, AnalysedMethod(), 0, ALL_FILMS)
-    measure_block(block, store, lambda: circumstances, ReplayFailures(), Observer())
+    measure_block(block, store, slot, Observer())
     process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
     assert (process != os.getpid()) == has_cores
     if has_cores:

@@ -4,14 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from io import StringIO
 from pathlib import Path
 from random import Random
 
 import pytest
 from factories import ROW
-from rich.console import Console
+from support.scripted import SOUND, measured, scripted_campaign
 
 from analysis import runs as tables
 from analysis.runs import network_and_browser
@@ -23,21 +21,13 @@ from dataset.plan import read_plan
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
 from eyelevel.commands.campaign import chosen_browsers
-from films.frames import FilmStart
 from films.visual_metrics import VisualMetrics
-from measure.campaign import campaign as campaigns
-from measure.campaign import method, slot
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
 from measure.campaign.plan import plan, seed_of
-from measure.campaign.progress import ProgressDisplay
-from measure.host.canary import Canary
 from measure.review import Review
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Setting
 from measure.status import rejections, status
-from record.http1 import Response
-from record.site import Exchange, Recording, write_site
-from tuning import networks, protocols
 
 BROWSERS = ("chromium", "toy")
 
@@ -56,44 +46,22 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def campaign(tmp_path: Path) -> Campaign:
     """Two blocks of one site over two settings of TCP, in two browsers, whose loads are made up."""
-    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
-    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
-    monkeypatch.setattr(method, "analyse_film", lambda folder: None)
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
-    monkeypatch.setattr(slot, "layout", lambda: None)
-    return Campaign(
-        folder=tmp_path / "results" / "try",
-        sites={"site": site},
-        networks={"lte": networks.load()["lte"]},
-        protocols={name: protocols.load()[name] for name in ("tcp", "tcp+")},
-        runs=2,
-        seed=1,
-        further_browsers=("toy",),
-    )
+    return scripted_campaign(tmp_path, further_browsers=("toy",))
 
 
-def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
+def go(campaign: Campaign) -> list[Setting]:
     """Measure; Chromium asks for ten exchanges, the toy for five. Returns what was loaded, in order."""
     loaded: list[Setting] = []
-    in_folder: dict[Path, str] = {}
 
-    def load(setting: Setting, folder: Path, **_: object) -> None:
+    def script(setting: Setting, _: Path) -> Evidence:
         loaded.append(setting)
-        in_folder[folder] = setting.loading.browser
-
-    def evidence(folder: Path, **_: object) -> Evidence:
-        is_toy = in_folder[folder] == "toy"
+        is_toy = setting.loading.browser == "toy"
         counts = RequestCounts(5, 5, 0, 5) if is_toy else RequestCounts(10, 10, 0, 10)
-        visual = VisualMetrics(500, 900, 700, 650 * (2 if is_toy else 1))
-        return Evidence((), 1000.0, visual, FilmStart(0, 12, blank_after=True), (), {"h2": 1}, counts)
+        return replace(SOUND, request_counts=counts, visual=VisualMetrics(500, 900, 700, 650 * (2 if is_toy else 1)))
 
-    monkeypatch.setattr(method, "load", load)
-    monkeypatch.setattr(method, "read_evidence", evidence)
-    monkeypatch.setattr(method.Method, "gates", lambda self: ())
-    measure(campaign, partial(ProgressDisplay, Console(file=StringIO())))
+    measured(campaign, script=script)
     return loaded
 
 
@@ -115,10 +83,8 @@ def test_runs_in_the_usual_browser_are_called_and_seeded_as_before_there_were_ot
     assert plan("s", ["lte"], ["tcp"], 1, 1) == plan("s", ["lte"], ["tcp"], 1, 1, browsers=["chromium"])
 
 
-def test_every_run_is_loaded_in_its_browser_and_kept_with_it(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded = go(campaign, monkeypatch)
+def test_every_run_is_loaded_in_its_browser_and_kept_with_it(campaign: Campaign) -> None:
+    loaded = go(campaign)
     rows = read_rows(campaign.folder)
     assert [(one.protocol.name, one.loading.browser) for one in loaded] == [(row.protocol, row.browser) for row in rows]
     assert Counter((row.protocol, row.browser) for row in rows) == {
@@ -134,26 +100,26 @@ def test_every_run_is_loaded_in_its_browser_and_kept_with_it(
     assert of_first and document.settings.further_browsers["toy"] == of_first
     assert status(campaign.folder).done == 8
     # Going on makes nothing twice.
-    assert go(campaign, monkeypatch) == []
+    assert go(campaign) == []
     index = Review(campaign.folder).index()
     assert "browser=toy" in index and "browser=chromium" in index and '<th scope="col">browser' in index
 
 
-def test_the_norms_compare_within_a_browser(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    go(replace(campaign, runs=8), monkeypatch)
+def test_the_norms_compare_within_a_browser(campaign: Campaign) -> None:
+    go(replace(campaign, runs=8))
     # Half of all runs ask for half as much, and none is rejected for it.
     assert all(row.valid for row in read_rows(campaign.folder))
 
 
-def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_of_one_browser_can_get_another(campaign: Campaign) -> None:
     one = replace(campaign, further_browsers=())
-    go(one, monkeypatch)
-    assert go(one, monkeypatch) == []
-    loaded = go(campaign, monkeypatch)
+    go(one)
+    assert go(one) == []
+    loaded = go(campaign)
     assert {one.loading.browser for one in loaded} == {"toy"} and len(loaded) == 4
     assert len(read_rows(campaign.folder)) == 8
     with pytest.raises(EyelevelError, match="settings/further_browsers had toy"):
-        go(one, monkeypatch)
+        go(one)
 
 
 def test_a_campaign_of_one_browser_has_the_names_of_its_networks_whichever_browser_it_is(tmp_path: Path) -> None:
@@ -162,8 +128,8 @@ def test_a_campaign_of_one_browser_has_the_names_of_its_networks_whichever_brows
     assert samples_of(tables.load(tmp_path)).networks == ("lte",)
 
 
-def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    go(campaign, monkeypatch)
+def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign) -> None:
+    go(campaign)
     table = tables.load(campaign.folder)
     samples = samples_of(table)
     assert table.networks == samples.networks == ("lte", "lte@toy")

@@ -13,7 +13,8 @@ from base.errors import EyelevelError
 from dataset.plan import never_enough
 from measure.campaign import budget
 from measure.campaign.budget import Budget, read_budget
-from measure.campaign.campaign import Campaign, PlannedWork
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import PlannedRuns
 from measure.campaign.results import Results, opened
 from record.demo import generate
 from record.site import write_site
@@ -73,7 +74,7 @@ def results(campaign: Campaign) -> Iterator[Results]:
         yield results
 
 
-def measured_blocks(work: PlannedWork, results: Results, clock: Clock) -> int:
+def measured_blocks(work: PlannedRuns, results: Results, clock: Clock) -> int:
     """Make all runs that `work` gives out, each in LOAD_S; returns how many blocks these were."""
     blocks = 0
     for block in takewhile(work.may_begin, work.open_blocks(never_enough)):
@@ -90,7 +91,7 @@ def test_a_campaign_ends_within_its_budget_between_two_blocks(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
     seconds = 9 * LOAD_S  # four blocks of two loads, and half of one
-    work = PlannedWork(campaign, results, Budget.of(seconds))
+    work = PlannedRuns(campaign, results, Budget.of(seconds))
     assert measured_blocks(work, results, clock) == 4
     assert work.is_out_of_time
     assert clock.now_s - 1000 <= seconds
@@ -100,15 +101,15 @@ def test_a_campaign_ends_within_its_budget_between_two_blocks(
 def test_a_campaign_goes_on_after_its_budget_until_nothing_is_open(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    measured_blocks(PlannedWork(campaign, results, Budget.of(9 * LOAD_S)), results, clock)
-    work = PlannedWork(campaign, results)
+    measured_blocks(PlannedRuns(campaign, results, Budget.of(9 * LOAD_S)), results, clock)
+    work = PlannedRuns(campaign, results)
     assert measured_blocks(work, results, clock) == 12 - 4
     assert not work.is_out_of_time
     assert work.open_runs() == []
 
 
 def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results: Results, clock: Clock) -> None:
-    work = PlannedWork(campaign, results, Budget.of(1))
+    work = PlannedRuns(campaign, results, Budget.of(1))
     assert measured_blocks(work, results, clock) == 0
     assert work.is_out_of_time
     assert len(work.open_runs()) == 24
@@ -117,8 +118,8 @@ def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results:
 def test_a_block_that_has_waited_begins_only_if_it_still_ends_in_time(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    measured_blocks(PlannedWork(replace(campaign, runs=1), results), results, clock)
-    work = PlannedWork(campaign, results, Budget.of(3 * LOAD_S))
+    measured_blocks(PlannedRuns(replace(campaign, runs=1), results), results, clock)
+    work = PlannedRuns(campaign, results, Budget.of(3 * LOAD_S))
     first, second, *_ = work.open_blocks(never_enough)
     assert work.may_begin(first) and work.may_begin(second)
     clock.now_s += 2 * LOAD_S
@@ -131,7 +132,7 @@ def test_a_block_that_has_waited_begins_only_if_it_still_ends_in_time(
 def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_up(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    work = PlannedWork(campaign, results, Budget.of(1))
+    work = PlannedRuns(campaign, results, Budget.of(1))
     assert not any(map(work.may_begin, work.open_blocks(lambda _: [("a", "dsl")])))
     # Of two sites behind two networks, three over two protocols, three runs each.
     assert work.runs_beyond_budget() == 3 * 2 * 3
@@ -140,6 +141,6 @@ def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_u
 def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    work = PlannedWork(campaign, results, Budget.of(1e6))
+    work = PlannedRuns(campaign, results, Budget.of(1e6))
     assert measured_blocks(work, results, clock) == 12
     assert work.runs_beyond_budget() == 0

@@ -1,97 +1,45 @@
 """The campaign's loop, with the load of a page replaced by what it would leave."""
 
 import csv
-import io
 import json
 import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from support.scripted import FAILED, SOUND, ScriptedCampaign, measured, one_page, scripted_campaign
 
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from base.words import in_words
-from browsers.contract import Request
 from dataset.declaration import kept_hypotheses
 from dataset.plan import read_plan, write_plan
 from dataset.reasons import Reason
 from dataset.table import read_given_up, read_rows, require_document
 from dataset.verdicts import Verdict, add_verdict
 from eyelevel.program import main as program
-from films.frames import FilmStart
-from films.visual_metrics import VisualMetrics
-from measure.campaign import campaign as campaigns
-from measure.campaign import method, slot
-from measure.campaign.block import REPLAY_FAILURES_IN_A_ROW
-from measure.campaign.campaign import Campaign, Selection, measure
-from measure.campaign.progress import ProgressDisplay
+from measure.campaign.campaign import Campaign, Selection
+from measure.campaign.slot import REPLAY_FAILURES_IN_A_ROW
 from measure.gates import MACHINE_RETRIES
-from measure.host.canary import Canary
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Loading, Setting
 from measure.status import status
-from record import collection
-from record.http1 import Response
-from record.site import Exchange, Recording, write_site
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
 
-SOUND = Evidence(
-    failures=(),
-    plt=1000.0,
-    visual=VisualMetrics(500, 900, 700, 650),
-    film=FilmStart(0, 12, blank_after=True),
-    requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
-    har_protocols={"h2": 1},
-    request_counts=RequestCounts(1, 1, 0, 1),
-)
-FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
-
-Load = Callable[..., str | None]
-
 
 @pytest.fixture
-def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def campaign(tmp_path: Path) -> ScriptedCampaign:
     """Two runs of one site over two settings of TCP."""
-    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
-    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
-    monkeypatch.setattr(method, "analyse_film", lambda folder: None)
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
-    monkeypatch.setattr(slot, "layout", lambda: None)  # another process would not see what a test replaces
-    known_networks, known_protocols = networks.load(), protocols.load()
-    return Campaign(
-        folder=tmp_path / "results" / "try",
-        sites={"site": site},
-        networks={"lte": known_networks["lte"]},
-        protocols={name: known_protocols[name] for name in ("tcp", "tcp+")},
-        runs=2,
-        seed=1,
-    )
+    return scripted_campaign(tmp_path)
 
 
-def go(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: Sequence[Evidence | str]) -> str:
-    """Measure with loads that leave `outcomes`, the last again and again; a text is a replay that fails."""
-    rest = list(outcomes)
-    evidence: dict[Path, Evidence] = {}
-
-    def load(_page: object, folder: Path, **_: object) -> str | None:
-        outcome = rest.pop(0) if len(rest) > 1 else rest[0]
-        evidence[folder] = replace(FAILED, replay_failure=outcome) if isinstance(outcome, str) else outcome
-        return outcome if isinstance(outcome, str) else None
-
-    monkeypatch.setattr(method, "load", load)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: evidence.get(folder, SOUND))
-    printed = io.StringIO()
-    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)))
-    return printed.getvalue()
+def interrupted(*_: object) -> Evidence:
+    """A load that a person breaks off."""
+    raise KeyboardInterrupt
 
 
 def rows(campaign: Campaign) -> list[dict[str, str]]:
@@ -99,8 +47,8 @@ def rows(campaign: Campaign) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_every_run_is_measured_once(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    printed = go(campaign, monkeypatch, [SOUND])
+def test_every_run_is_measured_once(campaign: Campaign) -> None:
+    printed = measured(campaign, SOUND)
     assert sorted((row["protocol"], row["run"]) for row in rows(campaign)) == [
         ("tcp", "1"),
         ("tcp", "2"),
@@ -112,32 +60,26 @@ def test_every_run_is_measured_once(campaign: Campaign, monkeypatch: pytest.Monk
     assert all((campaign.folder / row["folder"]).is_dir() for row in rows(campaign))
 
 
-def test_a_campaign_keeps_what_it_asks_and_what_its_sites_are_before_its_first_run(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_keeps_what_it_asks_and_what_its_sites_are_before_its_first_run(campaign: Campaign) -> None:
     kept: list[tuple[str, int]] = []
 
-    def load(*_: object, **__: object) -> str | None:
+    def script(*_: object) -> Evidence:
         document = require_document(campaign.folder)
         kept.append((kept_hypotheses(campaign.folder, document), document.site_facts["site"]["servers"]))
-        return None
+        return SOUND
 
-    monkeypatch.setattr(method, "load", load)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
-    measure(replace(campaign, hypotheses="asked"), partial(ProgressDisplay, Console(file=io.StringIO())))
+    measured(replace(campaign, hypotheses="asked"), script=script)
     assert kept == [("asked", 1)] * 4
 
 
-def test_a_campaign_of_an_older_version_goes_on_and_learns_what_its_sites_are(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go(campaign, monkeypatch, [SOUND])
+def test_a_campaign_of_an_older_version_goes_on_and_learns_what_its_sites_are(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
     path = campaign.folder / "campaign.json"
     document = json.loads(path.read_text())
     facts = document.pop("site_facts")
     path.write_text(json.dumps(document))
     assert "hypotheses" not in document
-    go(replace(campaign, runs=3), monkeypatch, [SOUND])
+    measured(replace(campaign, runs=3), SOUND)
     assert len(rows(campaign)) == 6
     assert json.loads(path.read_text()) == {
         **document,
@@ -146,16 +88,14 @@ def test_a_campaign_of_an_older_version_goes_on_and_learns_what_its_sites_are(
     }
 
 
-def test_a_campaign_that_is_done_measures_nothing_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    go(campaign, monkeypatch, [SOUND])
-    assert go(campaign, monkeypatch, [FAILED]) == ""
+def test_a_campaign_that_is_done_measures_nothing_more(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
+    assert measured(campaign, FAILED) == ""
     assert len(rows(campaign)) == 4
 
 
-def test_an_invalid_run_is_kept_with_its_reason_and_repeated(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    printed = go(campaign, monkeypatch, [FAILED, SOUND])
+def test_an_invalid_run_is_kept_with_its_reason_and_repeated(campaign: Campaign) -> None:
+    printed = measured(campaign, FAILED, SOUND)
     first, _, second = rows(campaign)[:3]
     assert (first["valid"], first["reason"], first["plt"]) == ("false", "load_failed: it broke", "")
     assert (second["valid"], second["attempt"]) == ("true", "2")
@@ -166,78 +106,62 @@ def test_an_invalid_run_is_kept_with_its_reason_and_repeated(
     assert "invalid: load_failed: it broke; once more" in printed
 
 
-def test_a_run_is_given_up_after_the_limit_and_stays_given_up(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_given_up_after_the_limit_and_stays_given_up(campaign: Campaign) -> None:
     # The runs of a block are made one after another, and those that do not count again after them.
-    printed = go(campaign, monkeypatch, [FAILED, SOUND, FAILED, FAILED, SOUND])
+    printed = measured(campaign, FAILED, SOUND, FAILED, FAILED, SOUND)
     assert "given up" in printed
     assert sorted(row["valid"] for row in rows(campaign)) == ["false"] * (REPEATS + 1) + ["true"] * 3
     assert len({row["protocol"] + row["run"] for row in rows(campaign) if row["valid"] == "false"}) == 1
-    assert go(campaign, monkeypatch, [SOUND]) == ""
+    assert measured(campaign, SOUND) == ""
 
 
-def test_what_the_machine_did_does_not_count_against_a_run(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_machine_did_does_not_count_against_a_run(campaign: Campaign) -> None:
     busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
     one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
     outcomes: list[Evidence | str] = ["no nginx", busy]
-    go(one, monkeypatch, [*outcomes * REPEATS, SOUND])
+    measured(one, *outcomes * REPEATS, SOUND)
     assert [row["valid"] for row in rows(campaign)] == ["false"] * 2 * REPEATS + ["true"]
 
 
-def test_a_page_that_always_makes_the_machine_busy_is_given_up_in_the_end(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_always_makes_the_machine_busy_is_given_up_in_the_end(campaign: Campaign) -> None:
     busy = replace(SOUND, late_wakeups=1, latest_wakeup_ms=99.0)
     one = replace(campaign, protocols={"tcp": campaign.protocols["tcp"]}, runs=1)
-    assert "given up" in go(one, monkeypatch, [busy])
+    assert "given up" in measured(one, busy)
     assert len(rows(campaign)) == REPEATS + 1 + MACHINE_RETRIES
 
 
-def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    go(campaign, monkeypatch, [SOUND])
+def test_an_interrupted_campaign_goes_on_where_it_was(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
     whole = (campaign.folder / "runs.csv").read_text().splitlines(keepends=True)
     (campaign.folder / "runs.csv").write_text("".join(whole[:3]))
     for row in list(csv.DictReader(whole))[2:]:
         (campaign.folder / row["folder"] / "attempt.json").unlink()
-    monkeypatch.setattr(method, "load", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
+        measured(campaign, script=interrupted)
     assert (campaign.folder / "runs.csv").read_text() == "".join(whole[:3])
-    go(campaign, monkeypatch, [SOUND])
+    measured(campaign, SOUND)
     keys = ("site", "protocol", "run", "attempt")
     assert [[row[key] for key in keys] for row in rows(campaign)] == [
         [row[key] for key in keys] for row in csv.DictReader(whole)
     ]
 
 
-def test_what_was_made_before_a_stop_is_judged_and_not_made_again(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go(campaign, monkeypatch, [SOUND])
+def test_what_was_made_before_a_stop_is_judged_and_not_made_again(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
     whole = (campaign.folder / "runs.csv").read_text()
     (campaign.folder / "runs.csv").write_text("".join(whole.splitlines(keepends=True)[:2]))
-    printed = go(campaign, monkeypatch, ["a load that must not be made"])
+    printed = measured(campaign, "a load that must not be made")
     assert (campaign.folder / "runs.csv").read_text() == whole
     assert "[4/4]" in printed
 
 
-def test_the_whole_plan_is_there_before_the_first_run_and_grows_by_rounds(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stopped(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(method, "load", stopped)
+def test_the_whole_plan_is_there_before_the_first_run_and_grows_by_rounds(campaign: Campaign) -> None:
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
+        measured(campaign, script=interrupted)
     planned = read_plan(campaign.folder)
     assert [len(block) for block in planned] == [2, 2]
     more = replace(campaign, protocols={**campaign.protocols, "tcp+bbr": protocols.load()["tcp+bbr"]}, runs=3)
-    go(more, monkeypatch, [SOUND])
+    measured(more, SOUND)
     grown = read_plan(campaign.folder)
     assert [grown[0], grown[2]] == planned
     assert [[(run.protocol, run.number) for run in grown[place]] for place in (1, 3)] == [
@@ -254,41 +178,32 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_run(
     usage = shutil.disk_usage(campaign.folder.parent.parent)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=100_000_000))
     with pytest.raises(EyelevelError, match=r"has 100 MB free, \d+ MB too little: the campaign needs \d+ MB"):
-        go(campaign, monkeypatch, [SOUND])
+        measured(campaign, SOUND)
     assert rows(campaign) == []
 
 
-def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_repeated(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_unlike_the_others_is_rejected_once_they_are_known_and_repeated(campaign: Campaign) -> None:
     odd = replace(SOUND, request_counts=RequestCounts(30, 10, 20, 5))
     usual = replace(SOUND, request_counts=RequestCounts(30, 30, 0, 25))
-    printed = go(replace(campaign, runs=4), monkeypatch, [usual, odd, usual])
+    printed = measured(replace(campaign, runs=4), usual, odd, usual)
     rejected_rows = [row for row in rows(campaign) if row["valid"] == "false"]
     assert [row["reason"].partition(":")[0] for row in rejected_rows] == ["exchange_unused"]
     assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 8
     assert "does not count any more: exchange_unused: 5 recorded exchanges were used, 25 are usual" in printed
-    assert go(replace(campaign, runs=4), monkeypatch, ["no more loads"]) == ""
+    assert measured(replace(campaign, runs=4), "no more loads") == ""
 
 
-def test_sites_with_enough_runs_get_no_more(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "load", lambda *_, **__: None)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
+def test_sites_with_enough_runs_get_no_more(campaign: Campaign) -> None:
 
     def enough(folder: Path) -> list[tuple[str, str]]:
         return [("site", "lte")] if len(rows(campaign)) >= 4 else []
 
-    measure(replace(campaign, runs=5), partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
+    measured(replace(campaign, runs=5), enough=enough)
     assert len(rows(campaign)) == 4
 
 
-def test_it_is_asked_once_a_round_whether_there_are_enough_runs(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(method, "load", lambda *_, **__: None)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
-    both = {name: replace(campaign.sites["site"], folder=campaign.folder / name) for name in ("one", "two")}
-    monkeypatch.setattr(campaigns, "digest", lambda site: site.name)
+def test_it_is_asked_once_a_round_whether_there_are_enough_runs(campaign: Campaign, tmp_path: Path) -> None:
+    both = {name: one_page(tmp_path / name) for name in ("one", "two")}
     sizes: list[int] = []
 
     def enough(folder: Path) -> list[tuple[str, str]]:
@@ -296,52 +211,41 @@ def test_it_is_asked_once_a_round_whether_there_are_enough_runs(
         return []
 
     two = replace(campaign, sites=both, runs=3)
-    measure(two, partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
+    measured(two, enough=enough)
     # A block of each site has four runs; once more when the campaign is done.
     assert sizes == [0, 4, 8]
 
 
-def test_a_site_that_was_given_up_does_not_keep_others_from_being_asked(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(method, "load", lambda *_, **__: None)
-    broken, sound = (("one", "lte"), ("two", "lte"))
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED if "/one/" in str(folder) else SOUND)
-    both = {name: replace(campaign.sites["site"], folder=campaign.folder / name) for name, _ in (broken, sound)}
-    monkeypatch.setattr(campaigns, "digest", lambda site: site.name)
+def test_a_site_that_was_given_up_does_not_keep_others_from_being_asked(campaign: Campaign, tmp_path: Path) -> None:
+    both = {name: one_page(tmp_path / name) for name in ("one", "two")}
     two = replace(campaign, sites=both, runs=9)
 
     def enough(folder: Path) -> list[tuple[str, str]]:
-        return [sound] if sum(row["site"] == "two" for row in rows(campaign)) >= 10 else []
+        return [("two", "lte")] if sum(row["site"] == "two" for row in rows(campaign)) >= 10 else []
 
-    measure(two, partial(ProgressDisplay, Console(file=io.StringIO())), enough=enough)
+    measured(two, script=lambda setting, _: FAILED if setting.site.name == "one" else SOUND, enough=enough)
     assert read_given_up(campaign.folder)[0].site == "one"
     assert sum(row["site"] == "two" for row in rows(campaign)) == 10
 
 
-def test_what_is_not_needed_is_saved_and_not_open(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
-    go(campaign, monkeypatch, [SOUND])
-    go(replace(campaign, runs=3, without=frozenset([("site", "lte")])), monkeypatch, [SOUND])
+def test_what_is_not_needed_is_saved_and_not_open(campaign: Campaign) -> None:
+    measured(campaign, SOUND)
+    measured(replace(campaign, runs=3, without=frozenset([("site", "lte")])), SOUND)
     write_plan(campaign.folder, replace(campaign, runs=3).plan())
     assert len(status(campaign.folder).open_runs) == 2
     stands = status(campaign.folder, lambda folder: [("site", "lte")])
     assert (stands.planned, stands.done, stands.saved, stands.open_runs) == (6, 4, 2, ())
 
 
-def test_replays_that_fail_again_and_again_stop_the_campaign(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replays_that_fail_again_and_again_stop_the_campaign(campaign: Campaign) -> None:
     with pytest.raises(EyelevelError, match="replays in a row failed, the last with: replay: no nginx"):
-        go(campaign, monkeypatch, ["no nginx"])
+        measured(campaign, "no nginx")
     assert len(rows(campaign)) == REPLAY_FAILURES_IN_A_ROW
     assert {row["reason"] for row in rows(campaign)} == {"replay: no nginx"}
 
 
-def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    printed = go(replace(campaign, runs=5), monkeypatch, [FAILED])
+def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(campaign: Campaign) -> None:
+    printed = measured(replace(campaign, runs=5), FAILED)
     # Two blocks of two protocols, of which each run is tried three times, of five blocks.
     assert len(rows(campaign)) == 2 * 2 * (REPEATS + 1)
     line = "site lte fails alike over all protocols: its other 6 runs are not made; "
@@ -349,44 +253,39 @@ def test_a_site_that_fails_alike_over_all_protocols_is_given_up_in_one_line(
     assert [text for text in printed.splitlines() if "alike" in text] == [line]
     (entry,) = read_given_up(campaign.folder)
     assert (entry.site, entry.network, entry.runs) == ("site", "lte", 6)
-    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
     stands = status(campaign.folder)
     assert (stands.given_up, stands.open_runs, stands.given_up_sites) == (10, (), (entry,))
 
 
-def test_going_on_gives_a_site_that_was_given_up_another_try(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_going_on_gives_a_site_that_was_given_up_another_try(campaign: Campaign) -> None:
     five = replace(campaign, runs=5)
-    go(five, monkeypatch, [FAILED])
+    measured(five, FAILED)
     before = len(rows(campaign))
     # One block more fails alike, and is enough to give it up again.
-    go(five, monkeypatch, [FAILED])
+    measured(five, FAILED)
     assert len(rows(campaign)) == before + 2 * (REPEATS + 1)
     assert [entry.runs for entry in read_given_up(campaign.folder)] == [4]
-    go(five, monkeypatch, [SOUND])
+    measured(five, SOUND)
     assert len([row for row in rows(campaign) if row["valid"] == "true"]) == 4
     assert read_given_up(campaign.folder) == []
 
 
-def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verdict_that_accepts_a_run_lifts_the_giving_up(campaign: Campaign) -> None:
     other = replace(
         campaign, runs=5, networks={name: networks.load()[name] for name in ("dsl", "lte")}, folder=campaign.folder
     )
     accepted: list[str] = []
 
-    def load(_page: object, folder: Path, **_: object) -> str | None:
+    def script(*_: object) -> Evidence:
         # As soon as one is given up, a person accepts an attempt of it.
         if read_given_up(campaign.folder) and not accepted:
             given_up = {(one.site, one.network) for one in read_given_up(campaign.folder)}
             row = next(row for row in read_rows(campaign.folder) if (row.site, row.network) in given_up)
             add_verdict(campaign.folder, Verdict.of(row, Reason("accepted", "it is fine"), by="review", valid=True))
             accepted.append(row.network)
-        return None
+        return FAILED
 
-    monkeypatch.setattr(method, "load", load)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED)
-    measure(other, partial(ProgressDisplay, Console(file=io.StringIO())))
+    measured(other, script=script)
     attempts = Counter(row["network"] for row in rows(campaign))
     assert attempts[accepted[0]] == 5 * 2 * (REPEATS + 1)
     assert min(attempts.values()) == 2 * 2 * (REPEATS + 1)
@@ -404,11 +303,9 @@ def mixed(campaign: Campaign, runs: int) -> Campaign:
     )
 
 
-def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go(mixed(campaign, 1), monkeypatch, [SOUND])
-    go(mixed(campaign, 2), monkeypatch, [SOUND])
+def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(campaign: Campaign) -> None:
+    measured(mixed(campaign, 1), SOUND)
+    measured(mixed(campaign, 2), SOUND)
     conditions = [("lte", "tcp"), ("lte", "tcp+"), ("lte+slow", "tcp")]
     for block in ("1", "2"):
         assert (
@@ -419,16 +316,13 @@ def test_a_block_of_two_networks_is_measured_together_and_goes_on_where_it_was(
     assert (stands.planned, stands.done, stands.open_runs) == (6, 6, ())
 
 
-def test_what_is_withdrawn_is_measured_no_more_and_does_not_count(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collection, "load_site", lambda name: campaign.sites[name])
-    go(replace(campaign, runs=4), monkeypatch, [SOUND])
-    go(replace(campaign, runs=6), monkeypatch, [SOUND])
+def test_what_is_withdrawn_is_measured_no_more_and_does_not_count(campaign: Campaign) -> None:
+    measured(replace(campaign, runs=4), SOUND)
+    measured(replace(campaign, runs=6), SOUND)
     withdrawn = replace(campaign, runs=6, withdrawn={("site", "lte"): "its picture turns"})
     write_plan(campaign.folder, replace(campaign, runs=7).plan())
     for _ in range(2):
-        go(withdrawn, monkeypatch, [SOUND])
+        measured(withdrawn, SOUND)
         assert {(row["valid"], row["reason"]) for row in rows(campaign)} == {("false", "withdrawn: its picture turns")}
         assert len(rows(campaign)) == 12
         (entry,) = read_given_up(campaign.folder)
@@ -439,24 +333,15 @@ def test_what_is_withdrawn_is_measured_no_more_and_does_not_count(
     assert withdrawn.plan() == []
 
 
-def test_of_a_block_of_two_networks_the_one_that_fails_is_given_up_alone(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(method, "load", lambda *_, **__: None)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: FAILED if "slow" in str(folder) else SOUND)
-    measure(mixed(campaign, 4), partial(ProgressDisplay, Console(file=io.StringIO())))
+def test_of_a_block_of_two_networks_the_one_that_fails_is_given_up_alone(campaign: Campaign) -> None:
+    measured(mixed(campaign, 4), script=lambda setting, _: FAILED if "slow" in setting.network.name else SOUND)
     assert [(entry.network, entry.runs) for entry in read_given_up(campaign.folder)] == [("lte+slow", 2)]
     attempts = Counter((row["network"], row["valid"]) for row in rows(campaign))
     assert attempts == {("lte", "true"): 8, ("lte+slow", "false"): 2 * (REPEATS + 1)}
 
 
-def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(method, "load", lambda *_, **__: None)
-    monkeypatch.setattr(method, "read_evidence", lambda folder, **_: SOUND)
-    display = partial(ProgressDisplay, Console(file=io.StringIO()))
-    measure(mixed(campaign, 2), display, enough=lambda folder: [("site", "lte+slow")])
+def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(campaign: Campaign) -> None:
+    measured(mixed(campaign, 2), enough=lambda folder: [("site", "lte+slow")])
     assert {row["network"] for row in rows(campaign)} == {"lte"}
     assert len(rows(campaign)) == 4
 
@@ -471,18 +356,16 @@ def test_of_a_block_of_two_networks_the_one_with_enough_runs_gets_no_more(
     ],
 )
 def test_a_site_is_not_given_up_when_its_runs_do_not_all_fail_alike(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, outcomes: list[Evidence]
+    campaign: Campaign, outcomes: list[Evidence]
 ) -> None:
-    printed = go(replace(campaign, runs=3), monkeypatch, outcomes)
+    printed = measured(replace(campaign, runs=3), *outcomes)
     assert "alike" not in printed
     assert read_given_up(campaign.folder) == []
     assert {int(row["run"]) for row in rows(campaign)} == {1, 2, 3}
 
 
-def test_settings_and_versions_are_on_disk_before_the_first_run(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def load(*_: object, **__: object) -> str | None:
+def test_settings_and_versions_are_on_disk_before_the_first_run(campaign: Campaign) -> None:
+    def script(*_: object) -> Evidence:
         document = json.loads((campaign.folder / "campaign.json").read_text())
         assert document["settings"]["seed"] == 1
         assert document["settings"]["networks"]["lte"]["min_rtt_ms"] == 74
@@ -491,26 +374,20 @@ def test_settings_and_versions_are_on_disk_before_the_first_run(
         assert document["machine"]["cpus"] >= 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(method, "load", load)
     with pytest.raises(KeyboardInterrupt):
-        measure(campaign, partial(ProgressDisplay, Console(file=io.StringIO())))
+        measured(campaign, script=script)
 
 
-def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(campaign: ScriptedCampaign) -> None:
     settings: list[Setting] = []
 
-    def load(setting: Setting, _folder: Path, **_: object) -> str | None:
+    def script(setting: Setting, _: Path) -> Evidence:
         settings.append(setting)
-        return None
+        return SOUND
 
     def measured_with(timekeeping: str, runs: int) -> None:
-        monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"timekeeping": timekeeping})
-        measure(replace(campaign, runs=runs), partial(ProgressDisplay, Console(file=io.StringIO())))
+        measured(replace(campaign, runs=runs, programs={"timekeeping": timekeeping}), script=script)
 
-    monkeypatch.setattr(method, "load", load)
-    monkeypatch.setattr(method, "read_evidence", lambda *_, **__: SOUND)
     measured_with("real-time priority", 1)
     with pytest.raises(EyelevelError, match="timekeeping was real-time priority, is ordinary priority"):
         measured_with("ordinary priority", 2)
@@ -518,12 +395,10 @@ def test_a_campaign_does_not_mix_with_what_its_network_keeps_time(
     assert [setting.timekeeping for setting in settings] == ["real-time priority"] * 4
 
 
-def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(campaign: Campaign) -> None:
     known = networks.load()
     pages = replace(campaign, runs=1, networks={name: known[name] for name in ("dsl", "lte")})
-    go(pages, monkeypatch, [SOUND])
+    measured(pages, SOUND)
     assert sorted((row["network"], row["protocol"], row["quiet_ms"]) for row in rows(pages)) == [
         ("dsl", "tcp", "3000"),
         ("dsl", "tcp+", "3000"),
@@ -534,23 +409,23 @@ def test_runs_end_after_the_quiet_time_of_their_network_over_every_protocol(
     assert (document.settings.quiet_ms("dsl"), document.settings.quiet_ms("lte")) == (3000, 2000)
     # A study with a quiet time of its own has it behind every network, and says so.
     study = replace(pages, folder=pages.folder.parent / "study", loading=Loading(quiet_ms=100))
-    go(study, monkeypatch, [SOUND])
+    measured(study, SOUND)
     assert {row["quiet_ms"] for row in rows(study)} == {"100"}
     document = require_document(study.folder)
     assert (document.settings.quiet_ms("dsl"), document.settings.quiet_ms("lte")) == (100, 100)
 
 
-def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign) -> None:
     shorter, older = campaign.networks["lte"], replace(campaign.networks["lte"], quiet_ms=None)
-    go(replace(campaign, runs=1, networks={"lte": older}), monkeypatch, [SOUND])
+    measured(replace(campaign, runs=1, networks={"lte": older}), SOUND)
     path = campaign.folder / "campaign.json"
     document = json.loads(path.read_text())
     # As campaigns of older versions have it, whose networks had no such key.
     del document["settings"]["networks"]["lte"]["quiet_ms"]
     path.write_text(json.dumps(document))
     with pytest.raises(EyelevelError, match="settings/networks/lte/quiet_ms was absent, is 2000"):
-        go(replace(campaign, networks={"lte": shorter}), monkeypatch, [SOUND])
-    go(replace(campaign, networks={"lte": older}), monkeypatch, [SOUND])
+        measured(replace(campaign, networks={"lte": shorter}), SOUND)
+    measured(replace(campaign, networks={"lte": older}), SOUND)
     assert {row["quiet_ms"] for row in rows(campaign)} == {"3000"} and len(rows(campaign)) == 4
 
 
@@ -558,7 +433,7 @@ def test_a_campaign_does_not_go_on_with_another_quiet_time(campaign: Campaign, m
 def test_results_belong_to_who_used_sudo(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SUDO_UID", "1234")
     monkeypatch.setenv("SUDO_GID", "1234")
-    go(campaign, monkeypatch, [SOUND])
+    measured(campaign, SOUND)
     assert {path.stat().st_uid for path in (campaign.folder, *campaign.folder.rglob("*"))} == {1234}
     assert {path.stat().st_uid for path in (tmp_path, *tmp_path.iterdir()) if path != campaign.folder.parent} == {0}
 

@@ -15,7 +15,7 @@ from dataset.table import Run
 from films.policy import FilmPolicy
 from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
-from measure.campaign.slot import Slot
+from measure.campaign.slot import CanarySlot
 from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
@@ -84,7 +84,7 @@ def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     canaries, messages = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
     monkeypatch.setattr(slot, "time_canary", lambda browser: canaries.pop(0))
     monkeypatch.setattr(slot, "PAUSE_S", 0)
-    here = Slot([Canary(50, 800)] * USUAL, 0)
+    here = CanarySlot([Canary(50, 800)] * USUAL, 0)
     assert here.circumstances(7, messages.append).canary == Canary(55, 800)
     assert len(messages) == 2
     assert "10.0 times as long as usual; waiting" in messages[0]
@@ -102,20 +102,20 @@ def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) 
         return canaries[-1]
 
     monkeypatch.setattr(slot, "time_canary", timed)
-    here = Slot([Canary(50, 800)] * USUAL, 1000)
+    here = CanarySlot([Canary(50, 800)] * USUAL, 1000)
     rows = [here.circumstances(block, print) for block in (1, 2, 3)]
     assert [(row.block, row.canary) for row in rows] == [(1, canaries[0]), (2, None), (3, None)]
     assert {row.slowness for row in rows} == {1.0}
     # Runs of it did not count.
     assert here.circumstances(3, print).canary == canaries[1]
     assert here.circumstances(4, print).canary is None
-    old = Slot([Canary(50, 800)] * USUAL, 0)
+    old = CanarySlot([Canary(50, 800)] * USUAL, 0)
     assert all(old.circumstances(block, print).canary for block in (1, 2))
 
 
 def test_what_is_usual_is_known_as_soon_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50, 800))
-    here = Slot()
+    here = CanarySlot()
     canaries = [here.circumstances(block, print).canary for block in range(USUAL + 2)]
     assert canaries == [*[Canary(50, 800)] * (USUAL + 1), None]
 

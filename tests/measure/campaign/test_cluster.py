@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from factories import ROW, rejected
 from rich.console import Console
+from support.scripted import scripted_campaign, work_of
 
 from base.errors import EyelevelError
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
-from measure.campaign import campaign as campaigns
 from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home
@@ -24,19 +24,13 @@ from measure.campaign.results import opened
 from measure.campaign.store import FolderStore
 from measure.completeness import digest
 from measure.host.lanes import Lane, Lanes
-from record.demo import generate
-from record.site import write_site
-from tuning import networks, protocols
 
 HERE = {"chromium": "156", "kernel": "6.1", "timekeeping": "kernel stamps"}
 
 
 @pytest.fixture
-def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
-    site = write_site(generate("demo-light"), tmp_path / "demo-light")
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: HERE)
-    known = {"tcp": protocols.load()["tcp"]}
-    return Campaign(tmp_path / "c", {"demo-light": site}, {"dsl": networks.load()["dsl"]}, known, runs=1, seed=1)
+def campaign(tmp_path: Path) -> Campaign:
+    return scripted_campaign(tmp_path, "dsl", "tcp", runs=1, programs=HERE)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
             {"versions": {**HERE, "timekeeping": "ordinary priority"}},
             "timekeeping is ordinary priority, here kernel stamps",
         ),
-        ({"sites": {"demo-light": "0" * 64}}, "the site demo-light is another"),
+        ({"sites": {"site": "0" * 64}}, "the site site is another"),
         ({"fault": "nginx is not installed"}, "nginx is not installed"),
         (
             {"lanes": Lanes(2, (Lane(1, (0,)), Lane(2, (1,))))},
@@ -83,7 +77,7 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
         opened(campaign.folder, CampaignDocument(structured(settings, CampaignSettings, ""))) as results,
         pytest.raises(EyelevelError, match=message),
     ):
-        Cluster("tcp://127.0.0.1:1", campaign).measure([], results, watch, lambda _: None, lambda _: True)
+        Cluster("tcp://127.0.0.1:1", campaign).measure(work_of(campaign, results, watch))
 
 
 def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:

@@ -10,26 +10,22 @@ from threading import Event
 from typing import Any, cast
 
 import pytest
-from distributed import Client
-from factories import ROW
 from rich.console import Console
+from support.scripted import ScriptedCampaign, row_of, scripted_campaign, work_of
 
 from base.errors import EyelevelError
 from dataset.run_files import ATTEMPT
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
-from measure.campaign import campaign as campaigns
 from measure.campaign import cluster as module
 from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
-from measure.campaign.cluster import MOST_WAITING, Cluster, Dispatch
+from measure.campaign.cluster import MOST_WAITING, Cluster, Dispatch, Scheduler
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, introduce
 from measure.campaign.results import opened
 from measure.completeness import digest
-from record.http1 import Response
-from record.site import Exchange, Recording, Site, write_site
-from tuning import networks, protocols
+from record.site import Site
 
 HERE = {"chromium": "156"}
 LOST, UNREACHABLE, BROKEN = "never ends", "does not come", "comes in pieces"
@@ -65,33 +61,28 @@ class MadeUpFuture:
 
 
 def measured(block: Block) -> MeasuredBlock:
-    rows = [
-        replace(
-            ROW,
-            site=run.site,
-            network=run.network,
-            protocol=run.protocol,
-            run=run.number,
-            block=block.number,
-            folder=f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1",
-        )
-        for run in block.settings
-    ]
-    return MeasuredBlock(tuple(rows), ({ATTEMPT: b"{}"},) * len(rows), ())
+    rows = tuple(row_of(run, block=block.number) for run in block.settings)
+    return MeasuredBlock(rows, ({ATTEMPT: b"{}"},) * len(rows), ())
 
 
 @dataclass
 class MadeUpCluster:
-    """What happens in a cluster with these `workers`. `outcome`: what comes of a block at a worker. `may_begin`:
-    whether a block ends within the budget."""
+    """In the place of a `Scheduler`: what happens in a cluster with these workers (`present`). `outcome`: what comes of
+    a block at a worker. `may_begin`: whether a block ends within the budget. Each turn looks for workers (`look_s`),
+    and none waits."""
 
     campaign: Campaign
-    workers: list[str]
+    present: list[str] = field(default_factory=lambda: ["a"])
     outcome: Callable[[str, Block], object] = lambda _, block: measured(block)
     may_begin: Callable[[Block], bool] = lambda _: True
     events: list[str] = field(default_factory=list)
+    look_s: float = 0.0
+    address: str = "tcp://127.0.0.1:1"
 
-    def submit(self, worker: str, client: Client, function: Callable[..., object], *arguments: Any) -> MadeUpFuture:
+    def workers(self) -> list[str]:
+        return list(self.present)
+
+    def submit(self, worker: str, function: Callable[..., object], *arguments: Any) -> MadeUpFuture:
         if function is introduce:
             self.events.append(f"{worker} is looked at")
             sites = {name: digest(site) for name, site in self.campaign.sites.items()}
@@ -99,46 +90,28 @@ class MadeUpCluster:
         self.events.append(f"{worker} gets {arguments[0].number}")
         return MadeUpFuture(self.outcome(worker, arguments[0]))
 
-    def bring_home(self, block: MeasuredBlock, *arguments: Any) -> None:
-        self.events.append(f"{block.rows[0].block} is written")
-        bring_home(block, *arguments)
-
     def measure(self, *, wholly: bool = True) -> str:
         """Measure the campaign, `wholly` unless its budget ends it before; returns what was printed."""
         printed = io.StringIO()
         with opened(self.campaign.folder, CampaignDocument(CampaignSettings(seed=1, runs=1))) as results:
-            blocks = [self.campaign.block(n, runs) for n, runs in enumerate(self.campaign.plan(), start=1)]
             display = ProgressDisplay(Console(file=printed, width=200), [], 0)
-            cluster = Cluster("tcp://127.0.0.1:1", self.campaign)
-            Dispatch(cluster, cast(Client, None), iter(blocks), results, display, lambda _: None, self.may_begin).run()
-            assert wholly == all(results.is_valid(run) for block in blocks for run in block.settings)
+            work = work_of(self.campaign, results, display, self.may_begin, self.end)
+            Dispatch(Cluster(self.address, self.campaign), cast(Scheduler, self), work, self.look_s).run()
+            assert wholly == all(results.is_valid(run) for block in self.campaign.plan() for run in block)
         return printed.getvalue()
 
-
-bring_home = module.bring_home
+    def end(self, block: Block) -> None:
+        self.events.append(f"{block.number} is written")
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpCluster:
+def cluster(tmp_path: Path) -> MadeUpCluster:
     """Of one worker, with a campaign of four blocks."""
-    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
-    site = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: HERE)
-    known = {"tcp": protocols.load()["tcp"]}
-    campaign = Campaign(tmp_path / "c", {"site": site}, {"dsl": networks.load()["dsl"]}, known, runs=4, seed=1)
-    made_up = MadeUpCluster(campaign, ["a"])
-    monkeypatch.setattr(module, "submit_to", made_up.submit)
-    monkeypatch.setattr(module, "connected_workers", lambda *_: list(made_up.workers))
-    monkeypatch.setattr(module, "bring_home", made_up.bring_home)
-    # Each turn looks for workers, and none waits.
-    monkeypatch.setattr(module, "LOOK_S", 0.0)
-    return made_up
+    return MadeUpCluster(scripted_campaign(tmp_path, "dsl", "tcp", runs=4, programs=HERE))
 
 
-def test_a_worker_has_its_next_block_before_the_last_one_is_written(
-    cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "LOOK_S", 60.0)
+def test_a_worker_has_its_next_block_before_the_last_one_is_written(cluster: MadeUpCluster) -> None:
+    cluster.look_s = 60.0
     cluster.measure()
     expected = ["a is looked at", "a gets 1", "a gets 2", "1 is written", "a gets 3", "2 is written", "a gets 4"]
     assert cluster.events == [*expected, "3 is written", "4 is written"]
@@ -148,7 +121,7 @@ def test_a_disk_that_is_slow_makes_workers_wait_in_the_end(
     cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.campaign = replace(cluster.campaign, runs=4 * MOST_WAITING)
-    cluster.workers = [f"worker {number}" for number in range(2 * MOST_WAITING)]
+    cluster.present = [f"worker {number}" for number in range(2 * MOST_WAITING)]
     most = 0
 
     def end(dispatch: Dispatch, outcome: Any) -> None:
@@ -163,12 +136,12 @@ def test_a_disk_that_is_slow_makes_workers_wait_in_the_end(
 
 
 def test_a_block_whose_worker_is_gone_is_measured_elsewhere_while_others_deliver(cluster: MadeUpCluster) -> None:
-    cluster.workers = ["a", "b"]
+    cluster.present = ["a", "b"]
     cluster.campaign = replace(cluster.campaign, runs=12)
 
     def outcome(worker: str, block: Block) -> object:
         if worker == "b":
-            cluster.workers = ["a"]
+            cluster.present = ["a"]
             return LOST
         return measured(block)
 
@@ -184,7 +157,7 @@ def test_a_worker_that_comes_back_under_its_old_address_is_looked_at_and_measure
     def outcome(worker: str, block: Block) -> object:
         if cluster.events.count("a is looked at") == 1:
             looks: Iterator[list[str]] = iter([[], []])
-            cluster.workers = Comings(["a"], looks)
+            cluster.present = Comings(["a"], looks)
             return LOST
         return measured(block)
 
@@ -216,11 +189,11 @@ class Comings(list[str]):
 
 def lose_b(cluster: MadeUpCluster, result: object) -> None:
     """There are two workers. The second is gone when it has its first block, of which comes `result`."""
-    cluster.workers = ["a", "b"]
+    cluster.present = ["a", "b"]
 
     def outcome(worker: str, block: Block) -> object:
         if worker == "b":
-            cluster.workers = ["a"]
+            cluster.present = ["a"]
             return result
         return measured(block)
 
@@ -241,21 +214,21 @@ def test_a_worker_whose_result_is_lost_on_its_way_is_looked_at_and_measures_agai
 
 def test_a_block_whose_worker_is_gone_does_not_begin_again_when_the_budget_is_used_up(cluster: MadeUpCluster) -> None:
     lose_b(cluster, LOST)
-    cluster.may_begin = lambda _: cluster.workers == ["a", "b"]
+    cluster.may_begin = lambda _: cluster.present == ["a", "b"]
     assert "the worker b is gone" in cluster.measure(wholly=False)
     lost = next(event for event in cluster.events if event.startswith("b gets")).removeprefix("b gets ")
     assert f"a gets {lost}" not in cluster.events
 
 
 def test_a_campaign_that_has_no_worker_waits_for_one_within_its_budget(cluster: MadeUpCluster) -> None:
-    cluster.workers = nobody = Nobody()
+    cluster.present = nobody = Nobody()
     cluster.may_begin = lambda _: nobody.looks < 3
     assert "no worker is connected to tcp://127.0.0.1:1; waiting for one" in cluster.measure(wholly=False)
     assert cluster.events == []
 
 
 def test_a_worker_that_cannot_measure_any_more_gets_no_more_work(cluster: MadeUpCluster) -> None:
-    cluster.workers = ["a", "b"]
+    cluster.present = ["a", "b"]
     cluster.outcome = lambda worker, block: EyelevelError("it is busy") if worker == "b" else measured(block)
     assert "the worker b gets no more work: it is busy" in cluster.measure()
     assert sum(event.startswith("b gets") for event in cluster.events) == 1
@@ -272,17 +245,18 @@ def test_the_head_is_looked_at_once_however_many_workers_come(
 ) -> None:
     looks: list[str] = []
 
-    def versions(*_: object, **__: object) -> dict[str, str]:
-        looks.append("versions")
-        return HERE
+    class Watched(ScriptedCampaign):
+        def versions(self) -> dict[str, str]:
+            looks.append("versions")
+            return HERE
 
     def fingerprint(site: Site) -> str:
         looks.append("site")
         return digest(site)
 
-    monkeypatch.setattr(campaigns, "versions", versions)
+    cluster.campaign = Watched(**vars(cluster.campaign))
     monkeypatch.setattr(module, "digest", fingerprint)
-    cluster.workers = [f"worker {number}" for number in range(20)]
+    cluster.present = [f"worker {number}" for number in range(20)]
     cluster.measure()
     assert looks == ["versions", "site"]
     assert sum(event.endswith("is looked at") for event in cluster.events) == 20

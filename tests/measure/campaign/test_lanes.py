@@ -19,6 +19,7 @@ import pytest
 from factories import ROW
 from rich.console import Console
 from support.lanes import CoresMethod
+from support.scripted import ScriptedSlot, row_of, scripted_campaign, work_of
 
 from base.errors import EyelevelError
 from base.files import write_json
@@ -27,46 +28,33 @@ from base.processes import first_readable
 from dataset.run_files import ATTEMPT, PROCESSOR
 from dataset.table import Row, read_rows, require_document
 from films.policy import FilmPolicy
-from measure.campaign import campaign as campaigns
-from measure.campaign import slot
-from measure.campaign.block import Block
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
-from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
+from measure.campaign.lanes import ComingBlocks, InLanes, deal_out
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
 from measure.campaign.store import FolderStore
-from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
 from measure.run.setting import Circumstances, Setting
 from measure.status import status
-from record.demo import generate
-from record.site import write_site
-from tuning import networks, protocols
 
 PATIENCE_S = 60
 TWO = tuple(Lane(number, tuple(os.sched_getaffinity(0))) for number in (1, 2))
 
 
 @pytest.fixture
-def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
+def campaign(tmp_path: Path) -> Campaign:
     """Eight blocks of two runs."""
-    site = write_site(generate("demo-light"), tmp_path / "site")
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
-    monkeypatch.setattr(slot, "layout", lambda: None)  # another process would not see what a test replaces
-    known_networks, known_protocols = networks.load(), protocols.load()
-    return Campaign(
-        folder=tmp_path / "results" / "try",
-        sites={"site": site},
-        networks={name: known_networks[name] for name in ("dsl", "lte")},
-        protocols={name: known_protocols[name] for name in ("tcp", "quic")},
+    return scripted_campaign(
+        tmp_path,
+        "dsl lte",
+        "tcp quic",
         runs=4,
-        seed=1,
         method=CoresMethod(),
         lanes=Lanes(2, TWO),
         films=FilmPolicy("none"),
@@ -97,8 +85,8 @@ def lanes(campaign: Campaign) -> Iterator[list[RunningLane]]:
     running, threads = [], []
     for lane in TWO:
         ours, theirs = Pipe()
-        setting = LaneSetting(lane, campaign.folder, canary_s=1000.0)
-        threads.append(threading.Thread(target=serve, args=(setting, theirs)))
+        slot = ScriptedSlot(lane.number)
+        threads.append(threading.Thread(target=serve, args=(campaign.folder, slot, theirs)))
         threads[-1].start()
         process: Any = Thread(threads[-1])
         running.append(RunningLane(lane, process, ours))
@@ -144,9 +132,8 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
     campaign = replace(campaign, method=Meeting())
     printed = io.StringIO()
     with opened(campaign.folder, campaign.document()) as results:
-        blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
         ends: list[int] = []
-        deal_out(lanes, blocks, results, display(file=printed), lambda block: ends.append(block.number), always)
+        deal_out(lanes, work_of(campaign, results, display(file=printed), end=lambda block: ends.append(block.number)))
     rows = read_rows(campaign.folder)
     assert sorted(str(row.of) for row in rows) == sorted(str(run) for block in campaign.plan() for run in block)
     assert sorted(ends) == list(range(1, 9))
@@ -165,27 +152,18 @@ def test_blocks_run_beside_each_other_and_the_runs_of_a_block_one_after_another(
     assert "· lane 1 ·" in printed.getvalue() and "· lane 2 ·" in printed.getvalue()
 
 
-def always(_: Block) -> bool:
-    return True
-
-
-def begun_blocks(campaign: Campaign, results: Results, lane_of: Callable[[int], int]) -> list[Block]:
-    """The blocks of a campaign that was stopped: of each one run has been made, in the lane that `lane_of` its number
+def begin_blocks(campaign: Campaign, results: Results, lane_of: Callable[[int], int]) -> None:
+    """Let the campaign have been stopped: of each block one run has been made, in the lane that `lane_of` its number
     says."""
-    blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
-    for block in blocks:
-        run = next(iter(block.settings))
-        of: dict[str, Any] = {**vars(run), "run": run.number}
-        of.pop("number")
-        row = replace(ROW, **of, block=block.number, lane=lane_of(block.number), machine=machine_name())
-        results.keep_attempt(replace(row, folder=f"runs/{run.site}/dsl/tcp/{block.number}-9"))
-    return blocks
+    for number, (run, *_) in enumerate(campaign.plan(), start=1):
+        where = {"lane": lane_of(number), "machine": machine_name(), "folder": f"runs/{number}"}
+        results.keep_attempt(row_of(run, block=number, **where))
 
 
 def test_what_is_made_later_of_a_block_is_made_in_its_lane(campaign: Campaign, lanes: list[RunningLane]) -> None:
     with opened(campaign.folder, campaign.document()) as results:
-        blocks = begun_blocks(campaign, results, lambda number: 2 if number > 1 else 1)
-        deal_out(lanes, blocks, results, display(), lambda block: None, always)
+        begin_blocks(campaign, results, lambda number: 2 if number > 1 else 1)
+        deal_out(lanes, work_of(campaign, results, display()))
         rows = read_rows(campaign.folder)
     assert len(rows) == sum(map(len, campaign.plan()))
     assert {row.lane for row in rows if row.block == 1} == {1}
@@ -197,8 +175,9 @@ def test_a_block_that_has_waited_for_its_lane_does_not_begin_when_the_budget_is_
 ) -> None:
     ends: list[int] = []
     with opened(campaign.folder, campaign.document()) as results:
-        blocks = begun_blocks(campaign, results, lambda _: 2)
-        deal_out(lanes, blocks, results, display(), lambda block: ends.append(block.number), lambda _: not ends)
+        begin_blocks(campaign, results, lambda _: 2)
+        work = work_of(campaign, results, display(), lambda _: not ends, lambda block: ends.append(block.number))
+        deal_out(lanes, work)
     assert ends == [1]
 
 
@@ -276,7 +255,7 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
     campaign = replace(campaign, runs=2, lanes=Lanes(2, lanes_of(2)))
     printed = io.StringIO()
     watch = partial(ProgressDisplay, Console(file=printed, width=200), lanes=2)
-    measure(campaign, watch, partial(measure_in_lanes, campaign))
+    measure(campaign, watch, InLanes())
     rows = read_rows(campaign.folder)
     assert len(rows) == 8 and {row.lane for row in rows} == {1, 2}
     assert "8 runs to be made in 2 lanes" in printed.getvalue()

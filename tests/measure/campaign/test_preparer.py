@@ -3,7 +3,6 @@
 The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 """
 
-import io
 import os
 import threading
 from dataclasses import dataclass, field, replace
@@ -12,38 +11,28 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from factories import ROW
-from rich.console import Console
+from factories import rejected
+from support import scripted
+from support.scripted import ScriptedSlot, one_page, row_of, scripted_campaign
 
 from base.errors import EyelevelError
-from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT
 from dataset.table import Row, Run, read_rows
 from films.policy import ALL_FILMS
 from measure.campaign import analyses as analyses_module
-from measure.campaign import campaign as campaigns
-from measure.campaign import method as method_module
-from measure.campaign import preparer as preparer_module
-from measure.campaign import slot
 from measure.campaign.analyses import Analyses
-from measure.campaign.block import Block, Observer, ReplayFailures, measure_block
-from measure.campaign.campaign import Campaign, measure
+from measure.campaign.block import Block, Observer, measure_block
 from measure.campaign.method import PAGES, Method, is_made
-from measure.campaign.preparer import Preparer
-from measure.campaign.progress import ProgressDisplay
+from measure.campaign.preparer import STALE_S, Preparer
 from measure.campaign.results import Results
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
-from measure.host.canary import Canary
 from measure.host.idle_priority import IdlePriority, Policy
 from measure.run.load import NO_CALLS, Load, Moments, Observers
 from measure.run.setting import Circumstances, Setting
-from record.http1 import Response
-from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
 RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
-HERE = Circumstances(1, "here")
 CORE = (min(os.sched_getaffinity(0)),)
 PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=CORE)
 
@@ -55,6 +44,8 @@ class ScriptedMethod(Method):
 
     events: list[str] = field(default_factory=list)
     endings: dict[Path, threading.Event] = field(default_factory=dict)
+    load_age_s: float = 1.0
+    load_fault: str = ""
 
     def prepare(
         self,
@@ -66,7 +57,7 @@ class ScriptedMethod(Method):
         idle: IdlePriority | None = None,
     ) -> Load | None:
         self.events.append(f"prepare {folder.name}" + (" idle" if idle else ""))
-        return cast(Load, ScriptedLoad(self.events, folder))
+        return cast(Load, ScriptedLoad(self, folder))
 
     def make(
         self,
@@ -91,66 +82,43 @@ class ScriptedMethod(Method):
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
         self.events.append(f"judge {folder.name}")
-        return row_of(run, attempt, folder, campaign)
-
-
-@pytest.fixture(autouse=True)
-def real_time_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The emulated network, of which these tests have none, has real-time priority."""
-    monkeypatch.setattr("measure.campaign.block.has_real_time_priority", lambda: True)
+        return row_of(run, attempt=attempt, folder=str(folder.relative_to(campaign)))
 
 
 class ScriptedLoad:
-    """A load that notes its end."""
+    """A load that notes its end, of the age and with the fault that its `method` says."""
 
-    def __init__(self, events: list[str], folder: Path) -> None:
-        self.events, self.folder = events, folder
+    def __init__(self, method: ScriptedMethod, folder: Path) -> None:
+        self.method, self.events, self.folder = method, method.events, folder
 
     def age_s(self) -> float:
-        return 1.0
+        return self.method.load_age_s
 
     def has_ended(self) -> bool:
-        return False
+        return self.method.load_fault == "it has failed"
 
     def await_ready(self) -> None:
         self.events.append(f"ready {self.folder.name}")
 
     def lift(self) -> None:
+        if self.method.load_fault == "it cannot be lifted":
+            raise EyelevelError("no group")
         self.events.append(f"lift {self.folder.name}")
 
     def close(self) -> None:
         self.events.append(f"close {self.folder.name}")
 
 
-def row_of(run: Run, attempt: int, folder: Path, campaign: Path, *, valid: bool = True) -> Row:
-    return replace(
-        ROW,
-        site=run.site,
-        network=run.network,
-        protocol=run.protocol,
-        run=run.number,
-        attempt=attempt,
-        valid=valid,
-        reason=None if valid else Reason("load_failed", "it broke"),
-        folder=str(folder.relative_to(campaign)),
-    )
-
-
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
-    return write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path_factory.mktemp("site") / "site")
-
-
-@pytest.fixture
-def setting(site: Site) -> Setting:
+def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
+    site = one_page(tmp_path_factory.mktemp("site") / "site")
     return Setting(site, networks.load()["dsl"], protocols.load()["tcp"])
 
 
-def measured(folder: Path, setting: Setting, method: Method) -> FolderStore:
+def measured(folder: Path, setting: Setting, method: Method, *, real_time: bool = True) -> FolderStore:
     store = FolderStore(folder)
     block = Block(1, dict.fromkeys(RUNS, setting), method, 0, ALL_FILMS)
-    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    measure_block(block, store, ScriptedSlot(real_time=real_time), Observer())
     return store
 
 
@@ -211,7 +179,7 @@ def test_the_next_run_is_prepared_in_the_quiet_time_at_idle_priority_until_the_r
     method, store = QuietMethod(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
     with Preparer(store, Policy()) as preparer:
-        measure_block(block, store, lambda: HERE, ReplayFailures(), Observer(), preparer)
+        measure_block(block, store, ScriptedSlot(), Observer(), preparer)
     assert method.events[:9] == [
         *("prepare 2-1 idle", "quiet 1-1 beside another", "make 1-1", "lift 2-1", "made 1-1", "analysed 1-1"),
         *("quiet 2-1", "make 2-1 prepared", "made 2-1"),
@@ -222,34 +190,26 @@ def test_without_idle_priority_nothing_is_prepared_in_the_quiet_time(tmp_path: P
     method, store = QuietMethod(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
     with Preparer(store) as preparer:
-        measure_block(block, store, lambda: HERE, ReplayFailures(), Observer(), preparer)
+        measure_block(block, store, ScriptedSlot(), Observer(), preparer)
     assert method.events[:3] == ["quiet 1-1", "make 1-1", "prepare 2-1"]
 
 
 def test_without_real_time_priority_a_film_is_analysed_when_its_replay_has_ended(
-    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, setting: Setting
 ) -> None:
-    monkeypatch.setattr("measure.campaign.block.has_real_time_priority", lambda: False)
     method = ScriptedMethod()
-    measured(tmp_path, setting, method)
+    measured(tmp_path, setting, method, real_time=False)
     events = [event for event in method.events if event.startswith(("made", "analysed"))]
     assert events == [f"{what} {number}-1" for number in (1, 2, 3) for what in ("made", "analysed")]
 
 
 @pytest.mark.parametrize("fault", ["another is next", "it cannot be lifted", "it has failed"])
 def test_what_was_prepared_early_and_is_of_no_use_ends_and_another_is_prepared(
-    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch, fault: str
+    tmp_path: Path, setting: Setting, fault: str
 ) -> None:
-    def fail(load: ScriptedLoad) -> None:
-        raise EyelevelError("no group")
-
-    method, store = ScriptedMethod(), FolderStore(tmp_path)
+    method, store = ScriptedMethod(load_fault=fault), FolderStore(tmp_path)
     with Preparer(store, Policy()) as preparer:
         assert preparer.prepare_early(lambda: (RUNS[0], setting), method, None)
-        if fault == "it cannot be lifted":
-            monkeypatch.setattr(ScriptedLoad, "lift", fail)
-        if fault == "it has failed":
-            monkeypatch.setattr(ScriptedLoad, "has_ended", lambda _: True)
         run = RUNS[1] if fault == "another is next" else RUNS[0]
         preparer.prepare(lambda: (run, setting), method, None)
         assert preparer.take(run)
@@ -313,12 +273,12 @@ def test_what_ends_a_block_ends_what_is_prepared_and_removes_its_folder(
 def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path: Path, setting: Setting) -> None:
     class FirstFails(ScriptedMethod):
         def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
-            valid = (run.number, attempt) != (1, 1)
-            return row_of(run, attempt, folder, campaign, valid=valid)
+            row = super().judge(setting, run, attempt, folder, campaign)
+            return rejected("load_failed: it broke", row) if (run.number, attempt) == (1, 1) else row
 
     method, store = FirstFails(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS, setting), method, 1, ALL_FILMS)
-    measure_block(block, store, lambda: HERE, ReplayFailures(), Observer())
+    measure_block(block, store, ScriptedSlot(), Observer())
     assert [event for event in method.events if event.startswith("make ")] == [
         "make 1-1",
         "make 2-1 prepared",
@@ -353,15 +313,11 @@ def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_ca
 ) -> None:
     method, store = ScriptedMethod(), FolderStore(tmp_path)
     blocks = [Block(number, {run: setting}, method, 0, ALL_FILMS) for number, run in enumerate(RUNS[:2], start=1)]
-
-    def circumstances() -> Circumstances:
-        method.events.append("canary")
-        return HERE
-
+    slot = ScriptedSlot(look=lambda: method.events.append("canary"))
     with Preparer(store) as preparer:
         for block, run in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
             after = partial(lambda run: (run, setting), run)
-            measure_block(block, store, circumstances, ReplayFailures(), Observer(), preparer, after)
+            measure_block(block, store, slot, Observer(), preparer, after)
     assert method.events == [
         *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
         *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),
@@ -370,9 +326,7 @@ def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_ca
     assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "2-1"}
 
 
-def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
-    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(tmp_path: Path, setting: Setting) -> None:
     method, store = ScriptedMethod(), FolderStore(tmp_path)
     with Preparer(store) as preparer:
         preparer.prepare(lambda: (RUNS[0], setting), method, None)
@@ -384,8 +338,7 @@ def test_what_was_prepared_in_vain_or_long_ago_ends_before_another_run_begins(
         preparer.settle(RUNS[1])
         assert method.events == ["prepare 1-1", "close 1-1"]
         method.events.clear()
-        preparer.prepare(lambda: (RUNS[0], setting), method, None)
-        monkeypatch.setattr(preparer_module, "STALE_S", 0.0)
+        preparer.prepare(lambda: (RUNS[0], setting), replace(method, load_age_s=STALE_S), None)
         assert preparer.take(RUNS[0]) is None
     assert method.events == ["prepare 1-1", "close 1-1"]
     assert [path.name for path in tmp_path.glob("runs/*/*/*/*")] == []
@@ -402,22 +355,11 @@ def test_what_was_made_before_a_stop_is_not_overwritten_by_preparing_it(tmp_path
 
 @pytest.mark.parametrize("enough", [False, True])
 def test_a_campaign_prepares_what_its_plan_has_next_and_ends_it_when_it_is_not_needed(
-    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch, enough: bool
+    tmp_path: Path, enough: bool
 ) -> None:
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50.0, 800.0))
     method = ScriptedMethod()
-    campaign = Campaign(
-        folder=tmp_path / "try",
-        sites={"site": site},
-        networks={"dsl": networks.load()["dsl"]},
-        protocols={"tcp": protocols.load()["tcp"]},
-        runs=2,
-        seed=1,
-        method=method,
-    )
-    display = partial(ProgressDisplay, Console(file=io.StringIO()))
-    measure(campaign, display, enough=lambda folder: [("site", "dsl")] if enough and read_rows(folder) else [])
+    campaign = scripted_campaign(tmp_path, "dsl", "tcp", method=method)
+    scripted.measured(campaign, enough=lambda folder: [("site", "dsl")] if enough and read_rows(folder) else [])
     ending = ["close 2-1"] if enough else ["ready 2-1", "make 2-1 prepared", "made 2-1", "analysed 2-1", "judge 2-1"]
     assert method.events == ["make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1", *ending]
     assert len(list(campaign.folder.glob("runs/*/*/*/*"))) == (1 if enough else 2)
@@ -451,11 +393,8 @@ def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(layout: Layou
     assert events == order
 
 
-def test_what_a_network_does_in_time_does_not_begin_before_the_run(
-    tmp_path: Path, setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(method_module, "Load", lambda *_, **__: object())
-    assert PAGES.prepare(setting, None, tmp_path)
+def test_what_a_network_does_in_time_does_not_begin_before_the_run(tmp_path: Path, setting: Setting) -> None:
+    assert PAGES.may_be_prepared(setting, tmp_path)
     changes: list[dict[str, Any]] = [
         {"drop_up_at_ms": (1.0,)},
         {"drop_down_at_ms": (1.0,)},

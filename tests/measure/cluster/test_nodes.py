@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import dask
 import psutil
@@ -24,6 +24,7 @@ from distributed import Client
 from distributed.comm.core import connect
 from rich.console import Console
 from support.lanes import CoresMethod
+from support.scripted import scripted_campaign, work_of
 
 from base.errors import EyelevelError
 from base.places import PROJECT
@@ -33,8 +34,7 @@ from films.policy import ALL_FILMS
 from measure.campaign import cluster as cluster_of_campaign
 from measure.campaign import remote
 from measure.campaign.block import Block
-from measure.campaign.campaign import Campaign
-from measure.campaign.cluster import Cluster
+from measure.campaign.cluster import Cluster, Scheduler
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import lanes_of_worker, measure_remotely
 from measure.campaign.results import opened
@@ -173,7 +173,7 @@ def test_a_worker_with_two_lanes_measures_two_blocks_at_once_each_on_its_cores(
             setting = Setting(site, networks.load()["dsl"], protocols.load()["tcp"])
             method = CoresMethod(meeting=meeting)
             blocks = [Block(n, {Run("site", "dsl", "tcp", n): setting}, method, 0, ALL_FILMS) for n in (1, 2)]
-            futures = [client.submit(measure_remotely, block, {}, [], block.number, **there) for block in blocks]
+            futures = [client.submit(measure_remotely, block, [], block.number, **there) for block in blocks]
             measured = [future.result(PATIENCE_S) for future in futures]
         for lane, block in zip(lanes_of(2), measured, strict=True):
             assert [row.lane for row in block.rows] == [lane.number]
@@ -190,7 +190,7 @@ def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[s
         Client(cluster["scheduler"].address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client,
     ):
         for _ in range(200):
-            assert cluster_of_campaign.connected_workers(client, "") == [cluster["worker"].address]
+            assert cluster_of_campaign.Scheduler(client, "").workers() == [cluster["worker"].address]
 
 
 def test_a_port_that_is_taken_is_one_line(cache: Path, cluster: dict[str, Node]) -> None:
@@ -257,22 +257,23 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
     scheduler = node(cache, "scheduler", "127.0.0.1:0")
     worker = node(cache, "worker", scheduler.address)
 
-    def submit(_: Cluster, client: Client, address: str) -> Any:
-        future = client.submit(time.sleep, 600, workers=[address], pure=False)
-        while not client.processing()[address]:
+    def submit(self: Scheduler, address: str, *_: object) -> Any:
+        future = self._client.submit(time.sleep, 600, workers=[address], pure=False)
+        while not self._client.processing()[address]:
             time.sleep(0.05)
         scheduler.process.kill()
         return future
 
-    monkeypatch.setattr(Cluster, "submit_introduction", submit)
+    monkeypatch.setattr(Scheduler, "submit", submit)
+    monkeypatch.setattr(Cluster, "question", lambda _: None)
     display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     try:
         with (
             opened(tmp_path / "campaign", CampaignDocument(CampaignSettings(seed=1, runs=1))) as results,
             pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
         ):
-            of_nothing = Cluster(scheduler.address, cast(Campaign, None))
-            of_nothing.measure([cast(Block, object())], results, display, print, lambda _: True)
+            campaign = scripted_campaign(tmp_path)
+            Cluster(scheduler.address, campaign).measure(work_of(campaign, results, display))
     finally:
         end(worker.process, scheduler.process)
 

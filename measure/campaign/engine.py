@@ -1,0 +1,221 @@
+"""A campaign is measured: its open runs, block by block, wherever that is (`place`), and what follows when one ends."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from base.ownership import give_to_caller
+from dataset.plan import Enough, PlannedBlock, never_enough
+from dataset.reasons import Reason
+from dataset.table import Cell, Row, Run
+from dataset.verdicts import Verdict
+from measure.campaign.block import Block, apply_policy
+from measure.campaign.budget import Budget
+from measure.campaign.campaign import Campaign
+from measure.campaign.forecast import Forecast, forecast, require_space
+from measure.campaign.giving_up import GivenUpSites
+from measure.campaign.outcomes import RunOutcomes
+from measure.campaign.place import Here, Place, Work
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import Results, opened
+from measure.expectations import Expectation, judge
+from measure.run.setting import Setting
+
+# A stop may have come between the rows of the last blocks and their comparison with others.
+UNSETTLED_ROWS = 200
+
+
+def measure(
+    campaign: Campaign,
+    display: Callable[[Sequence[Run], int], ProgressDisplay],
+    place: Place | None = None,
+    enough: Enough = never_enough,
+    budget: Budget | None = None,
+) -> int:
+    """Measure all open runs of `campaign`: each until it is valid, or has been repeated often enough.
+
+    `place` is where, by default this machine; `enough` ends sites before the planned number of runs; `budget` is how
+    long all may take. Returns how many runs are still to be made since the budget was used up.
+    Raises EyelevelError when the disk is too small, or replays fail again and again.
+    """
+    document = campaign.document()
+    with opened(campaign.folder, document, campaign.hypotheses) as results:
+        # As in what is kept: a campaign has no runs with another.
+        campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
+        planned = PlannedRuns(campaign, results, budget)
+        planned.settle()
+        expected = planned.forecast()
+        require_space(expected.bytes, campaign.folder)
+        at_most = campaign.auto or (budget is not None and budget.remaining_s < expected.seconds)
+        if budget:
+            expected = replace(expected, seconds=max(0.0, min(expected.seconds, budget.remaining_s)))
+        with display(planned.open_runs(), planned.ended()).live(expected, at_most=at_most) as live:
+            # A run may be rejected when later ones are known; then it is made again at the end.
+            while planned.open_runs() and not planned.is_out_of_time:
+                attempts = len(results.rows)
+                (place or Here()).measure(planned.work(enough, live))
+                if len(results.rows) == attempts:
+                    break
+        return planned.runs_beyond_budget()
+
+
+class PlannedRuns:
+    """How far a campaign has come: which of its planned blocks have open runs, and what follows when one ends."""
+
+    def __init__(self, campaign: Campaign, results: Results, budget: Budget | None = None) -> None:
+        self._campaign = campaign
+        self._results = results
+        self._budget = budget
+        # Whether a block was not begun since it would not have ended within the budget.
+        self.is_out_of_time = False
+        self._blocks = results.extend_plan(campaign.plan())
+        self._given_up = GivenUpSites(self._blocks, results, campaign.repeats, campaign.withdrawn)
+        self._outcomes = RunOutcomes(results.folder)
+        self._rounds = Rounds(run.cell for block in self._blocks for run in block)
+        for row in results.rows:
+            self._rounds.count(row.block, (row.of,))
+        self._enough = frozenset[Cell]()
+        self._elsewhere = results.made_elsewhere(self._blocks)
+
+    def settle(self) -> None:
+        """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others;
+        and reject what was withdrawn since."""
+        self._results.remove_unmade()
+        self._given_up.reject_withdrawn()
+        give_to_caller(self._campaign.folder)
+        apply_policy(self._campaign.films, self._campaign.folder, self._results.rows)
+        expectations = self._campaign.method.expectations()
+        apply_expectations(self._results, self._results.rows[-UNSETTLED_ROWS:], self._outcomes, expectations)
+
+    def forecast(self) -> Forecast:
+        """What the open runs will take, in all lanes at once."""
+        campaign = self._campaign
+        expected = forecast(self.open_runs(), self._results.rows, campaign.folder, campaign.run_model())
+        return expected.in_lanes(campaign.lanes.count)
+
+    def open_runs(self) -> list[Run]:
+        """All runs that are still to be measured."""
+        return [run for block in self._blocks for run in self._open(block)]
+
+    def runs_beyond_budget(self) -> int:
+        """How many runs are still to be made since the budget was used up; those of cells that have enough are not."""
+        return sum(run.cell not in self._enough for run in self.open_runs()) if self.is_out_of_time else 0
+
+    def ended(self) -> int:
+        """How many runs are not to be measured any more."""
+        return sum(map(len, self._blocks)) - len(self.open_runs())
+
+    def work(self, enough: Enough, display: ProgressDisplay) -> Work:
+        """All of it, as a place is given it; `enough` says which cells need no more runs."""
+        blocks, end = self.open_blocks(enough), partial(self.end, display)
+        return Work(self._campaign, blocks, self._results, display, self.may_begin, end, self.after)
+
+    def open_blocks(self, enough: Enough) -> Iterable[Block]:
+        """The open runs of each block, one block after another, without what needs no more runs by then."""
+        open_runs = set(self.open_runs())
+        rounds, self._enough = None, frozenset[Cell]()
+        for number, block in enumerate(self._blocks, start=1):
+            if runs := [run for run in self._open(block) if run in open_runs]:
+                # To ask takes half a second of a large campaign, and only whole rounds tell something new.
+                if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
+                    rounds, self._enough = now, frozenset(enough(self._campaign.folder))
+                if runs := [run for run in runs if run.cell not in self._enough]:
+                    yield self._campaign.block(number, runs)
+                    if self.is_out_of_time:
+                        return
+
+    def may_begin(self, block: Block) -> bool:
+        """Whether `block` is expected to end within the budget, if it begins now; once one was not, none may. Raises
+        EyelevelError when the disk is too small."""
+        # A shorter block further on might fit, but then slow networks would have fewer runs.
+        if self._budget and not self.is_out_of_time:
+            campaign = self._campaign
+            expected = forecast(block.settings, self._results.rows, campaign.folder, campaign.run_model())
+            self.is_out_of_time = expected.seconds > self._budget.remaining_s
+        if not self.is_out_of_time:
+            require_space(0, self._results.folder)
+        return not self.is_out_of_time
+
+    def after(self, block: Block) -> tuple[Run, Setting] | None:
+        """Which run will be first after `block`, with its setting, as far as is known before its end; None if none."""
+        for coming in self._blocks[block.number :]:
+            for run in self._open(coming):
+                if run.cell not in self._enough:
+                    return run, self._campaign.setting(run)
+        return None
+
+    def end(self, display: ProgressDisplay, block: Block) -> None:
+        """Do what follows when `block` has been measured."""
+        results = self._results
+        self._rounds.count(block.number, block.settings)
+        results.follow_verdicts()
+        expectations = self._campaign.method.expectations()
+        display.rejects(apply_expectations(results, results.rows_of(block.settings), self._outcomes, expectations))
+        for entry in self._given_up.follow_results(run.cell for run in block.settings):
+            display.gives_up(entry, self._given_up.runs_of((entry.site, entry.network)))
+        hand_over(block, results)
+
+    def _open(self, block: PlannedBlock) -> list[Run]:
+        repeats = self._campaign.repeats
+        return [
+            run
+            for run in block
+            if run.cell not in self._given_up and run not in self._elsewhere and self._results.is_open(run, repeats)
+        ]
+
+
+class Rounds:
+    """How often all `cells` of a network have been measured: a block of each is a round."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._blocks: dict[Cell, set[int]] = {cell: set() for cell in cells}
+
+    def count(self, block: int, runs: Iterable[Run]) -> None:
+        """Count that some `runs` of a block were measured."""
+        for run in runs:
+            self._blocks.setdefault(run.cell, set()).add(block)
+
+    def numbers(self, is_given_up: Callable[[Cell], bool]) -> dict[str, tuple[int, int]]:
+        """Network → the number of rounds that are whole, not counting cells that were given up; and how many there
+        would be if those that are not planned now, or are measured late, had no part in it."""
+        sizes: dict[str, list[int]] = {}
+        open_sizes: dict[str, list[int]] = {}
+        for cell, blocks in self._blocks.items():
+            sizes.setdefault(cell[1], []).append(len(blocks))
+            if not is_given_up(cell):
+                open_sizes.setdefault(cell[1], []).append(len(blocks))
+        return {
+            network: (min(open_sizes.get(network, [0])), sum(of_cells) // len(of_cells))
+            for network, of_cells in sizes.items()
+        }
+
+
+def hand_over(block: Block, results: Results) -> None:
+    """Make what `block` has written belong to who ran the campaign with sudo."""
+    for row in results.rows_of(block.settings):
+        give_to_caller(results.folder / row.folder, results.folder)
+    for file in results.folder.glob("*.*"):
+        give_to_caller(file)
+
+
+def apply_expectations(
+    results: Results, fresh: Sequence[Row], outcomes: RunOutcomes, expectations: Sequence[Expectation]
+) -> list[tuple[Row, Reason]]:
+    """Compare the runs in `fresh` with all of their site, network and browser by `expectations`; returns those that
+    are rejected, and why."""
+    rejected = []
+    for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
+        # Browsers do not ask for the same.
+        rows = [row for row in results.rows_of_cell(cell) if row.browser == browser]
+        # What was sound when it came stays among those that are compared, whatever was decided later.
+        verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
+        sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
+        unsettled = {row.folder for row in fresh}
+        outcomes.look_at(sound)
+        start = next((place for place, row in enumerate(sound) if row.folder in unsettled), len(sound))
+        for place, reason in judge([outcomes.of(row) for row in sound], start, expectations).items():
+            if verdicts[sound[place].folder] is None:
+                rejected.append((sound[place], reason))
+    # All at once, since the table is written anew for them.
+    results.decide(*(Verdict.of(row, reason, by=reason.gate) for row, reason in rejected))
+    return rejected

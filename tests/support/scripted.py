@@ -1,0 +1,164 @@
+"""Campaigns without a browser: sound evidence, loads that leave what a test says, and a machine that is never busy."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from factories import ROW
+from rich.console import Console
+
+from browsers.contract import Request
+from dataset.table import Row, Run
+from films.frames import FilmStart
+from films.visual_metrics import VisualMetrics
+from measure.campaign.block import Block
+from measure.campaign.campaign import Campaign
+from measure.campaign.engine import measure
+from measure.campaign.method import Method
+from measure.campaign.place import Here, Work
+from measure.campaign.progress import ProgressDisplay
+from measure.campaign.results import Results
+from measure.campaign.slot import Slot
+from measure.host.affinity import Layout
+from measure.run.evidence import Evidence, RequestCounts
+from measure.run.setting import Circumstances, Setting
+from record.http1 import Response
+from record.site import Exchange, Recording, Site, write_site
+from tuning import networks, protocols
+
+# What a load leaves that counts, and one that broke.
+SOUND = Evidence(
+    failures=(),
+    plt=1000.0,
+    visual=VisualMetrics(500, 900, 700, 650),
+    film=FilmStart(0, 12, blank_after=True),
+    requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
+    har_protocols={"h2": 1},
+    request_counts=RequestCounts(1, 1, 0, 1),
+)
+FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
+
+# What a load leaves; a text is why its replay failed.
+Outcome = Evidence | str
+# What the load of a setting leaves, whose evidence goes to a folder.
+Script = Callable[[Setting, Path], Outcome]
+
+
+def in_turn(*outcomes: Outcome) -> Script:
+    """A script of loads that leave `outcomes`, the last again and again."""
+    rest = list(outcomes)
+    return lambda *_: rest.pop(0) if len(rest) > 1 else rest[0]
+
+
+@dataclass(frozen=True)
+class ScriptedLoads(Method):
+    """Loads that leave what `script` returns of their setting and folder; `evidence_of` has what each has left."""
+
+    script: Script = lambda *_: SOUND
+    evidence_of: dict[Path, Evidence] = field(default_factory=dict)
+
+    def carry_out(self, setting: Setting, folder: Path, *_: object) -> str | None:
+        """See `Method`."""
+        outcome = self.script(setting, folder)
+        failure = outcome if isinstance(outcome, str) else None
+        self.evidence_of[folder] = outcome if isinstance(outcome, Evidence) else replace(FAILED, replay_failure=failure)
+        return failure
+
+    def evidence(self, setting: Setting, folder: Path) -> Evidence:
+        """See `Method`; a load that another script has made was sound."""
+        return self.evidence_of.get(folder, SOUND)
+
+    def analyse(self, folder: Path) -> None:
+        """There is no film."""
+
+
+class ScriptedSlot(Slot):
+    """A slot on a machine that is never busy, with this `layout`; `look` is called whenever it is looked at."""
+
+    def __init__(
+        self,
+        lane: int | None = None,
+        layout: Layout | None = None,
+        real_time: bool = True,
+        look: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(lane)
+        self._layout, self._real_time, self._look = layout, real_time, look
+
+    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
+        """See `Slot`."""
+        self._look()
+        return replace(super().circumstances(block, warn), layout=self._layout)
+
+    def has_real_time_priority(self) -> bool:
+        """See `Slot`."""
+        return self._real_time
+
+
+@dataclass(frozen=True)
+class ScriptedCampaign(Campaign):
+    """A campaign on a machine with these `programs` (name → version)."""
+
+    programs: Mapping[str, str] = field(default_factory=lambda: {"chromium": "1"})
+
+    def versions(self) -> dict[str, str]:
+        """See `Campaign`."""
+        return dict(self.programs)
+
+
+def one_page(folder: Path) -> Site:
+    """A site of one exchange, written to `folder`."""
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
+    return write_site(Recording(page.url, (page,), {"tool": "test"}), folder)
+
+
+def scripted_campaign(
+    folder: Path, net: str = "lte", proto: str = "tcp tcp+", runs: int = 2, **further: Any
+) -> ScriptedCampaign:
+    """A campaign of one page, in `folder`/site, behind these networks over these protocols, in `folder`/results/try."""
+    known_networks, known_protocols = networks.load(), protocols.load()
+    return ScriptedCampaign(
+        **{
+            "folder": folder / "results" / "try",
+            "sites": {"site": one_page(folder / "site")},
+            "networks": {name: known_networks[name] for name in net.split()},
+            "protocols": {name: known_protocols[name] for name in proto.split()},
+            "runs": runs,
+            "seed": 1,
+            "method": ScriptedLoads(),
+            **further,
+        }
+    )
+
+
+def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = None, **arguments: Any) -> str:
+    """Measure `campaign` with loads that leave `outcomes` in turn, or what `script` returns, or else by its own method,
+    on a machine that is never busy; `arguments` are those of `measure`. Returns what is printed."""
+    printed = io.StringIO()
+    if script or outcomes:
+        campaign = replace(campaign, method=ScriptedLoads(script=script or in_turn(*outcomes)))
+    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)), Here(ScriptedSlot()), **arguments)
+    return printed.getvalue()
+
+
+def work_of(
+    campaign: Campaign,
+    results: Results,
+    display: ProgressDisplay,
+    may_begin: Callable[[Block], bool] = lambda _: True,
+    end: Callable[[Block], None] = lambda _: None,
+) -> Work:
+    """All blocks of `campaign`, as a place is given them."""
+    blocks = [campaign.block(number, runs) for number, runs in enumerate(campaign.plan(), start=1)]
+    return Work(campaign, blocks, results, display, may_begin, end, lambda _: None)
+
+
+def row_of(run: Run, **changes: Any) -> Row:
+    """The row of a sound attempt at `run`, in the folder of its first attempt unless `changes` says otherwise."""
+    folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
+    of = {**vars(run), "run": run.number}
+    del of["number"]
+    return replace(ROW, **{**of, "folder": folder, **changes})
