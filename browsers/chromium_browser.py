@@ -63,18 +63,18 @@ class Chromium(Browser):
         self, page: Page, protocol: Protocol, connection_options: tuple[str, ...], results: Path
     ) -> dict[str, Any]:
         known, version = page.authorities if protocol.browser_knows_servers else (), protocol.http_version
-        if (beside := protocol.beside) and protocol.discovery == VISIT_BEFORE:
-            known, version = page.authorities, beside.http_version
+        if (other := protocol.alternative_service) and protocol.discovery == VISIT_BEFORE:
+            known, version = page.authorities, other.http_version
         write_known_servers(results / PROFILE, page.url, known, version)
         rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in page.hosts)]
         without = [*DISABLED_FEATURES, *([BACKUP] if protocol.backup_connections is False else [])]
         if protocol.discovery == HTTPS_RECORD:
             without.remove(HTTPS_RECORDS)
         # Who can use TCP instead gives QUIC up as early as on the web.
-        limit_s = None if beside else CONNECT_S
+        limit_s = None if other else CONNECT_S
         switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
-        if beside:
-            return _options(page, results, [*switches, *_alternative_switches(page, beside)])
+        if other:
+            return _options(page, results, [*switches, *_alternative_switches(page, other)])
         return _options(page, results, [*switches, *_protocol_switches(protocol, connection_options)])
 
     def page_refusal(self, page: Page, protocol: Protocol) -> str | None:
@@ -169,7 +169,7 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
     ]
 
 
-def _alternative_switches(page: Page, beside: Protocol) -> list[str]:
+def _alternative_switches(page: Page, other: Protocol) -> list[str]:
     """Chromium may use QUIC with the servers of a page, and chooses itself when it does."""
     return [
         "enable-quic",
@@ -177,7 +177,7 @@ def _alternative_switches(page: Page, beside: Protocol) -> list[str]:
         # Of the hosts that are named here it takes the testbed's certificate authority over QUIC. QUIC is forced upon
         # nothing, as the port is none of theirs.
         "origin-to-force-quic-on=" + ",".join(f"{host}:{UNUSED_PORT}" for host in page.hosts),
-        *([f"quic-connection-options={','.join(beside.connection_options)}"] if beside.connection_options else []),
+        *([f"quic-connection-options={','.join(other.connection_options)}"] if other.connection_options else []),
     ]
 
 

@@ -162,7 +162,7 @@ def require_browser(campaign: Campaign) -> None:
 def require_one_protocol(campaign: Campaign) -> None:
     """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
     for protocol in campaign.protocols.values():
-        if protocol.beside and not campaign.method.takes_alternatives:
+        if protocol.alternative_service and not campaign.method.takes_alternatives:
             raise EyelevelError(
                 f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
                 "campaign' can make sense; choose protocols without an alternative"

@@ -46,7 +46,7 @@ MOST_DESCRIPTORS = 1 << 16
 REQUEST_LOG = "requests.tsv"
 QLOG = "qlog"
 # Where the servers of an alternative protocol have their files.
-BESIDE = "beside"
+ALTERNATIVE = "alternative"
 
 
 class LetGo(Exception):
@@ -120,7 +120,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
         )
         with (
             _served(serving),
-            _served_beside(serving),
+            _served_alternative(serving),
             _linked(control, stack, leash) as connection,
             _monitoring(spec.monitor),
         ):
@@ -156,15 +156,15 @@ def _served(serving: Serving) -> Iterator[None]:
 
 
 @contextmanager
-def _served_beside(serving: Serving) -> Iterator[None]:
+def _served_alternative(serving: Serving) -> Iterator[None]:
     """Serve by the alternative of the protocol, too, if it has one."""
-    if (beside := serving.protocol.beside) is None:
+    if (other := serving.protocol.alternative_service) is None:
         yield
         return
-    folder = serving.folder / BESIDE
+    folder = serving.folder / ALTERNATIVE
     folder.mkdir()
     log = folder / REQUEST_LOG if serving.request_log else None
-    with _served(replace(serving, protocol=beside, folder=folder, request_log=log, qlog=None)):
+    with _served(replace(serving, protocol=other, folder=folder, request_log=log, qlog=None)):
         yield
 
 
@@ -174,7 +174,7 @@ def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterat
     try:
         yield
     finally:
-        for name in (REQUEST_LOG, f"{BESIDE}/{REQUEST_LOG}"):
+        for name in (REQUEST_LOG, f"{ALTERNATIVE}/{REQUEST_LOG}"):
             if spec.request_log and (requests := file_in(logs, name)):
                 with requests.open("rb") as source, spec.request_log.open("ab") as target:
                     source.seek(evidence.get("hop", {}).get("log_bytes_before", 0))

@@ -27,7 +27,7 @@ def server_of(protocol: Protocol) -> Server:
 
 def servers_of(protocol: Protocol) -> list[Server]:
     """All servers that take part in a load over `protocol`. Raises EyelevelError."""
-    return [server_of(one) for one in (protocol, protocol.beside) if one]
+    return [server_of(one) for one in (protocol, protocol.alternative_service) if one]
 
 
 def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | None = None) -> list[Protocol]:
@@ -40,10 +40,10 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
         server = server_of(protocol)
         if fault := server.refusal(protocol):
             raise EyelevelError(f"{(places or {}).get(protocol.name, protocol.name)}: {fault}")
-        if (beside := protocol.beside) is not None:
+        if (other := protocol.alternative_service) is not None:
             if not server.offers_alternative:
                 raise EyelevelError(f"{protocol.name}: {server.name} cannot say that there is an alternative")
-            protocol = protocol.with_beside(*require_served([beside]))
+            protocol = protocol.with_alternative(*require_served([other]))
         complete.append(replace(protocol, connection_options=server.connection_options(protocol)))
     return complete
 

@@ -102,15 +102,15 @@ class Protocol:
         return TRANSPORTS[self.transport].in_kernel
 
     @property
-    def beside(self) -> "Protocol | None":
+    def alternative_service(self) -> "Protocol | None":
         """The protocol that the same servers speak, too, which the browser may find and use instead; None of most."""
         if self.alternative_settings is None:
             return None
         return structured(dict(self.alternative_settings), Protocol, f"the alternative of {self.name}")
 
-    def with_beside(self, beside: "Protocol") -> "Protocol":
-        """The same, whose servers speak `beside`, too."""
-        return replace(self, alternative_settings=unstructured(beside))
+    def with_alternative(self, other: "Protocol") -> "Protocol":
+        """The same, whose servers speak `other`, too."""
+        return replace(self, alternative_settings=unstructured(other))
 
     @property
     def announces_alternative(self) -> bool:
@@ -125,8 +125,8 @@ class Protocol:
     @property
     def http_versions(self) -> tuple[str, ...]:
         """The versions of HTTP that requests may use."""
-        beside = self.beside
-        return (self.http_version, *([beside.http_version] if beside else ()))
+        other = self.alternative_service
+        return (self.http_version, *([other.http_version] if other else ()))
 
     @property
     def browser_knows_servers(self) -> bool:
@@ -260,13 +260,13 @@ def load(file: Path | None = None) -> Catalogue[Protocol]:
     """Every protocol by name: those of `file`, or all that there are. Raises EyelevelError."""
     catalogue = _READER.load(file)
     for name, protocol in catalogue.items():
-        if (beside := protocol.alternative) is not None:
-            known = catalogue if beside in catalogue or file is None else _READER.load()
-            other = known.get(beside)
+        if (wanted := protocol.alternative) is not None:
+            known = catalogue if wanted in catalogue or file is None else _READER.load()
+            other = known.get(wanted)
             if other is None or other.in_kernel or other.early_data:
                 raise EyelevelError(
                     f"{catalogue.places[name]}: alternative must be a protocol of transport quic without early_data, "
-                    f"not {beside!r}"
+                    f"not {wanted!r}"
                 )
-            catalogue[name] = protocol.with_beside(other)
+            catalogue[name] = protocol.with_alternative(other)
     return catalogue

@@ -207,8 +207,8 @@ class Method:
             canary_page_ms=canary.get("page_ms"),
             quiet_ms=document.get("quiet_ms"),
             next_prepared_ms=evidence.next_prepared_ms,
-            h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.beside else None,
-            h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.beside else None,
+            h3_request_share=share_of(H3, evidence.har_protocols) if setting.protocol.alternative_service else None,
+            h3_byte_share=share_of(H3, evidence.har_bytes) if setting.protocol.alternative_service else None,
             readings=evidence.readings,
         )
 

@@ -82,10 +82,10 @@ def validate(
 
 def each_spoken(protocol: Protocol) -> list[Protocol]:
     """`protocol`, or the two that its servers speak, each by itself."""
-    if (beside := protocol.beside) is None:
+    if (other := protocol.alternative_service) is None:
         return [protocol]
     alone = replace(protocol, alternative=None, discovery=None, alternative_settings=None)
-    return [alone, replace(beside, name=f"{protocol.name}: {beside.name}")]
+    return [alone, replace(other, name=f"{protocol.name}: {other.name}")]
 
 
 def _network_step(network: Network, sites: Mapping[str, Site], shells: str, *, quick: bool) -> Step:

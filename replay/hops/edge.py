@@ -48,7 +48,7 @@ class Edge(HopKind):
     counts = (("connections from the client", "accepted", 1), ("new connections to the servers", "opened", 0))
 
     def protocol_refusal(self, protocol: Protocol) -> str | None:
-        if protocol.server == SERVER.name and not protocol.beside:
+        if protocol.server == SERVER.name and not protocol.alternative_service:
             return None
         return (
             f"terminates connections, which {SERVER.name} does there; choose among its protocols (caddy-h2, caddy-h3)"

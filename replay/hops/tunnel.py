@@ -41,7 +41,7 @@ class Tunnel(HopKind):
     counts = (("connections from the client", "connections", 1), ("tunnels", "tunnels", TUNNELS))
 
     def protocol_refusal(self, protocol: Protocol) -> str | None:
-        if protocol.in_kernel or protocol.beside:
+        if protocol.in_kernel or protocol.alternative_service:
             return "is a proxy of CONNECT-UDP, which is measured with QUIC alone"
         return None
 

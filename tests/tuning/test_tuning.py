@@ -233,9 +233,9 @@ def test_a_protocol_has_all_of_its_alternative_with_what_its_server_needs() -> N
     known = protocols.load()
     cold, warm = require_served([known["deployed-cold"], known["deployed-warm"]])
     (quic,) = require_served([known["quic"]])
-    assert cold.beside == quic and warm.beside == quic
+    assert cold.alternative_service == quic and warm.alternative_service == quic
     assert cold.http_versions == ("h2", "h3") and known["tcp+"].http_versions == ("h2",)
-    assert known["tcp+"].beside is None
+    assert known["tcp+"].alternative_service is None
     assert [server.name for server in servers_of(cold)] == ["nginx", "quic_server"]
 
 

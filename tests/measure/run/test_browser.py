@@ -55,7 +55,7 @@ def test_tcp_is_enforced(tmp_path: Path) -> None:
 def test_protocols_differ_in_nothing_but_the_transport(tmp_path: Path) -> None:
     recorded = site(tmp_path)
     # Early data needs a visit before, and an alternative lets the browser choose, which makes them other experiments.
-    configs = [config(recorded, one) for one in PROTOCOLS.values() if not (one.early_data or one.beside)]
+    configs = [config(recorded, one) for one in PROTOCOLS.values() if not (one.early_data or one.alternative_service)]
     for each in configs:
         args = [switch for switch in each["chrome"]["args"] if "quic" not in switch]
         # But where a HelloRetryRequest would reject 0-RTT, and where there are to be no backup connections.
