@@ -1,4 +1,4 @@
-"""In what protocols are compared beside their transports: what was seen of each, and what it is set to.
+"""Aspects in which protocols are compared besides their transports: what was seen of each, and what it is set to.
 
 It reads the documents of what was seen (`ValidationEntry.seen`).
 """

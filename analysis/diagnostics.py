@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.runs import metrics_in
+from analysis.runs import CampaignTable, metrics_in
 from analysis.samples import starts_of
 from analysis.statistics.contrasts import welch_p
 from analysis.statistics.gain import anova_p
@@ -96,6 +96,17 @@ def spread(runs: pd.DataFrame) -> pd.DataFrame:
     table["skewness"] = groups.skew()
     table["variation"] = table["deviation"] / table["mean"].where(table["mean"] != 0)
     return table.reset_index()
+
+
+def readings(campaign: CampaignTable) -> pd.DataFrame:
+    """A row for each column of an instrument (`CampaignDocument.columns`), network and protocol: the column and its
+    unit, how many runs that count have it, and their mean. Without rows where no run has any."""
+    described = {name: field for name, field in campaign.document.columns.items() if name in campaign.runs}
+    long = campaign.valid.melt(["network", "protocol"], list(described), "column", "reading")
+    long["reading"] = pd.to_numeric(long["reading"], errors="coerce")
+    groups = long.dropna(subset=["reading"]).groupby(["column", "network", "protocol"], sort=False)["reading"]
+    table = groups.agg(runs="size", mean="mean").reset_index()
+    return table.assign(unit=[described[name].get("unit", "") for name in table["column"]])
 
 
 def link_use(runs: pd.DataFrame) -> pd.DataFrame:

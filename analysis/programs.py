@@ -8,7 +8,7 @@ in the campaign's first browser, and with others, one changed at a time (`varian
     is that of the contrast's QUIC (of a server that has none such, its first one beside the first contrast), against
     the server's first setting of TCP, or against the contrast's own where the server has none. It is compared with the
     contrast's TCP and that QUIC of the contrast's server and congestion control whose settings are the nearest: of as
-    many emulated connections, for example. In what else these settings differ (`further_differences`) is no program's.
+    many emulated connections, for example. How else these settings differ (`further_differences`) is no program's.
 
 Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
 with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
@@ -229,7 +229,7 @@ def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) 
 
 
 def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
-    """In what else than programs the settings in these rows differ, if they do."""
+    """How the settings in these rows differ apart from programs, if they do."""
     texts = [
         f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
         for pair in pairs_beside(rows)

@@ -103,7 +103,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Row:
-    """One request in each load (None where a load has none), and in what the second load differs, in words."""
+    """One request in each load (None where a load has none), and how the second load differs, in words."""
 
     requests: tuple[LoadedRequest | None, ...]
     differences: tuple[str, ...] = ()
@@ -301,7 +301,7 @@ def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
 def differences(
     first: LoadedRequest | None, second: LoadedRequest | None, threshold_ms: float, *, moved: bool
 ) -> list[str]:
-    """In what the request of load B differs from that of A, in a few words each."""
+    """How the request of load B differs from that of A, in a few words each."""
     if not first or not second:
         return ["only in B" if second else "only in A"]
     texts = []

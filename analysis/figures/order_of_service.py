@@ -1,4 +1,4 @@
-"""In what order the responses of one page left the server over each protocol, as validation saw it
+"""The order in which the responses of one page left the server over each protocol, as validation saw it
 (`measure.validate.order_of_service`)."""
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What compared protocols differ in beside their transports, in sentences; every number is one that the campaign's
+"""What compared protocols differ in besides their transports, in sentences; every number is one that the campaign's
 validation measured, on the machines that made its runs."""
 
 import math
@@ -43,12 +43,12 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
         return " ".join([*sentences, *(_as_deployed(campaign, *one) for one in deployed)])
     # Of what is not known nobody can say that it is one.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
-    differ = "differ" if one_transport else "differ beside the transport"
+    differ = "differ" if one_transport else "differ besides the transport"
     protocols = [protocol_of(document) for document in documents]
     choices = [campaign.document.server_choices.get(name, {}) for name in (pair.compared, pair.reference)]
     both_seen = _both_seen(campaign, documents)
     if not both_seen and None in protocols:
-        return f"In what {names} {differ} is not known: the campaign does not keep their settings."
+        return f"How {names} {differ} is not known: the campaign does not keep their settings."
     measured = {aspect: values for aspect in ASPECTS if (values := _values(aspect, both_seen))}
     uneven = {aspect: values for aspect, values in measured.items() if any(aspect.differ(*value) for value in values)}
     decided = {aspect.decision for aspect in measured}
@@ -61,7 +61,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
             sentences.append(f"Set differently, and not measured in this campaign: {'; '.join(differences)}.")
     else:
         by_settings = f"By their settings: {'; '.join(differences)}." if differences else "Their settings are level."
-        sentences = [f"In what {names} {differ} was not measured in this campaign.", by_settings]
+        sentences = [f"How {names} {differ} was not measured in this campaign.", by_settings]
     if BACK_OFF in uneven or BACK_OFF.decision in settings:
         sentences.append(_where_packets_are_lost(campaign))
     return " ".join(sentences)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis import text
 from analysis.as_deployed import http3_shares
-from analysis.diagnostics import link_use, spread
+from analysis.diagnostics import link_use, readings, spread
 from analysis.findings import Findings
 from analysis.networks import further
 from analysis.processor import is_different
@@ -101,6 +101,8 @@ def setting_tables(
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
     if len(shares := http3_shares(campaign)):
         tables.append(report_table("http3_shares", shares))
+    if len(of_instruments := readings(campaign)):
+        tables.append(report_table("readings", of_instruments))
     return [*tables, report_table("settings", data)]
 
 

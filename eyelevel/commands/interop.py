@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from measure.interop.matrix import Case, Result
 
-# How long a load takes beside its waiting, in seconds, on two cores; only the relation to other loads matters.
+# How long a load takes besides its waiting, in seconds, on two cores; only the relation to other loads matters.
 LOAD_S = 12
 # Of letters: a table that is cut short says nothing.
 TABLE_COLUMNS = 120

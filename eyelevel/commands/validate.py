@@ -34,7 +34,7 @@ def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[
 
     for what, name, draw, words in (
         (LOSS_RESPONSE, "window-after-loss", window_after_loss.draw, "How windows answered to one loss"),
-        (ORDER_OF_SERVICE, "order-of-service", order_of_service.draw, "In what order responses left the servers"),
+        (ORDER_OF_SERVICE, "order-of-service", order_of_service.draw, "The order in which responses left the servers"),
     ):
         if documents := {subject: document[what] for subject, document in seen.items() if what in document}:
             into.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ class Method:
     sees_tunnels: bool = False
 
     def settings(self) -> Mapping[str, Any]:
-        """What results depend on beside the settings of every campaign; goes into `campaign.json`."""
+        """What results depend on besides the settings of every campaign; goes into `campaign.json`."""
         return {}
 
     def observers(self, setting: Setting, folder: Path) -> Observers:

@@ -24,7 +24,7 @@ class SeenConditions:
 
     `delay_ms` and `expected_delay_ms` are means over packets, beyond the network's own delay; half of all packets were
     off by no more than `off_ms`. `expected_loss` and `loss_sd` are the mean and the standard deviation of the share of
-    `packets` that is lost, beside other losses.
+    `packets` that is lost, besides other losses.
     """
 
     packets: int

@@ -294,6 +294,9 @@ def test_a_server_a_browser_and_an_instrument_are_followed_to_the_report(testbed
     assert (runs["toy_threads"] >= 1).all() and (runs["toy_devices"] >= 2).all()
     described = json.loads((campaign / "campaign.json").read_text())["columns"]
     assert described["toy_devices"]["description"] == "how many devices the browser saw"
+    readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
+    assert readings.loc[("toy_devices", "tcp"), "mean"] == runs.loc["tcp", "toy_devices"]
+    assert "toy_threads" in page
     # The canary's page is loaded in it, too: it alone need be installed.
     assert (testbed.folder / "browsers" / "toy.asked").exists()
     for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):

@@ -1,4 +1,4 @@
-"""The first screen says in what compared protocols differ beside their transports, in this campaign's own numbers."""
+"""The first screen says in what compared protocols differ besides their transports, in this campaign's own numbers."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -60,15 +60,15 @@ def both(pair: Pair) -> dict[str, dict[str, Any]]:
 
 def test_tcp_plus_and_quic_differ_in_back_off_and_order_in_the_machines_numbers() -> None:
     assert paragraph(STOCK, both(STOCK), behind=("dsl", "lte", "da2gc", "mss")) == (
-        "QUIC and TCP+ differ beside the transport, as measured before the first run: window kept after one loss (0.85 "
-        "against 0.70); bytes in front of an urgent response (2 kB against 548 kB); bytes sent against priority (0 % "
-        "against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns (89 % "
-        "against 0 %). Level in everything else that was measured: congestion control, initial window, pacing of a "
-        "flight, window after a pause and pictures asked for at once. The transports themselves differ in round trips "
-        "before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: whether the "
-        "browser knows beforehand what servers speak (yes against no); backup connections of the browser (none against "
-        "after 250 ms without an answer). The window kept matters where packets are lost: behind DA2GC (3.3 %) "
-        "and MSS (6 %)."
+        "QUIC and TCP+ differ besides the transport, as measured before the first run: window kept after one loss "
+        "(0.85 against 0.70); bytes in front of an urgent response (2 kB against 548 kB); bytes sent against priority"
+        " (0 % against 33 %); incremental responses sent in turns (76 % against 0 %); other responses sent in turns "
+        "(89 % against 0 %). Level in everything else that was measured: congestion control, initial window, pacing "
+        "of a flight, window after a pause and pictures asked for at once. The transports themselves differ in round "
+        "trips before the first request (1.1 against 2.1). Set differently, and not measured in this campaign: "
+        "whether the browser knows beforehand what servers speak (yes against no); backup connections of the browser "
+        "(none against after 250 ms without an answer). The window kept matters where packets are lost: behind DA2GC "
+        "(3.3 %) and MSS (6 %)."
     )
 
 
@@ -81,7 +81,7 @@ def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
         "for at once."
     )
     assert "Set differently" not in text
-    assert "differ beside" not in text and "where packets are lost" not in text
+    assert "differ besides" not in text and "where packets are lost" not in text
 
 
 # What is changed of what was seen of QUIC+1con, and what must then be said. Each number has its sentence.
@@ -133,7 +133,7 @@ def test_what_was_not_looked_at_is_told_by_its_setting(name: str) -> None:
 def test_a_campaign_without_validation_says_that_nothing_was_measured_and_has_no_numbers() -> None:
     text = paragraph(STOCK, behind=("dsl", "lte"))
     assert text == (
-        "In what QUIC and TCP+ differ beside the transport was not measured in this campaign. By their settings: "
+        "How QUIC and TCP+ differ besides the transport was not measured in this campaign. By their settings: "
         "answer to a loss (cubic as 2 connections against cubic as 1 connection); order of service (urgency against as "
         "written to the kernel's send buffer); whether the browser knows beforehand what servers speak (yes against "
         "no); backup connections of the browser (none against after 250 ms without an answer). The window kept matters "
@@ -153,7 +153,7 @@ def test_settings_that_were_not_kept_are_not_known() -> None:
     imported = replace(table, document=CampaignDocument())
     (text,) = level_ground(imported, [STOCK])
     assert text == (
-        "In what QUIC and TCP+ differ beside the transport is not known: the campaign does not keep their settings."
+        "How QUIC and TCP+ differ besides the transport is not known: the campaign does not keep their settings."
     )
 
 

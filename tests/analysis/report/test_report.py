@@ -120,7 +120,7 @@ def test_everybody_can_read_the_page(browser: Browser, campaign: Path) -> None:
 
 def test_the_first_screen_says_in_what_protocols_differ_beside_the_transport(opened: Browser) -> None:
     (text,) = opened.run("return [...document.querySelectorAll('#summary .level p')].map((p) => p.innerText)")
-    assert text.startswith("QUIC and TCP+ differ beside the transport, as measured before the first run: ")
+    assert text.startswith("QUIC and TCP+ differ besides the transport, as measured before the first run: ")
     assert "window kept after one loss (0.85 against 0.70)" in text
 
 
@@ -347,7 +347,7 @@ def test_other_programs_have_a_section_only_where_they_were_measured(
         "Not the program alone: these settings also differ, quinn-h3 and QUIC in answer to a loss and order of service."
     )
     assert alone in section and alone in text.partition('<section id="programs">')[0]
-    assert "In what quinn-h3 and QUIC differ was not measured in this campaign." in section
+    assert "How quinn-h3 and QUIC differ was not measured in this campaign." in section
     assert "server (quinn against quic_server)" in section
     assert "figure" in section and (folder / "report" / "tables" / "program_gains.csv").exists()
     # The gain of the contrast's own programs is known then, and nothing that it could be compared with.
