@@ -38,7 +38,7 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
 
     Columns: network, protocol; runs: planned (NaN where the campaign does not say), tried (with an attempt), valid,
     success (valid / tried), lost, lost_share (lost / tried); attempts, and how many of these were rejected for each
-    of `analysis.attempts.KINDS`; others_share (lost share of the protocols that it is tested against), p (exact,
+    of `dataset.gates.KINDS`; others_share (lost share of the protocols that it is tested against), p (exact,
     one-sided: this protocol loses more runs than the others of the same blocks), p_corrected (Holm's over protocols,
     times the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands
     out most is tested first and then left out, so that nobody is compared with it.
@@ -100,7 +100,7 @@ def _more_than_the_others(lost: Array) -> Array:
 
 
 def reasons(campaign: CampaignTable) -> pd.DataFrame:
-    """Why attempts do not count. Columns: network, protocol, kind (`analysis.attempts.KINDS`), gate, attempts, runs."""
+    """Why attempts do not count. Columns: network, protocol, kind (`dataset.gates.KINDS`), gate, attempts, runs."""
     rejected = rejections(campaign.runs).query("kind != ''")
     groups = rejected.groupby(["network", "protocol", "kind", "gate"], sort=False)
     return groups.apply(

@@ -39,7 +39,7 @@ def flows_of(network: Network) -> tuple[Flow, ...]:
 
 
 def protocol_of(kind: str) -> Protocol:
-    """How a flow of this kind, of `tuning.networks.CROSS_TRAFFIC`, sends."""
+    """How a flow of this kind, of `tuning.impairments.cross_traffic.CROSS_TRAFFIC`, sends."""
     base = protocols.load()["quic" if kind.startswith(QUIC_FLOW) else "tcp"]
     return replace(base, name=kind, congestion_control=kind.removeprefix(QUIC_FLOW))
 

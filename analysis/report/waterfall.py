@@ -43,7 +43,7 @@ LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
 NAME_SHARE = 14
 TICKS = 8
 LETTERS = "AB"
-# How `films.typical` chooses the runs whose films a report shows.
+# How `analysis.films.typical` chooses the runs whose films a report shows.
 FILM_CHOICE = "of the runs that count and have their film, the nearest to their median SI"
 
 
