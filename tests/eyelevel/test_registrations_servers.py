@@ -1,5 +1,5 @@
-"""A server or a browser is added by one file and a line of packages, an instrument by one file: toys are added to a
-copy of the testbed, in a temporary folder, measured besides the others, and followed to the report.
+"""A server or a browser is added by one file and a line of packages, an instrument by one file, an option of campaigns
+by two entries: toys are added to a copy of the testbed, in a temporary folder, measured, and followed to the report.
 """
 
 import gzip
@@ -151,6 +151,11 @@ else
 fi
 """
 
+SETTING = """    greeting: str = "off"
+"""
+OPTION = """    Option("--greeting", "A greeting.", ("campaign",), choices=("hello", "none"), setting="greeting"),
+"""
+
 
 class Checkout:
     """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
@@ -180,6 +185,13 @@ class Checkout:
         """Add protocols."""
         self._tuning.mkdir()
         (self._tuning / "protocols.toml").write_text(protocols)
+
+    def enter(self, file: str, place: str, entry: str) -> None:
+        """Add `entry` to a list or a class in `file`, behind the text `place`."""
+        path = self.folder / file
+        text = path.read_text()
+        assert text.count(place) == 1
+        path.write_text(text.replace(place, place + entry))
 
     def list_package(self, package: str) -> list[str]:
         """Add a line of packages; returns what the set-up would install now, with the versions it looks for."""
@@ -264,7 +276,7 @@ def testbed(tmp_path: Path) -> Checkout:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_a_browser_and_an_instrument_are_followed_to_the_report(testbed: Checkout) -> None:
+def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(testbed: Checkout) -> None:
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
     (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
     (testbed.folder / "measure" / "instruments" / "toy.py").write_text(INSTRUMENT)
@@ -273,7 +285,9 @@ def test_a_server_a_browser_and_an_instrument_are_followed_to_the_report(testbed
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
     testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
     testbed.tune(PROTOCOLS)
-    campaign = testbed.measure("--proto", "tcp,toy", "--browser", "toy")
+    testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
+    testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
+    campaign = testbed.measure("--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello")
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]
@@ -290,10 +304,15 @@ def test_a_server_a_browser_and_an_instrument_are_followed_to_the_report(testbed
     for protocol in ("tcp", "toy"):
         with gzip.open(campaign / runs.loc[protocol, "folder"] / "netlog-toy.json.gz", "rt") as log:
             assert "--toys=1" in log.read()
-    # The instrument has looked on at all of it.
+    # The instrument has observed both.
     assert (runs["toy_threads"] >= 1).all() and (runs["toy_devices"] >= 2).all()
-    described = json.loads((campaign / "campaign.json").read_text())["columns"]
-    assert described["toy_devices"]["description"] == "how many devices the browser saw"
+    document = json.loads((campaign / "campaign.json").read_text())
+    assert document["columns"]["toy_devices"]["description"] == "how many devices the browser saw"
+    # The campaign stays with the option's value.
+    assert document["settings"]["greeting"] == "hello"
+    again: list[str | Path] = ["campaign", "--campaign", "try", "--results", testbed.results, "--no-validate"]
+    assert testbed.eyelevel(*again).returncode == 0
+    assert "settings/greeting was hello, is none" in testbed.eyelevel(*again, "--greeting", "none").stderr
     readings = pd.read_csv(campaign / "report" / "tables" / "readings.csv").set_index(["column", "protocol"])
     assert readings.loc[("toy_devices", "tcp"), "mean"] == runs.loc["tcp", "toy_devices"]
     assert "toy_threads" in page
