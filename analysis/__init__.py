@@ -1,1 +1,4 @@
-"""What a campaign's table says: functions from a table to a table, and the commands that print them."""
+"""From a campaign's table to its report: the modules of this folder read and analyse campaigns.
+
+`statistics` computes, `paper` holds a campaign against the paper, `figures` draws, and `report` writes.
+"""

@@ -11,12 +11,11 @@ import pandas as pd
 
 from analysis import balance, diagnostics, losses, processor, stability
 from analysis.attempts import exclusions
-from analysis.findings import Findings
+from analysis.findings import Findings, Table
 from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
 from analysis.paper.claims import FIGURE_METRICS, claims
-from analysis.paper.comparison import side_by_side
-from analysis.paper.handshake import handshake_table
+from analysis.paper.comparison import handshake_table, side_by_side
 from analysis.programs import program_differences, program_gains
 from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import samples_of
@@ -40,7 +39,7 @@ Analysis = Callable[[Findings], pd.DataFrame]
 VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_metrics:web_metrics")
 
 # Those that need no other analysis run side by side, so the longest stands first.
-ANALYSES: Mapping[str, Analysis] = {
+ANALYSES: Mapping[Table, Analysis] = {
     "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
     "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses, findings.campaign.rtt_ms),
     "confirmatory": lambda findings: confirmatory(
@@ -79,7 +78,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
 # Those that are computed from the tables of others, each after what it needs.
-SUMMARIES: Mapping[str, Analysis] = {
+SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
     "summary": lambda findings: summary(findings["gains"]),
@@ -117,7 +116,7 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     return findings
 
 
-def _table(name: str, findings: Findings) -> pd.DataFrame:
+def _table(name: Table, findings: Findings) -> pd.DataFrame:
     return ANALYSES[name](findings)
 
 

@@ -16,6 +16,7 @@ from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import confirmatory
+from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
 from analysis.statistics.planning import needed_for
@@ -294,13 +295,13 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        gains = (ratio.centre, *ratio.known_interval(_confidence(question, looks_of(campaign))))
+        columns = contrast_columns(ratio, _confidence(question, looks_of(campaign)), where_known=True)
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):
                 if math.isfinite(ratio.centre[n, m]):
                     typical_ms = float(np.exp(np.nanmean(logs[n, m])))
-                    difference, low, high = (typical_ms * float(np.expm1(gain[n, m])) for gain in gains)
+                    difference, low, high = (typical_ms * float(columns[name][n, m]) for name in GAIN)
                     rows.append((network, name, typical_ms, typical_ms + difference, difference, low, high))
     return pd.DataFrame(rows, columns=MILESTONE_COLUMNS)
 

@@ -104,7 +104,7 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:
         return None
-    declared = [pair for pair in hypotheses.family if pair.is_of(samples.protocols)]
+    declared = samples.measured(hypotheses.family)
     others = [Pair(samples.protocols[0], name) for name in samples.protocols[1:]]
     gains: dict[tuple[Pair, str], tuple[float, float]] = {}
     scatters, site_variances = list[float](), list[float]()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pandas as pd
 
@@ -10,10 +11,19 @@ from analysis.runs import CANARY_PREFIX, CampaignTable, rows_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
 
+# The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
+Table = Literal[
+    "aa_calibration", "aa_p_values", "aggregates", "block_means", "canaries", "claim_numbers", "claims", "confirmatory",
+    "contrasts", "drift", "empty_settings", "exclusions", "gains", "halves", "handshake", "heterogeneity", "link_use",
+    "loss_bounds", "metric_agreement", "mixed_models", "over_sites", "pair_balance", "paper", "places", "power",
+    "processor_waits", "program_differences", "program_gains", "reasons", "residuals", "sensitivity", "shrunken",
+    "sites", "spread", "steps", "stopping", "success_rates", "summary", "unusual", "variants", "web_metrics",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Findings:
-    """A campaign, and the tables of its analyses by their names in `analysis.analyses`.
+    """A campaign, and the tables of its analyses by their names.
 
     `declared` are the hypotheses on the campaign as it was planned, `hypotheses` those that valid runs exist for.
     """
@@ -22,9 +32,9 @@ class Findings:
     samples: Samples
     hypotheses: Hypotheses
     declared: Hypotheses
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    tables: Mapping[Table, pd.DataFrame] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
+    def __getitem__(self, name: Table) -> pd.DataFrame:
         """The table of the analysis `name`."""
         return self.tables[name]
 

@@ -33,7 +33,7 @@ def report(folder: Path, console: Console) -> None:
     reference = campaign.protocols[0]
     pairs = [Pair(reference, protocol) for protocol in campaign.protocols[1:]]
     samples = samples_of(campaign)
-    gain_table = gains(samples, [pair for pair in pairs if pair.is_of(samples.protocols)])
+    gain_table = gains(samples, samples.measured(pairs))
     for network in campaign.networks:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:

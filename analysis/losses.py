@@ -18,7 +18,7 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
 from analysis.statistics.ratios import mean_over_sites, middles
-from analysis.statistics.samples import OVER_SITES, Array, by_count, counts
+from analysis.statistics.samples import OVER_SITES, Array, by_count, counts, logarithms
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
 
@@ -220,11 +220,11 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     """The bounds of one network, metric and pair; all of sites x (reference, compared) x blocks."""
     is_usable = np.asarray(np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1))
     hidden = (lost == 1) & is_usable[:, None]
-    ratios = _log(times[:, 1]) - _log(times[:, 0])
+    ratios = logarithms(times[:, 1]) - logarithms(times[:, 0])
     measured, middle = float(mean_over_sites(ratios).centre), _middle(ratios)
     # Of coarse ratios, the middle is not the mean.
     offset = measured - middle if np.isfinite(middle) else 0.0
-    outcome = np.where(lost == 1, np.inf, _log(best))
+    outcome = np.where(lost == 1, np.inf, logarithms(best))
     with np.errstate(invalid="ignore"):
         difference = np.where(hidden.all(axis=1), 0.0, outcome[:, 1] - outcome[:, 0])
     row = {
@@ -239,7 +239,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     for name, reference, compared in (("low", worst, best), ("high", best, worst)):
         pair = [np.where(is_usable, side, np.nan) for side in (reference[:, 0], compared[:, 1])]
         # A middle is where most blocks are, however far off those are that were lost.
-        row[f"gain_{name}"] = float(np.expm1(_middle(_log(pair[1]) - _log(pair[0])) + offset))
+        row[f"gain_{name}"] = float(np.expm1(_middle(logarithms(pair[1]) - logarithms(pair[0])) + offset))
         row[f"mean_gain_{name}"] = _ratio_of_means(*pair)
     return row
 
@@ -247,12 +247,6 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
 def _middle(ratios: Array) -> float:
     """The mean over sites of the middles of `ratios` (sites x blocks); NaN without any."""
     return float(mean(middles(ratios)))
-
-
-def _log(times: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(times)
-    return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
 
 
 def _ratio_of_means(reference: Array, compared: Array) -> float:

@@ -14,7 +14,7 @@ import pandas as pd
 from analysis.attempts import cube, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.stability import ALARM_P, LARGE_CHANGE
-from analysis.statistics.contrast_table import corrected, holm
+from analysis.statistics.contrast_table import contrast_columns, corrected, holm
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import OVER_SITES, Array, by_count
@@ -28,6 +28,7 @@ BUSY_SHARE = 0.5
 # The film is made of what a load shows, which does not wait for it.
 OF_LOAD = tuple(name for name in PROCESSOR_COLUMNS if not name.startswith("film"))
 DIFFERENT, BUSY = "waits differ", "too few cores"
+WAIT_GAIN = ("wait_gain", "wait_gain_low", "wait_gain_high")
 COLUMNS = [*OVER_SITES, "blocks", "wait_reference", "wait_compared", "difference_ms", "share_reference"]
 COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"]
 
@@ -64,8 +65,8 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
         for metric in (name for name in hypotheses.family_metrics if name in tried):
             times = by_count(_median, cube(tried, metric, protocols, networks)[:, :, one], least=1)
             relative = mean_over_sites(difference / times[..., None])
-            numbers = {**columns, "wait_gain": relative.centre, "p": relative.difference_p()}
-            tables.append(pd.DataFrame({"network": networks, "metric": metric, **pair._asdict(), **numbers}))
+            tests = contrast_columns(relative, hypotheses.confidence, WAIT_GAIN, as_share=False)
+            tables.append(pd.DataFrame({"network": networks, "metric": metric, **pair._asdict(), **columns, **tests}))
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(tables, ignore_index=True).merge(confirmatory[[*OVER_SITES, "gain"]], how="left", on=OVER_SITES)
@@ -88,11 +89,6 @@ def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
         return pd.Series(np.nan, runs.index)
     work = runs[[name for name in OF_LOAD if name in runs]].sum(axis=1, min_count=1)
     return runs[PROCESSOR_WAIT] / (runs[PROCESSOR_WAIT] + work)
-
-
-def is_different(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Which contrasts of the table of `waits` may be made of waiting for a processor."""
-    return has_warning(table, DIFFERENT)
 
 
 def has_warning(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":

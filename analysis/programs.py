@@ -30,9 +30,9 @@ import pandas as pd
 
 from analysis.aspects import Decisions, decisions
 from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
-from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, corrected, holm_of_family
+from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import NOT_DECIDED, PROGRAM_MARGIN
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, PROGRAM_MARGIN, SLOWER
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
@@ -178,11 +178,9 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
         numbers = [*_sizes(ratios), *(float(columns[name]) for name in (*DIFFERENCE, *TESTS))]
         rows.append([*_keys(one, network, metric), one.varies, *before.pair, before.servers, before.browser, *numbers])
     names = [name for name in DIFFERENCES if not name.endswith("_corrected") and name not in ("margin", "verdict")]
-    table = corrected(pd.DataFrame(rows, columns=names), holm_of_family)
-    is_small = table["equivalence_p_corrected"] < hypotheses.significant_p
-    otherwise = np.where(is_small, INDEPENDENT, NOT_DECIDED)
-    verdict = np.where(table["p_corrected"] < hypotheses.significant_p, DEPENDS, otherwise)
-    return table.assign(margin=PROGRAM_MARGIN, verdict=verdict)[DIFFERENCES]
+    table = judged(pd.DataFrame(rows, columns=names), holm_of_family, hypotheses.significant_p, DIFFERENCE[0])
+    words = {FASTER: DEPENDS, SLOWER: DEPENDS, EQUIVALENT: INDEPENDENT}
+    return table.assign(margin=PROGRAM_MARGIN, verdict=table["verdict"].replace(words))[DIFFERENCES]
 
 
 def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:

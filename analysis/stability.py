@@ -18,7 +18,7 @@ from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_i
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
-from analysis.statistics.samples import Array, Samples, counts, t_test_p
+from analysis.statistics.samples import Array, Samples, counts, logarithms, t_test_p
 
 # Of each table of this module: with which probability one of its rows warns where nothing is wrong, at most.
 ALARM_P = 0.002
@@ -43,12 +43,9 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
     CELL_P), warning.
     """
     groups: list[tuple[str, str, str, Array]] = [
-        (RATIO, *pair, block_ratios(samples, pair)) for pair in pairs if pair.is_of(samples.protocols)
+        (RATIO, *pair, block_ratios(samples, pair)) for pair in samples.measured(pairs)
     ]
-    for protocol in samples.protocols:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            times = np.log(samples.of(protocol))
-        groups.append((TIME, "", protocol, np.where(np.isfinite(times), times, np.nan)))
+    groups += [(TIME, "", protocol, logarithms(samples.of(protocol))) for protocol in samples.protocols]
     rows = []
     for kind, reference, compared, values in groups:
         for metric in (name for name in metrics if name in samples.metrics):

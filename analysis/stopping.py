@@ -62,7 +62,7 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
 
 def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]":
     """Which contrasts of the table of `confirmatory` are decided, by Bonferroni's correction for their number."""
-    level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size")
+    level = hypotheses.significant_p / table["p"].groupby(families(table, hypotheses)).transform("size")
     return (table["p"] < level) | (table["equivalence_p"] < level)
 
 

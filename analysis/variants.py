@@ -16,21 +16,11 @@ from analysis.samples import blocks_of
 from analysis.statistics.contrast_table import CHANGE, TESTS, contrast_columns, false_discovery_rate, judged
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
+from analysis.statistics.samples import logarithms
 from record.names import original_of
 
 RUN = ["network", "protocol", "run"]
-COLUMNS = [
-    "variant",
-    "original",
-    "network",
-    "protocol",
-    "metric",
-    "pairs",
-    "change",
-    "low",
-    "high",
-    "p",
-]
+COLUMNS = ["variant", "original", "network", "protocol", "metric", "pairs", "change", "low", "high", "p"]
 COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "verdict"]
 
 
@@ -47,9 +37,8 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     rows = []
     for names, pairs in _pairs(campaign):
         for metric in campaign.metrics:
-            times = pairs[[f"{metric}_original", f"{metric}_variant"]].to_numpy(dtype=float)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = np.log(times[:, 1]) - np.log(times[:, 0])
+            logs = logarithms(pairs[[f"{metric}_original", f"{metric}_variant"]].to_numpy(dtype=float))
+            ratios = logs[:, 1] - logs[:, 0]
             if not (has_both := np.isfinite(ratios)).any():
                 continue
             is_pair = has_both & pairs["is_one_block"].to_numpy()

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
+from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
@@ -33,21 +34,18 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
         return pd.DataFrame(columns=COLUMNS)
     samples = samples_of(campaign, names)
     tables = []
-    for pair in (pair for pair in hypotheses.comparisons if pair.is_of(samples.protocols)):
+    for pair in samples.measured(hypotheses.comparisons):
         reference, compared = samples.of_pair(pair)
         differences = np.swapaxes(compared - reference, 1, 2)
         is_paired = np.isfinite(compared - reference)
         means = [np.swapaxes(mean(np.where(is_paired, values, np.nan)), 1, 2) for values in (reference, compared)]
         change, blocks = mean_over_sites(differences), counts(differences)
-        low, high = change.known_interval(hypotheses.confidence)
         columns = {
             "sites": (blocks > 0).sum(axis=-1),
             "blocks": blocks.sum(axis=-1),
             "mean_reference": mean(means[0]),
             "mean_compared": mean(means[1]),
-            "difference": change.centre,
-            "low": low,
-            "high": high,
+            **contrast_columns(change, hypotheses.confidence, COLUMNS[-3:], as_share=False, where_known=True),
         }
         index = pd.MultiIndex.from_product([samples.networks, samples.metrics], names=["network", "metric"])
         flat = {name: np.ravel(values) for name, values in columns.items()}

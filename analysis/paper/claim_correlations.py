@@ -81,7 +81,7 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
     """
     samples = inputs.samples
     measured = [metric for metric in metrics if metric in samples.metrics]
-    present = [pair for pair in pairs if pair.is_of(samples.protocols)]
+    present = samples.measured(pairs)
     condition = Condition("the gains in two metrics", CORRELATION)
     missing = not_measured(samples, pairs[0] if not present else (), [], metrics if len(measured) < 2 else [])
     if missing:
@@ -121,8 +121,7 @@ def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequenc
     measured = [metric for metric in metrics if metric in samples.metrics]
     tables = [
         metric_agreement(samples, pair, measured, hypotheses.significant_p, hypotheses.confidence)
-        for pair in hypotheses.comparisons
-        if pair.is_of(samples.protocols)
+        for pair in samples.measured(hypotheses.comparisons)
     ]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=AGREEMENT_COLUMNS)
     return table[table["sites"] > 0].reset_index(drop=True)

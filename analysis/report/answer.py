@@ -31,17 +31,7 @@ from analysis.report.write import LIBRARIES, write_tables
 from analysis.runs import CampaignTable, load
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
-from analysis.text import (
-    label,
-    label_with_title,
-    level,
-    ms,
-    ms_interval,
-    percent,
-    percent_interval,
-    plural,
-    signed_ms,
-)
+from analysis.text import label, label_with_title, level, ms, ms_interval, percent, percent_interval, plural, signed_ms
 from base.errors import EyelevelError
 from base.files import replacing_folder
 from base.ownership import give_to_caller

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from analysis import programs
 from analysis.aspects import decisions
+from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.hypotheses import origin_sentence
 from analysis.paper.claims import balance_of
@@ -28,6 +29,7 @@ from analysis.report.question import answer, question, success
 from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.tables import FORMS
+from analysis.report.warnings import of_balance
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import CELL
@@ -108,7 +110,7 @@ def campaign_page(
         agreement=sentences.paper_agreement(findings),
         claims=balance_of(findings["claims"], len(findings.campaign.valid), len(findings.samples.sites)),
         warnings=sentences.warnings(findings),
-        is_balanced=not sentences.balance_warnings(findings),
+        is_balanced=not of_balance(findings["pair_balance"], place_test(findings.campaign)),
         families=contents.families(findings.declared),
         films=films,
         waterfalls=waterfalls,
@@ -158,10 +160,7 @@ def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any
         "campaign_versions": document.versions,
         "machine": {**document.machine, **lane_facts(document)},
         "settings": document.settings,
-        "browsers": {
-            document.settings.first_browser: document.settings.browser,
-            **document.settings.further_browsers,
-        },
+        "browsers": {document.settings.first_browser: document.settings.browser, **document.settings.further_browsers},
         "begun_at": document.begun_at,
         "broad_columns": BROAD_COLUMNS,
         "css": Markup((HERE / "page.css").read_text()),

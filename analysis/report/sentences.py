@@ -144,7 +144,7 @@ def warnings(findings: Findings) -> list[str]:
         texts.append(f"The fewest valid runs of a setting are {least}: one site's test finds only large differences.")
     texts += of_deviations(findings.campaign, findings.declared, findings["success_rates"])
     texts += of_losses(findings["success_rates"], findings["empty_settings"], findings["loss_bounds"])
-    texts += balance_warnings(findings)
+    texts += of_balance(findings["pair_balance"], place_test(findings.campaign))
     texts += of_waits(findings["processor_waits"], findings.campaign.document.cores_of_a_run)
     texts += of_conditions(findings.campaign.document)
     texts += of_single_sites(_of_family(findings, findings["contrasts"]), findings["sensitivity"])
@@ -165,11 +165,6 @@ def warnings(findings: Findings) -> list[str]:
     if incomplete := [label(metric) for metric in metrics if findings.campaign.valid[metric].isna().any()]:
         texts.append(f"Valid runs lack some metrics: {listing(incomplete)}.")
     return texts
-
-
-def balance_warnings(findings: Findings) -> list[str]:
-    """Those that say that runs were not measured side by side, or not in random order."""
-    return of_balance(findings["pair_balance"], place_test(findings.campaign))
 
 
 def paper_agreement(findings: Findings) -> str:

@@ -14,7 +14,7 @@ from analysis.as_deployed import http3_shares
 from analysis.diagnostics import link_use, readings, spread
 from analysis.findings import Findings
 from analysis.networks import further
-from analysis.processor import is_different
+from analysis.processor import DIFFERENT, has_warning
 from analysis.report.section import ReportTable, text_table
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
@@ -248,7 +248,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"].map("{}, within the margin".format)))
     waits = findings["processor_waits"]
     is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
-        pd.MultiIndex.from_frame(waits.loc[is_different(waits), OVER_SITES])
+        pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
     )
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     note = table.note + (WAITED if is_marked.any() else "")

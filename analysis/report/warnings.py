@@ -240,7 +240,7 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
             f"({label(worst['metric'])} {percent(worst['change'])}, {percent_interval(worst['low'], worst['high'])})."
         )
     texts += _of_metrics(drift, DRIFTS, "drift", percent, "Times change from the first block to the last")
-    texts += _of_metrics(drift, ALIKE, "serial", _correlation, "Blocks go with the block before them (correlation)")
+    texts += _of_metrics(drift, ALIKE, "serial", "{:.2f}".format, "Blocks go with the block before them (correlation)")
     for factor, name in (("place", "place in the block"), (MACHINE, "machine"), (LANE, "lane")):
         rows = steps[steps["factor"] == factor]
         texts += _of_metrics(rows, factor, "spread", percent, f"Times depend on the {name} (slowest against fastest)")
@@ -252,10 +252,6 @@ def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[fl
     rows = table[table["warning"].astype(str).str.contains(fault)]
     values = [f"{label(row.metric)} {text(getattr(row, column))}" for row in rows.itertuples()]
     return [f"{what}: {listing(values)}."] if values else []
-
-
-def _correlation(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def _duration(minutes: float) -> str:

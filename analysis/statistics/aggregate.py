@@ -10,18 +10,20 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.regression.mixed_linear_model import MixedLM
 
+from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.contrasts import RESAMPLES, SEED, resample_weights
 from analysis.statistics.gain import gain, mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import LEAST_SITES
+from analysis.statistics.ratios import MeanRatio
 from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count
 
 # A variance between sites below this share of that between runs counts as none.
 BOUNDARY = 1e-3
+MIXED = ("mixed_gain", "mixed_low", "mixed_high")
 
 
 def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -119,9 +121,7 @@ def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
     is_complete = np.isfinite(ratios)
     site, _ = np.nonzero(is_complete)
     values = ratios[is_complete]
-    result: dict[str, float | str] = dict.fromkeys(
-        ("mixed_gain", "mixed_low", "mixed_high", "mixed_p", "site_sd", "run_sd"), float("nan")
-    )
+    result: dict[str, float | str] = dict.fromkeys((*MIXED, "mixed_p", "site_sd", "run_sd"), float("nan"))
     result |= {"blocks": len(values), "mixed_note": ""}
     sites = len(np.unique(site))
     if sites < LEAST_SITES or len(values) <= sites or np.ptp(values) == 0:
@@ -142,12 +142,11 @@ def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
         site_variance, run_variance = 0.0, float(means_model.scale)
     elif not (model.converged and np.isfinite(error) and error > 0):
         return result | {"mixed_note": "did not converge"}
-    reach = stats.t.ppf((1 + confidence) / 2, sites - 1) * error
+    ratio = MeanRatio(*(np.asarray(number) for number in (centre, error, sites - 1.0, sites)))
+    columns = contrast_columns(ratio, confidence, MIXED)
     return result | {
-        "mixed_gain": float(np.expm1(centre)),
-        "mixed_low": float(np.expm1(centre - reach)),
-        "mixed_high": float(np.expm1(centre + reach)),
-        "mixed_p": float(2 * stats.t.sf(abs(centre) / error, sites - 1)),
+        **{name: float(columns[name]) for name in MIXED},
+        "mixed_p": float(columns["p"]),
         "site_sd": float(np.sqrt(site_variance)),
         "run_sd": float(np.sqrt(run_variance)),
     }

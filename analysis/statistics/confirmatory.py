@@ -18,12 +18,10 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from pandas.api.typing import DataFrameGroupBy
 from scipy import stats
 
-from analysis.statistics.contrast_table import contrast_columns, holm_of_family
+from analysis.statistics.contrast_table import contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.outcomes import verdicts
 from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
 
@@ -58,22 +56,21 @@ def confirmatory(
     table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
     if table.empty:
         return table.reindex(columns=COLUMNS)
-    tables = [
-        _contrasts(samples, pair, hypotheses, rtt_ms, looks)
-        for pair in hypotheses.family
-        if pair.is_of(samples.protocols)
-    ]
+    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in samples.measured(hypotheses.family)]
     measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
     table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
     numbers = ["sites", "blocks"]
     table[numbers] = table[numbers].fillna(0).astype(int)
-    for column in ("p", "equivalence_p"):
-        table[f"{column}_corrected"] = families(table, hypotheses)[column].transform(holm_of_family)
-    table["verdict"] = verdicts(table["gain"], table, hypotheses.significant_p)
+    family = families(table, hypotheses)
+
+    def correct(p_values: Array) -> Array:
+        return np.asarray(pd.Series(p_values).groupby(family).transform(holm_of_family))
+
+    table = judged(table, correct, hypotheses.significant_p)
     ended_early = table["network"].map(
         {name: rounds in looks[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
     )
-    level = hypotheses.significant_p / families(table, hypotheses)["p"].transform("size") / max(1, len(looks))
+    level = hypotheses.significant_p / table["p"].groupby(family).transform("size") / max(1, len(looks))
     shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
     table["gain_shrunken"] = shrunken.where(ended_early.eq(True) & (table["last_p"] < level))
     return table[COLUMNS]
@@ -102,9 +99,9 @@ def without_selection(
     return centre * (1 + kept) / 2
 
 
-def families(table: pd.DataFrame, hypotheses: Hypotheses) -> DataFrameGroupBy:
-    """The contrasts in `table`, those together that were declared at the same time."""
-    return table.groupby([hypotheses.added_networks.get(network, "") for network in table["network"]])
+def families(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[str]":
+    """The family of each contrast in `table`: those that were declared at the same time are one."""
+    return table["network"].map(lambda network: hypotheses.added_networks.get(network, ""))
 
 
 def _contrasts(

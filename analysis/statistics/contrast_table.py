@@ -17,12 +17,27 @@ TESTS = ("p", "equivalence_p")
 
 
 def contrast_columns(
-    ratio: MeanRatio, confidence: float, names: Sequence[str] = GAIN, margin: Array | float | None = None
+    ratio: MeanRatio,
+    confidence: float,
+    names: Sequence[str] = GAIN,
+    margin: Array | float | None = None,
+    *,
+    as_share: bool = True,
+    where_known: bool = False,
 ) -> dict[str, Array]:
     """Columns of contrasts from their log ratios: the estimate as a share with the ends of its interval, by these
-    `names`, and `p` of no difference; with a `margin` (log ratio) also `equivalence_p`, and the `margin` as a share."""
-    ends = (ratio.centre, *ratio.interval(confidence))
-    columns = dict(zip(names, map(np.expm1, ends), strict=True)) | {"p": ratio.difference_p()}
+    `names`, and `p` of no difference; with a `margin` (log ratio) also `equivalence_p`, and the `margin` as a share.
+
+    `as_share`: False of differences that are no logarithms, which stay in their unit. `where_known`: the interval is
+    NaN where there are too few blocks for one (`MeanRatio.has_interval`).
+    """
+    ends = ratio.interval(confidence)
+    if where_known:
+        has_interval = ratio.has_interval(confidence)
+        low, high = (np.where(has_interval, end, np.nan) for end in ends)
+        ends = low, high
+    numbers = (np.expm1(number) if as_share else np.asarray(number) for number in (ratio.centre, *ends))
+    columns = dict(zip(names, numbers, strict=True)) | {"p": ratio.difference_p()}
     if margin is not None:
         columns |= {"equivalence_p": ratio.equivalence_p(margin), "margin": np.expm1(margin)}
     return columns

@@ -164,9 +164,7 @@ def _contrasts(
 ) -> Iterator[tuple[Pair, str, str, NDArray[np.object_], NDArray[np.int64], SiteRatios]]:
     """Every pair, network and metric that some site has a block for: names of these sites, their blocks and ratios."""
     names = np.array(samples.sites, dtype=object)
-    for pair in hypotheses.comparisons:
-        if not pair.is_of(samples.protocols):
-            continue
+    for pair in samples.measured(hypotheses.comparisons):
         ratios = block_ratios(samples, pair)
         blocks = counts(ratios)
         for n, network in enumerate(samples.networks):

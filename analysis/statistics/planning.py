@@ -30,9 +30,7 @@ def blocks_needed(
     """
     all_networks = {*samples.networks, *networks}
     rows = []
-    for pair in hypotheses.family:
-        if not pair.is_of(samples.protocols):
-            continue
+    for pair in samples.measured(hypotheses.family):
         ratios = np.moveaxis(block_ratios(samples, pair), 1, 2)
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):

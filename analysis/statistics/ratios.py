@@ -75,12 +75,6 @@ class MeanRatio:
         freedom = np.where(self.error > 0, self.freedom, self.signs - 1)
         return np.isfinite(self.error) & (widening(freedom, confidence) <= MOST_WIDENING)
 
-    def known_interval(self, confidence: float) -> tuple[Array, Array]:
-        """The same, NaN where there are too few blocks for one."""
-        has_interval = self.has_interval(confidence)
-        low, high = self.interval(confidence)
-        return np.where(has_interval, low, np.nan), np.where(has_interval, high, np.nan)
-
     def difference_p(self) -> Array:
         """p value, two-sided, of a mean log ratio of 0."""
         # Rounding makes no difference of none.

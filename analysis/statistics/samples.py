@@ -52,6 +52,10 @@ class Samples:
         """The times over both protocols of `pair`, those over its reference first."""
         return self.of(pair.reference), self.of(pair.compared)
 
+    def measured(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Those of `pairs` of which both protocols have runs."""
+        return [pair for pair in pairs if pair.is_of(self.protocols)]
+
     def behind(self, networks: Sequence[str]) -> "Samples":
         """The samples of these `networks` alone."""
         places = [self.networks.index(name) for name in networks]

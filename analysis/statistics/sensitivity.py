@@ -37,9 +37,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     What cannot be computed is NaN.
     """
     rows = []
-    for pair in hypotheses.family:
-        if not pair.is_of(samples.protocols):
-            continue
+    for pair in samples.measured(hypotheses.family):
         ratios = block_ratios(samples, pair)
         a, b = samples.of(pair.reference), samples.of(pair.compared)
         complete = np.where(_are_complete(samples), ratios, np.nan)

@@ -90,7 +90,7 @@ def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
         return {"rounds": counts(ratios), **contrast_columns(ratio, hypotheses.confidence, margin=margin)}
 
     reference, *others = campaign.protocols
-    pairs = [pair for pair in (Pair(reference, name) for name in others) if pair.is_of(samples.protocols)]
+    pairs = samples.measured(Pair(reference, name) for name in others)
     columns = [*CELL, "rounds", *TESTS]
     return samples.compare(pairs, statistics, columns)[columns]
 

@@ -21,6 +21,7 @@ import pandas as pd
 
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of
+from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
 from analysis.statistics.samples import Array, Samples
@@ -36,7 +37,8 @@ SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"
 UNKNOWN_SERVERS = "QUIC, servers unknown"
 
 KEY = ["kind", "name", "below", "above"]
-NUMBERS = ["gain", "gain_low", "gain_high", "points", "points_low", "points_high", "ms", "ms_low", "ms_high", "start"]
+MS = ("ms", "ms_low", "ms_high")
+NUMBERS = [*GAIN, "points", "points_low", "points_high", *MS, "start"]
 COLUMNS = ["network", "metric", *KEY, "sites", "blocks", "blocks_needed", *NUMBERS, "is_shown"]
 SITE_COLUMNS = ["network", "site", "metric", *KEY, "blocks", "gain", "points", "ms", "start"]
 
@@ -100,31 +102,36 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
         level = confidence if effect.kind == WHOLE else together
         start, blocks = effect.start(_mean_centre), np.isfinite(effect.ratios).sum(axis=-1)
         ratio, difference = (mean_over_sites(_by_metric(one)) for one in (effect.ratios, effect.differences_ms))
-        (low, high), (ms_low, ms_high) = ratio.known_interval(level), difference.known_interval(level)
+        gains = contrast_columns(ratio, level, where_known=True)
         columns = {
             "metric": samples.metrics,
             **dict(zip(KEY, effect.key, strict=True)),
             "sites": (blocks > 0).sum(axis=0),
             "blocks": blocks.sum(axis=0),
             "blocks_needed": blocks_for_interval(level),
-            **{f"gain{end}": np.expm1(value) for end, value in (("", ratio.centre), ("_low", low), ("_high", high))},
-            **{
-                f"points{end}": start * np.expm1(value)
-                for end, value in (("", ratio.centre), ("_low", low), ("_high", high))
-            },
-            "ms": difference.centre,
-            "ms_low": ms_low,
-            "ms_high": ms_high,
+            **gains,
+            **{name.replace("gain", "points"): start * gains[name] for name in GAIN},
+            **contrast_columns(difference, level, MS, as_share=False, where_known=True),
             "start": start,
-            "is_shown": (low > 0) | (high < 0),
+            "is_shown": (gains["gain_low"] > 0) | (gains["gain_high"] < 0),
         }
         tables.append(pd.DataFrame(columns))
         if effect.kind == WHOLE:
             total = np.sum([_mean_centre(rung.ratios) for rung in rungs], axis=0)
             total_ms = np.sum([_mean_centre(rung.differences_ms) for rung in rungs], axis=0)
-            of_sum = {"kind": SUM, "name": OF_RUNGS, "gain": np.expm1(total), "points": np.expm1(total), "ms": total_ms}
+            gain = np.expm1(total)
+            of_sum = {"kind": SUM, "name": OF_RUNGS, "gain": gain, "points": gain, "ms": total_ms}
             no_ends = {f"{name}_{end}": np.nan for name in ("gain", "points", "ms") for end in ("low", "high")}
-            tables.append(pd.DataFrame({**columns, **of_sum, **no_ends, "is_shown": (low <= total) & (total <= high)}))
+            tables.append(
+                pd.DataFrame(
+                    {
+                        **columns,
+                        **of_sum,
+                        **no_ends,
+                        "is_shown": (gains["gain_low"] <= gain) & (gain <= gains["gain_high"]),
+                    }
+                )
+            )
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
     return table[table["sites"] > 0].assign(network=network)
 

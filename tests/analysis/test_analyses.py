@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from support.analysis_truth import simulated_table, varied_findings
 
 from analysis import analyses, hypotheses
-from analysis.findings import Findings
+from analysis.findings import Findings, Table
 from analysis.networks import further
 from analysis.report import tables
 from analysis.report.figures import campaign_figures
@@ -82,23 +83,24 @@ def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_ne
 @pytest.mark.slow
 def test_an_analysis_and_its_table_are_an_entry_each(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = simulated_table(Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
-    entries = {"longest": lambda findings: findings["spread"].groupby("protocol", as_index=False)["most"].max()}
+    name = cast(Table, "longest")
+    entries = {name: lambda findings: findings["spread"].groupby("protocol", as_index=False)["most"].max()}
     monkeypatch.setattr(analyses, "SUMMARIES", {**analyses.SUMMARIES, **entries})
     columns = ["protocol", ["most", "longest", "ms"], [["protocol", "most"], "both", "{}: {:.1f}"]]
     monkeypatch.setitem(tables.FORMS, "longest", {"title": "Longest", "columns": columns, "note": "Under {level}."})
     with ThreadPoolExecutor() as pool:
         findings = analyses.analyse(campaign, hypotheses.load(), pool)
-    table = tables.report_table("longest", findings["longest"], level=0.01)
+    table = tables.report_table(name, findings[name], level=0.01)
     longest = campaign.runs.loc[campaign.runs["protocol"] == "quic", "plt"].max()
     longest = max(longest, campaign.runs.loc[campaign.runs["protocol"] == "quic", "lvc"].max())
     assert table.texts.set_index("protocol").loc["QUIC"].tolist() == [f"{longest:.0f}", f"quic: {longest:.1f}"]
     assert (table.title, table.note) == ("Longest", "Under 0.01.")
-    pd.testing.assert_frame_equal(table.data, findings["longest"])
+    pd.testing.assert_frame_equal(table.data, findings[name])
 
 
 def test_every_table_is_of_an_analysis() -> None:
     named = {form["analysis"] for form in tables.FORMS.values() if "analysis" in form}
-    assert named <= {*analyses.ANALYSES, *analyses.SUMMARIES}
+    assert named <= {*analyses.ANALYSES, *analyses.SUMMARIES} == set(get_args(Table))
 
 
 def test_what_a_network_has_beyond_the_papers_is_in_words() -> None:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from analysis.analyses import ANALYSES, SUMMARIES
-from analysis.findings import Findings
+from analysis.findings import Findings, Table
 from analysis.hypotheses import of_campaign
 from analysis.report.question import answer
 from analysis.report.sentences import warnings
@@ -81,7 +81,7 @@ class LazyFindings(Findings):
 
     store: dict[str, pd.DataFrame] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
+    def __getitem__(self, name: Table) -> pd.DataFrame:
         """The table of the analysis `name`."""
         if name not in self.store:
             self.store[name] = ALL_ANALYSES[name](self)

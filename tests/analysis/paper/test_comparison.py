@@ -9,9 +9,8 @@ from support.analysis_truth import campaign_table
 from support.material import REFERENCE
 
 from analysis import hypotheses
-from analysis.findings import Findings
-from analysis.paper.comparison import campaign_site, read_paper, side_by_side
-from analysis.paper.handshake import handshake_table
+from analysis.findings import Findings, Table
+from analysis.paper.comparison import campaign_site, handshake_table, read_paper, side_by_side
 from analysis.samples import samples_of
 from analysis.statistics.aggregate import over_sites
 from analysis.statistics.gain import gains
@@ -34,7 +33,7 @@ def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findi
     table.document.settings.networks[network]["min_rtt_ms"] = 74.0
     samples = samples_of(table)
     pairs = hypotheses.load().restricted_to(samples.protocols, samples.metrics)
-    tables = {"sites": pd.DataFrame({"site": ["two", "gnu"], "servers": [2, 1]})}
+    tables: dict[Table, pd.DataFrame] = {"sites": pd.DataFrame({"site": ["two", "gnu"], "servers": [2, 1]})}
     tables |= {"gains": gains(samples, pairs.comparisons), "over_sites": over_sites(samples, pairs)}
     return Findings(table, samples, pairs, pairs, tables)
 
