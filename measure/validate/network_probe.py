@@ -428,7 +428,7 @@ class Client:
             runs = [run for run in runs if len(run) < least]
         lost = [number for run in runs for number in run]
         cost_ms, mbps = network.retransmit_ms, network.rate_of(direction)
-        is_whole = self._in_opportunities or getattr(network, f"{direction}_trace")
+        is_whole = self._in_opportunities or network.trace_of(direction)
         serialising_ms = 0.0 if mbps is None or is_whole else SMALL_BYTES * 8 / mbps / 1e3
         conditions = None
         if (changing := self._conditions[direction]) and arrived:

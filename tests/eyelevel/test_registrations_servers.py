@@ -4,32 +4,14 @@ by two entries: toys are added to a copy of the testbed, in a temporary folder, 
 
 import gzip
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.checkout import Checkout
 
-from base.places import PROJECT, cache_dir, tool
+from base.places import tool
 from browsers.chromium.program import BINARY
-
-FOLDERS = [
-    "analysis",
-    "base",
-    "browsers",
-    "dataset",
-    "eyelevel",
-    "films",
-    "measure",
-    "record",
-    "replay",
-    "servers",
-    "setup",
-]
-FOLDERS += ["studies", "tuning"]
 
 SERVER = '''
 """Serving over TCP by the program toy-server, which is given every answer beforehand."""
@@ -157,76 +139,6 @@ OPTION = """    Option("--greeting", "A greeting.", ("campaign",), choices=("hel
 """
 
 
-class Checkout:
-    """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "testbed"
-        self.results = folder / "results"
-        self._tuning = folder / "tuning"
-        for name in FOLDERS:
-            # With what is compiled of it: each process would do that anew.
-            shutil.copytree(PROJECT / name, self.folder / name)
-        self._cache = folder / "cache"
-        (self._cache / "bin").mkdir(parents=True)
-        for place in (cache_dir(), cache_dir() / "bin"):
-            for path in place.iterdir():
-                link = self._cache / path.relative_to(cache_dir())
-                if not link.exists():
-                    link.symlink_to(path)
-
-    def install(self, program: str, text: str) -> None:
-        """Do what apt would do for a line of packages."""
-        path = self._cache / "bin" / program
-        path.write_text(text)
-        path.chmod(0o755)
-
-    def tune(self, protocols: str) -> None:
-        """Add protocols."""
-        self._tuning.mkdir()
-        (self._tuning / "protocols.toml").write_text(protocols)
-
-    def enter(self, file: str, place: str, entry: str) -> None:
-        """Add `entry` to a list or a class in `file`, behind the text `place`."""
-        path = self.folder / file
-        text = path.read_text()
-        assert text.count(place) == 1
-        path.write_text(text.replace(place, place + entry))
-
-    def list_package(self, package: str) -> list[str]:
-        """Add a line of packages; returns what the set-up would install now, with the versions it looks for."""
-        with (self.folder / "setup" / "packages.txt").open("r+") as table:
-            lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* 1.* a toy\n\nrust\n", 1)
-            table.seek(0)
-            table.write(lines)
-        step = ". setup/common.sh; . setup/steps/1-packages.sh; missing"
-        return self.run("bash", "-c", step).stdout.splitlines()
-
-    def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "EYELEVEL_CACHE": str(self._cache)}
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**environment, "EYELEVEL_TUNING": str(self._tuning) if self._tuning.exists() else ""},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=250,
-        )
-
-    def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        return self.run(sys.executable, "-m", "eyelevel", *arguments)
-
-    def measure(self, *arguments: str) -> Path:
-        """The folder of a campaign of one run with its report."""
-        options = ["--sites", "demo-light", "--net", "dsl", "--runs", "1", "--no-validate", *arguments]
-        ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
-        assert ended.returncode == 0, ended.stderr
-        ended = self.eyelevel("report", self.results / "try")
-        assert ended.returncode == 0, ended.stderr
-        return self.results / "try"
-
-
 INSTRUMENT = '''
 """Counts the threads of a load's first process, and the devices in the browser's network namespace."""
 
@@ -268,15 +180,11 @@ INSTRUMENT = Toy()
 '''
 
 
-@pytest.fixture
-def testbed(tmp_path: Path) -> Checkout:
-    return Checkout(tmp_path)
-
-
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(testbed: Checkout) -> None:
+def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(tmp_path: Path) -> None:
+    testbed = Checkout(tmp_path)
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
     (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
     (testbed.folder / "measure" / "instruments" / "toy.py").write_text(INSTRUMENT)
@@ -284,10 +192,10 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
         assert f"{package} 1.*" in testbed.list_package(package)
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
     testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
-    testbed.tune(PROTOCOLS)
+    testbed.tune("protocols", PROTOCOLS)
     testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
     testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
-    campaign = testbed.measure("--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello")
+    campaign = testbed.measure("--net", "dsl", "--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello")
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]
@@ -323,9 +231,10 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     assert "<dt>chromium</dt>" not in page
 
 
-def test_a_server_refuses_what_it_cannot_do(testbed: Checkout) -> None:
+def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    testbed = Checkout(tmp_path)
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
-    testbed.tune(PROTOCOLS)
+    testbed.tune("protocols", PROTOCOLS)
     refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", "toy-bbr")
     fault = "[toy-bbr]: congestion_control must be one of cubic for toy, not 'bbr'\n"
     assert refused.stderr.startswith("eyelevel: ") and refused.stderr.endswith(f"protocols.toml: {fault}")

@@ -16,7 +16,7 @@ from clients.shells_peer import BUFFER_BYTES, hold_everything
 
 from base.errors import EyelevelError
 from base.namespaces import AS_ORDINARY_USER, has_capabilities
-from base.places import cache_dir, tool
+from base.places import PROJECT, cache_dir, tool
 from base.privileges import require_namespaces
 from measure.host.timekeeping import timekeeping
 from support.axe import AXE
@@ -44,6 +44,12 @@ class Need:
     @property
     def reason(self) -> str:
         return f"need {self.noun} ({self.remedy})"
+
+
+@cache
+def _has_rust() -> bool:
+    check = [str(PROJECT / "setup" / "cargo"), "--check"]
+    return subprocess.run(check, capture_output=True, check=False).returncode == 0
 
 
 @cache
@@ -133,6 +139,7 @@ NEEDS = (
         "run `make setup BROWSERS=firefox`",
         lambda: _is_installed("firefox-esr", "geckodriver") and _has_user_namespaces(),
     ),
+    Need("rust", "a compiler of Rust", "run `make setup`", _has_rust),
     Need("git", "git", "install the package git", lambda: _is_installed("git")),
     Need(
         "format_checkers",

@@ -1,0 +1,245 @@
+"""A key of networks or a kind of hop is added by one file: toys are added to a copy of the testbed, in a temporary
+folder, measured, and followed to the report."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.checkout import Checkout
+
+ELEMENT = """//! An uplink that blinks.
+
+use clap::Args;
+
+use super::{Departure, Duplex, Element, Impairment, NetworkContext, Outbox};
+use crate::error::Result;
+use crate::packet::Packet;
+use crate::time::Nanos;
+
+const SECOND: Nanos = 1_000_000_000;
+
+struct Blink {
+    start: Nanos,
+    off: Nanos,
+    outbox: Outbox,
+}
+
+impl Element for Blink {
+    fn push(&mut self, packet: Packet, now: Nanos) {
+        if (now - self.start) % SECOND >= self.off {
+            self.outbox.push(packet, now);
+        }
+    }
+
+    fn pop(&mut self, now: Nanos) -> Option<Departure> {
+        self.outbox.pop(now)
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        self.outbox.next_due()
+    }
+}
+
+/// The blinks of `mm-net`.
+#[derive(Args, Debug)]
+pub struct NetBlink {
+    /// The uplink loses everything at the beginning of each second, for so many ms
+    #[arg(long, value_name = "MS")]
+    blink: Option<Nanos>,
+}
+
+impl Impairment for NetBlink {
+    fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
+        let start = context.start;
+        let link = |off| -> Box<dyn Element> { Box::new(Blink { start, off, outbox: Outbox::default() }) };
+        Ok(self.blink.map(|ms| Duplex { uplink: link(ms * 1_000_000), downlink: link(0) }))
+    }
+}
+"""
+IMPAIRMENT = '''
+"""Uplinks that blink."""
+
+from dataclasses import dataclass
+
+from tuning.impairments.contract import Impairment, Judgement, Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blinking(Path):
+    blink_ms: int | None = None
+
+
+def check(network):
+    if network.blink_ms is not None and not 0 < network.blink_ms < 1000:
+        raise ValueError("blink_ms must be more than 0 and less than 1000")
+
+
+def arguments(network):
+    if network.blink_ms:
+        yield from ("--blink", str(network.blink_ms))
+
+
+def judge(network, measured):
+    if network.blink_ms:
+        lost = 100 * measured.up.lost / measured.up.sent
+        yield Judgement("packets lost to blinks", network.blink_ms / 10, lost, network.blink_ms / 20, "%")
+
+
+def words(settings):
+    if settings.get("blink_ms"):
+        yield f"blinks for {settings['blink_ms']:g} ms"
+
+
+IMPAIRMENT = Impairment(
+    "blinking",
+    Blinking,
+    place=10,
+    units={"blink_ms": "blink"},
+    check=check,
+    arguments=arguments,
+    words=words,
+    mahimahi={"blink_ms": "blinks"},
+    judge=judge,
+)
+'''
+NETWORKS = """
+[toy]
+like = "dsl"
+blink_ms = [200, 300]
+"""
+SIMULATED = """
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from analysis.simulate import Truth, write
+from replay.shells.registry import shells_named
+from studies.grid.cells import network_label
+from tuning.networks import load
+network = load()["toy-200blink"]
+print(network_label(asdict(network)))
+print(shells_named("mahimahi").refusal(network))
+write(Path(sys.argv[1]), Truth(2, ("toy-200blink",), ("tcp", "quic"), runs=3))
+"""
+
+HOP = '''
+"""A hop that ends TCP: toy-hop."""
+
+import subprocess
+from contextlib import contextmanager
+
+from base.places import tool
+from base.processes import running
+from replay.hops.contract import HopKind
+from replay.hops.namespace import FOLDER, lead_in, version
+from replay.world import open_ports
+
+
+class Toy(HopKind):
+    name = "toy"
+    programs = {"toy-hop": "--version"}
+    ends = ("tcp",)
+    congestion_controls = ("cubic",)
+    counts = (("connections from the client", "accepted", 1), ("connections to the servers", "opened", 1))
+
+    def protocol_refusal(self, protocol):
+        return None if protocol.in_kernel else "is a toy for TCP"
+
+    @contextmanager
+    def at_work(self, work):
+        lead_in(self.ends)
+        open_ports()
+        work.account["program"] = version(tool("toy-hop"), "--version")
+        with running("toy-hop", [tool("toy-hop")], FOLDER / "toy.log", stdout=subprocess.PIPE) as daemon:
+            daemon.first_line()
+            yield
+
+
+HOP = Toy()
+'''
+HOP_PROGRAM = """#!PYTHON
+import socket, sys, threading
+
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("toy-hop 1.0"))
+
+
+def pass_on(source, target):
+    while data := source.recv(1 << 16):
+        target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+
+
+listener = socket.socket()
+listener.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT
+listener.bind(("0.0.0.0", 443))
+listener.listen()
+print("ready", flush=True)
+while True:
+    client, _ = listener.accept()
+    server = socket.create_connection(client.getsockname())
+    for pair in ((client, server), (server, client)):
+        threading.Thread(target=pass_on, args=pair, daemon=True).start()
+"""
+HOP_NETWORK = """
+[toy]
+min_rtt_ms = 20
+hop = {kind = "toy", min_rtt_ms = 20}
+
+[toy-bbr]
+like = "toy"
+hop = {congestion_control = "bbr"}
+"""
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_rust
+@pytest.mark.slow
+def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
+    testbed = Checkout(tmp_path)
+    (testbed.folder / "shells" / "src" / "element" / "blink.rs").write_text(ELEMENT)
+    elements = testbed.folder / "shells" / "src" / "element" / "mod.rs"
+    listed = "    Registration::of::<NetOnOff>(),\n"
+    lines = elements.read_text().replace("mod chain;\n", "mod blink;\nmod chain;\n", 1)
+    elements.write_text(lines.replace(listed, f"{listed}    Registration::of::<blink::NetBlink>(),\n"))
+    testbed.build_emulator()
+    (testbed.folder / "tuning" / "impairments" / "blinking.py").write_text(IMPAIRMENT)
+    testbed.tune("networks", NETWORKS.replace("300", "3000"))
+    assert "blink_ms must be more than 0" in testbed.eyelevel("networks").stderr
+    testbed.tune("networks", NETWORKS)
+    assert "blinks for 300 ms" in testbed.eyelevel("networks", "--net", "toy-300blink").stdout
+    judged = testbed.eyelevel("validate", "--net", "toy-200blink").stdout
+    (check,) = (line for line in judged.splitlines() if "packets lost to blinks" in line)
+    assert check.split()[-1] == "ok", judged
+    simulation = testbed.run(sys.executable, "-c", SIMULATED, testbed.results)
+    label, refusal = simulation.stdout.splitlines()
+    assert label == "25 Mbit/s, 24 ms, blinks for 200 ms"
+    assert "Mahimahi's shells have no blinks (blink_ms)" in refusal
+    assert "blink_ms" in (testbed.results / "campaign.json").read_text()
+    report = testbed.eyelevel("report", testbed.results)
+    assert report.returncode == 0, report.stderr
+    assert "blinks for 200 ms" in (testbed.results / "report" / "index.html").read_text()
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_kind_of_hop_is_followed_to_the_report(tmp_path: Path) -> None:
+    testbed = Checkout(tmp_path)
+    (testbed.folder / "replay" / "hops" / "toy.py").write_text(HOP)
+    testbed.install("toy-hop", HOP_PROGRAM.replace("PYTHON", sys.executable))
+    testbed.tune("networks", HOP_NETWORK)
+    for network, protocol, fault in (
+        ("toy-bbr", "tcp", "toy-bbr: hop.congestion_control of toy must be cubic"),
+        ("toy", "quic", "quic: the hop of toy is a toy for TCP"),
+    ):
+        refusal = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", network, "--proto", protocol)
+        assert fault in refusal.stderr
+    campaign = testbed.measure("--net", "toy", "--proto", "tcp")
+    assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
+    (run,) = campaign.glob("runs/*/*/*/*/replay.json")
+    hop = json.loads(run.read_text())["hop"]
+    assert (hop["kind"], hop["program"], hop["packets_beside"]) == ("toy", "toy-hop 1.0", 0)
+    assert 0 < hop["opened"] == hop["accepted"]
+    page = (campaign / "report" / "index.html").read_text()
+    assert "hop (toy, cubic, initial window 10), then 20 ms" in page

@@ -1,0 +1,93 @@
+"""A copy of the testbed to which a test adds files, as its maintainers would."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from base.places import PROJECT, cache_dir
+
+FOLDERS = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
+FOLDERS += ["setup", "shells", "studies", "tuning"]
+
+
+class Checkout:
+    """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "testbed"
+        self.results = folder / "results"
+        self._tuning = folder / "tuning"
+        for name in FOLDERS:
+            # With what is compiled of it: each process would do that anew.
+            shutil.copytree(PROJECT / name, self.folder / name)
+        self._cache = folder / "cache"
+        (self._cache / "bin").mkdir(parents=True)
+        for place in (cache_dir(), cache_dir() / "bin"):
+            for path in place.iterdir():
+                link = self._cache / path.relative_to(cache_dir())
+                if not link.exists():
+                    link.symlink_to(path)
+
+    def install(self, program: str, text: str) -> None:
+        """Do what apt would do for a line of packages."""
+        path = self._cache / "bin" / program
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def build_emulator(self) -> None:
+        """Do what the set-up does for a changed emulator, without optimising it."""
+        # Cargo's folder is the user's own.
+        (self._cache / "cargo-target").unlink(missing_ok=True)
+        ended = self.run("setup/cargo", "build", "--locked", "--bin", "mm-net")
+        assert ended.returncode == 0, ended.stderr
+        (program,) = (self._cache / "cargo-target").glob("**/debug/mm-net")
+        (self._cache / "bin" / "mm-net").unlink()
+        (self._cache / "bin" / "mm-net").symlink_to(program)
+
+    def tune(self, kind: str, text: str) -> None:
+        """Add networks or protocols."""
+        self._tuning.mkdir(exist_ok=True)
+        (self._tuning / f"{kind}.toml").write_text(text)
+
+    def enter(self, file: str, place: str, entry: str) -> None:
+        """Add `entry` to a list or a class in `file`, behind the text `place`."""
+        path = self.folder / file
+        text = path.read_text()
+        assert text.count(place) == 1
+        path.write_text(text.replace(place, place + entry))
+
+    def list_package(self, package: str) -> list[str]:
+        """Add a line of packages; returns what the set-up would install now, with the versions it looks for."""
+        with (self.folder / "setup" / "packages.txt").open("r+") as table:
+            lines = table.read().replace("\nrust\n", f"\n{package} 1.* 1.* 1.* a toy\n\nrust\n", 1)
+            table.seek(0)
+            table.write(lines)
+        step = ". setup/common.sh; . setup/steps/1-packages.sh; missing"
+        return self.run("bash", "-c", step).stdout.splitlines()
+
+    def run(self, *command: str | Path) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "EYELEVEL_CACHE": str(self._cache)}
+        environment["COLUMNS"] = "250"
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**environment, "EYELEVEL_TUNING": str(self._tuning) if self._tuning.exists() else ""},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=250,
+        )
+
+    def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        return self.run(sys.executable, "-m", "eyelevel", *arguments)
+
+    def measure(self, *arguments: str) -> Path:
+        """The folder of a campaign of one run with its report."""
+        options = ["--sites", "demo-light", "--runs", "1", "--no-validate", *arguments]
+        ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
+        assert ended.returncode == 0, ended.stderr
+        ended = self.eyelevel("report", self.results / "try")
+        assert ended.returncode == 0, ended.stderr
+        return self.results / "try"
