@@ -91,15 +91,15 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()
-    nest = shells.nest(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
+    nested = shells.nested(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
     evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
     evidence["think_time"] = spec.think_time
     # QUIC carries HTTP/3 alone, and an edge in a hop asks all servers by HTTP/2.
     speaks_http1 = spec.recorded_alpn and protocol.in_kernel and protocol == spec.protocol
     http1 = http1_servers(site.connections) if speaks_http1 else frozenset()
     evidence["http1_servers"] = sorted(http1)
-    evidence["shells"] = nest.record
-    client = [*pinned(spec.emulator_cores), *nest.command]
+    evidence["shells"] = nested.record
+    client = [*pinned(spec.emulator_cores), *nested.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
     # It comes up at the same time as the servers; the client goes on when they are there.
     with (

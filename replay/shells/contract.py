@@ -18,7 +18,7 @@ def far_timekeeping(timekeeping: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Nest:
+class NestedShells:
     """Shells around each other, from the servers to the client.
 
     `command` is the beginning of a command line: it runs what follows it, as the same user with the same capabilities,
@@ -58,14 +58,14 @@ class Shells(ABC):
         return
 
     @abstractmethod
-    def nest(
+    def nested(
         self,
         network: Network,
         seed: int | None,
         timekeeping: Path,
         folder: Path,
         extra_rtts_ms: Mapping[str, float] | None = None,
-    ) -> Nest:
+    ) -> NestedShells:
         """The shells that emulate `network`, what is random drawn from `seed` (a new one if None), with servers that
         are farther away than it says, by `extra_rtts_ms` (`replay.spec`); none where servers cannot be delayed.
 

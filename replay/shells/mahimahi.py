@@ -3,7 +3,7 @@
     servers ── mm-delay ── mm-link ── mm-loss uplink ── mm-loss downlink ── client
 
 They know whole milliseconds, links that follow a trace, and losses of single packets at random; what a network says is
-converted where that leaves it the same network, and refused elsewhere (`Mahimahi.refusal`). `replay.shells.nest` runs
+converted where that leaves it the same network, and refused elsewhere (`Mahimahi.refusal`). `replay.shells.nested` runs
 them.
 """
 
@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from base.places import tool
 from base.structure import to_json
-from replay.shells.contract import ORDINARY_PRIORITY, Nest, Shells
-from replay.shells.nest import NestSpec
+from replay.shells.contract import ORDINARY_PRIORITY, NestedShells, Shells
+from replay.shells.nested import NestedSpec
 from tuning.impairments.contract import DOWN, UP
 from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
 from tuning.networks import IMPAIRMENTS, Network
@@ -35,7 +35,7 @@ class Mahimahi(Shells):
     programs: ClassVar = {"mahimahi": "--version"}
     seeded = False
     timekeeping = ORDINARY_PRIORITY
-    # Each of its shells has a name server inside, which has port 53 of all addresses (`replay.shells.nest`).
+    # Each of its shells has a name server inside, which has port 53 of all addresses (`replay.shells.nested`).
     name_server_port = 5353
     in_opportunities = True
 
@@ -58,14 +58,14 @@ class Mahimahi(Shells):
     def require(self) -> None:
         tool(self.name)
 
-    def nest(
+    def nested(
         self,
         network: Network,
         seed: int | None,
         timekeeping: Path,
         folder: Path,
         extra_rtts_ms: Mapping[str, float] | None = None,
-    ) -> Nest:
+    ) -> NestedShells:
         commands = [["mm-delay", str(round(network.delay_ms))]]
         conversions: list[str] = []
         if network.up_mbps is not None:
@@ -81,9 +81,9 @@ class Mahimahi(Shells):
         for direction, loss in ((UP, network.loss_of(UP)), (DOWN, network.loss_of(DOWN))):
             commands += [["mm-loss", f"{direction}link", f"{loss:.9f}"]] if loss else []
         words = tuple(word for command in commands for word in command)
-        spec = NestSpec(tool(self.name).resolve().parent, words, timekeeping, self.name_server_port)
+        spec = NestedSpec(tool(self.name).resolve().parent, words, timekeeping, self.name_server_port)
         record = {"name": self.name, "commands": commands, "conversions": conversions}
-        return Nest([sys.executable, "-m", "replay.shells.nest", to_json(spec)], record)
+        return NestedShells([sys.executable, "-m", "replay.shells.nested", to_json(spec)], record)
 
 
 SHELLS = Mahimahi()

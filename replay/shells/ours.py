@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from base.places import tool
-from replay.shells.contract import Nest, Shells, far_timekeeping
+from replay.shells.contract import NestedShells, Shells, far_timekeeping
 from tuning.networks import IMPAIRMENTS, Network
 
 
@@ -22,23 +22,25 @@ class OurShells(Shells):
 
     delays_servers = True
 
-    def nest(
+    def nested(
         self,
         network: Network,
         seed: int | None,
         timekeeping: Path,
         folder: Path,
         extra_rtts_ms: Mapping[str, float] | None = None,
-    ) -> Nest:
+    ) -> NestedShells:
         near, *far = network.halves
         delays = server_delays(extra_rtts_ms or {})
         if not far:
-            return Nest([*shell(near, seed, timekeeping), *delays, "--"], {"name": self.name})
+            return NestedShells([*shell(near, seed, timekeeping), *delays, "--"], {"name": self.name})
         # The outer shell is the far half, next to the servers: between the two is the hop's namespace. What is random
         # in one half must say nothing of the other.
         far_seed = None if seed is None else random.Random(seed).getrandbits(32)
         command = [*shell(far[0], far_seed, far_timekeeping(timekeeping)), *delays, "--"]
-        return Nest([*command, *shell(near, seed, timekeeping), "--"], {"name": self.name, "far_seed": far_seed})
+        return NestedShells(
+            [*command, *shell(near, seed, timekeeping), "--"], {"name": self.name, "far_seed": far_seed}
+        )
 
 
 SHELLS = OurShells()

@@ -1,4 +1,4 @@
-// Preloaded into Mahimahi's shells (replay.shells.nest). They want to be setuid root, run by another user, and drop
+// Preloaded into Mahimahi's shells (replay.shells.nested). They want to be setuid root, run by another user, and drop
 // root's rights before they go on. In namespaces of ours they have all rights that they need, whoever runs them, and
 // setuid has no effect: here they are told what they want to hear, and nothing changes.
 

@@ -69,22 +69,22 @@ def test_rates_of_the_paper_are_exact() -> None:
 
 def test_a_network_becomes_the_nest_of_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, monkeypatch)
-    nest = SHELLS.nest(NETWORKS["da2gc"], 1, tmp_path / "time", tmp_path)
+    nested = SHELLS.nested(NETWORKS["da2gc"], 1, tmp_path / "time", tmp_path)
     traces = [str(tmp_path / "up.trace"), str(tmp_path / "down.trace")]
     # 11,700 bytes are 7.8 full packets, with 4 bytes of header each.
     queues = [f"--{way}link-queue{what}" for way in ("up", "down") for what in ("=droptail", "-args=bytes=11731")]
-    assert nest.record["commands"] == [
+    assert nested.record["commands"] == [
         ["mm-delay", "131"],
         ["mm-link", *queues, "--", *traces],
         ["mm-loss", "uplink", "0.016638418"],
         ["mm-loss", "downlink", "0.016638418"],
     ]
-    assert nest.record["conversions"] == [
+    assert nested.record["conversions"] == [
         f"{way}: 0.468 Mbit/s as a trace of 39 packets in 1000 ms, and a queue of 11731 bytes with headers"
         for way in ("up", "down")
     ]
     assert len(Path(traces[0]).read_text().split()) == 39
-    assert SHELLS.nest(Network("n", min_rtt_ms=10), 1, tmp_path / "time", tmp_path).record["commands"] == [
+    assert SHELLS.nested(Network("n", min_rtt_ms=10), 1, tmp_path / "time", tmp_path).record["commands"] == [
         ["mm-delay", "5"]
     ]
 
@@ -93,9 +93,9 @@ def test_a_trace_is_given_to_it_unpacked(tmp_path: Path, monkeypatch: pytest.Mon
     installed(tmp_path, monkeypatch)
     network = NETWORKS["longlook-varying"]
     assert network.down_trace
-    nest = SHELLS.nest(network, 1, tmp_path / "time", tmp_path)
+    nested = SHELLS.nested(network, 1, tmp_path / "time", tmp_path)
     assert (tmp_path / "down.trace").read_bytes().split() == read_trace(Path(network.down_trace))
-    assert f"the trace {network.down_trace}" in nest.record["conversions"][1]
+    assert f"the trace {network.down_trace}" in nested.record["conversions"][1]
 
 
 LINK = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)

@@ -1,6 +1,6 @@
-"""`python -m replay.shells.nest SPEC COMMAND…`: run a command behind Mahimahi's shells.
+"""`python -m replay.shells.nested SPEC COMMAND…`: run a command behind Mahimahi's shells.
 
-    nest ─┬─ mm-delay ─ mm-link ─ mm-loss ─ holder      a network namespace for each shell
+    this ─┬─ mm-delay ─ mm-link ─ mm-loss ─ holder      a network namespace for each shell
           └─ the command, in the holder's namespace
 
 Mahimahi's shells refuse root, take its rights by being setuid, and hide the status of their command. In a replay's own
@@ -32,7 +32,7 @@ HOLDER = ("env", "--unset=LD_PRELOAD", "sh", "-c", "echo $$ && exec cat")
 
 
 @dataclass(frozen=True)
-class NestSpec:
+class NestedSpec:
     """The shells: the folder of their programs, and their words in order, each program by its name.
 
     With what they kept time is written to the file `timekeeping` at their end. The client's name server listens at
@@ -46,8 +46,8 @@ class NestSpec:
 
 
 @reports_errors
-def main(spec: NestSpec, command: Sequence[str]) -> None:
-    """Run `command` in the nest, and exit with its status."""
+def main(spec: NestedSpec, command: Sequence[str]) -> None:
+    """Run `command` behind the nested shells, and exit with its status."""
     signal.signal(signal.SIGINT, lambda *_: None)  # it is for the command, which gets it, too
     with _nest(spec) as (holder, shells):
         inside: list[str | Path] = [tool("nsenter"), f"--net=/proc/{holder}/ns/net", "--"]
@@ -60,7 +60,7 @@ def main(spec: NestSpec, command: Sequence[str]) -> None:
 
 
 @contextmanager
-def _nest(spec: NestSpec) -> "Iterator[tuple[int, subprocess.Popen[bytes]]]":
+def _nest(spec: NestedSpec) -> "Iterator[tuple[int, subprocess.Popen[bytes]]]":
     """The shells while the block runs: the process in the innermost namespace, and the outermost shell."""
     words = [str(spec.programs / word) if word.startswith("mm-") else word for word in spec.words]
     environment = {**os.environ, "LD_PRELOAD": str(spec.programs / RIGHTS)}
@@ -93,4 +93,4 @@ def _run(command: Sequence[str | Path], shells: "subprocess.Popen[bytes]") -> in
 
 
 if __name__ == "__main__":
-    main(from_json(sys.argv[1], NestSpec, "the nest's specification"), sys.argv[2:])
+    main(from_json(sys.argv[1], NestedSpec, "the specification of the nested shells"), sys.argv[2:])
