@@ -22,7 +22,7 @@ from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
 from analysis.statistics.planning import needed_for
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import counts
-from analysis.stopping import looks_of
+from analysis.stopping import interim_analyses_of
 from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 from dataset.metrics import web_names
@@ -102,8 +102,8 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
         raise EyelevelError(f"{campaign.name} does not ask one question of one site, so one sentence cannot answer it")
     declared = question.restricted_to(campaign.protocols, (METRIC,))
-    samples, looks = samples_of(campaign), looks_of(campaign)
-    table = confirmatory(samples, declared, campaign.rtt_ms, looks, campaign.networks)
+    samples, interim = samples_of(campaign), interim_analyses_of(campaign)
+    table = confirmatory(samples, declared, campaign.rtt_ms, interim, campaign.networks)
     excluded = exclusions(campaign.runs)
     by_network = []
     for row in records(table):
@@ -118,13 +118,13 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         ratios = block_ratios(samples, PAIR)[place, :, column]
         ratio, pairs = mean_over_sites(ratios), int(counts(ratios).sum())
         reference = samples.of(PAIR.reference)[place, :, column][np.isfinite(ratios)]
-        size = len(declared.declared_with(network, campaign.networks)) * max(1, len(looks))
+        size = len(declared.declared_with(network, campaign.networks)) * max(1, len(interim))
         scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
         needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
         more = needed - pairs
         # A verdict is never without the interval that it rests on, however wide it is.
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
-        has_interval = is_decided or bool(ratio.has_interval(_confidence(declared, looks)))
+        has_interval = is_decided or bool(ratio.has_interval(_confidence(declared, interim)))
         by_network.append(
             NetworkAnswer(
                 network,
@@ -145,9 +145,9 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
     return by_network
 
 
-def _confidence(question: Hypotheses, looks: Sequence[int]) -> float:
-    """That of each interval, so that those of all `looks` hold at once with the declared one."""
-    return 1 - (1 - question.confidence) / max(1, len(looks))
+def _confidence(question: Hypotheses, interim: Sequence[int]) -> float:
+    """That of each interval, so that those of all `interim` analyses hold at once with the declared one."""
+    return 1 - (1 - question.confidence) / max(1, len(interim))
 
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
@@ -295,7 +295,7 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        columns = contrast_columns(ratio, _confidence(question, looks_of(campaign)), where_known=True)
+        columns = contrast_columns(ratio, _confidence(question, interim_analyses_of(campaign)), where_known=True)
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):

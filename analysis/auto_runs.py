@@ -15,7 +15,7 @@ from analysis.runs import network_and_browser
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.samples import Array, Samples
-from analysis.stopping import looks_until
+from analysis.stopping import interim_analyses_until
 from base.words import in_words
 from dataset.table import Cell
 from tuning.devices import IN_BROWSER
@@ -97,7 +97,7 @@ def simulated_stops(
     plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], campaigns: int, seed: int
 ) -> Array:
     """After how many blocks of every site each network ended: simulated campaigns x networks."""
-    networks, looks = tuple(plan.rtt_ms), looks_until(plan.runs)
+    networks, interim = tuple(plan.rtt_ms), interim_analyses_until(plan.runs)
     stops = np.full((campaigns, len(networks)), plan.runs)
     # The rule's own level of a campaign: its networks stand one after the other here, as if they were of one.
     level = hypotheses.significant_p / max(1, hypotheses.family_size(len(networks)))
@@ -106,15 +106,15 @@ def simulated_stops(
     rtt_ms = {name: plan.rtt_ms[name.partition(" ")[2]] for name in names}
     protocols = tuple(dict.fromkeys(name for pair in hypotheses.family for name in pair))
     going_on = np.arange(len(names))
-    for look in looks[:-1]:
+    for blocks in interim[:-1]:
         here = tuple(names[place] for place in going_on)
-        samples = Samples(values[going_on][..., :look], here, tuple(plan.sites), protocols, hypotheses.family_metrics)
-        table = confirmatory(samples, hypotheses, rtt_ms, looks)
+        samples = Samples(values[going_on][..., :blocks], here, tuple(plan.sites), protocols, hypotheses.family_metrics)
+        table = confirmatory(samples, hypotheses, rtt_ms, interim)
         if table.empty:
             break
         is_decided = ((table["p"] < level) | (table["equivalence_p"] < level)).groupby(table["network"]).all()
         ended = np.array([is_decided[name] for name in here], dtype=bool)
-        stops.reshape(-1)[going_on[ended]] = look
+        stops.reshape(-1)[going_on[ended]] = blocks
         going_on = going_on[~ended]
         if not len(going_on):
             break

@@ -1,8 +1,9 @@
 """When a campaign of `RUNS=auto` has measured enough: a rule fixed beforehand, the same as that of the verdicts.
 
 A network has enough blocks when each of its contrasts in the declared family is decided
-(`analysis.statistics.confirmatory`), or after the last look. All its sites go on together, since a contrast is a mean
-over them. The report's verdicts correct by Holm's method, which decides all that is decided here by Bonferroni's.
+(`analysis.statistics.confirmatory`), or after the last interim analysis. All its sites go on together, since a contrast
+is a mean over them. The report's verdicts correct by Holm's method, which decides all that is decided here by
+Bonferroni's.
 """
 
 from collections.abc import Sequence
@@ -13,42 +14,43 @@ import pandas as pd
 
 from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import samples_of
-from analysis.statistics.confirmatory import LOOKS, confirmatory, families
+from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory, families
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.samples import Samples
 from dataset.declaration import declaration_of
 
 
-def looks_of(campaign: CampaignTable) -> tuple[int, ...]:
+def interim_analyses_of(campaign: CampaignTable) -> tuple[int, ...]:
     """After how many blocks of every site `campaign` may stop; none where it may not.
 
-    A number of runs that was raised after the first run is a look, too: who raised it could have stopped there.
+    A number of runs that was raised after the first run is an interim analysis, too: who raised it could have stopped
+    there.
     """
     settings = campaign.settings
-    ends = {*declaration_of(campaign.document, campaign.folder).runs, settings.runs or LOOKS[-1]}
-    looks = {look for end in ends for look in looks_until(end)} if settings.auto else ends
-    return tuple(sorted(looks)) if len(looks) > 1 or settings.auto else ()
+    ends = {*declaration_of(campaign.document, campaign.folder).runs, settings.runs or INTERIM_ANALYSES[-1]}
+    interim = {blocks for end in ends for blocks in interim_analyses_until(end)} if settings.auto else ends
+    return tuple(sorted(interim)) if len(interim) > 1 or settings.auto else ()
 
 
-def looks_until(most: int) -> tuple[int, ...]:
-    """The looks of a campaign that measures at most so many blocks of every site."""
-    return (*(look for look in LOOKS if look < most), most)
+def interim_analyses_until(most: int) -> tuple[int, ...]:
+    """The interim analyses of a campaign that measures at most so many blocks of every site."""
+    return (*(blocks for blocks in INTERIM_ANALYSES if blocks < most), most)
 
 
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
     """Site and network of all cells that need no more runs: a network is decided when it is in all browsers.
 
-    What was added to a network that is decided gets as many runs as the first look has, of each protocol.
+    What was added to a network that is decided gets as many runs of each protocol as the first interim analysis has.
     """
     samples = samples_of(campaign)
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)
-    looks = looks_of(campaign) or LOOKS
-    table = confirmatory(samples, hypotheses, campaign.rtt_ms, looks, campaign.networks)
+    interim = interim_analyses_of(campaign) or INTERIM_ANALYSES
+    table = confirmatory(samples, hypotheses, campaign.rtt_ms, interim, campaign.networks)
     decided = is_decided(table, hypotheses).groupby(table["network"]).all()
     networks = [
         network
         for network, rounds in zip(samples.networks, samples.rounds, strict=True)
-        if rounds >= looks[-1] or decided.get(network, False)
+        if rounds >= interim[-1] or decided.get(network, False)
     ]
     runs = campaign.runs.groupby(["site", "network", "protocol"])["run"].nunique().unstack("protocol")
     fewest = runs.reindex(columns=list(campaign.protocols)).fillna(0).min(axis=1)
@@ -56,7 +58,7 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     is_enough: dict[tuple[str, str], list[bool]] = {}
     for name, site in product(networks, campaign.settings.sites):
         if (network := network_and_browser(name, campaign.browsers)[0]) not in going_on:
-            is_enough.setdefault((site, network), []).append(fewest.get((site, name), 0) >= looks[0])
+            is_enough.setdefault((site, network), []).append(fewest.get((site, name), 0) >= interim[0])
     return [cell for cell, in_browsers in is_enough.items() if all(in_browsers)]
 
 
@@ -67,29 +69,27 @@ def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]"
 
 
 def stopping_table(
-    samples: Samples, hypotheses: Hypotheses, campaign: CampaignTable, looks: Sequence[int] = LOOKS
+    samples: Samples, hypotheses: Hypotheses, campaign: CampaignTable, interim: Sequence[int] = INTERIM_ANALYSES
 ) -> pd.DataFrame:
     """After how many blocks of every site `RUNS=auto` would have stopped.
 
     A row for each network; columns: network, sites, blocks (the most of a site), enough (the blocks of every site after
     which the rule stops), decided and undecided (the number of contrasts that are).
     """
-    blocks = samples.values.shape[-1]
+    most = samples.values.shape[-1]
     ends: dict[str, tuple[int, int]] = {}
-    for look in looks:
-        if look > blocks:
-            break
-        table = confirmatory(samples.first(look), hypotheses, campaign.rtt_ms, looks, campaign.networks)
+    for blocks in (blocks for blocks in interim if blocks <= most):
+        table = confirmatory(samples.first(blocks), hypotheses, campaign.rtt_ms, interim, campaign.networks)
         decided = is_decided(table, hypotheses)
         for network, is_network_decided in decided.groupby(table["network"]):
             if ends.get(str(network), (0, 0))[1] < len(is_network_decided):
-                ends[str(network)] = look, int(is_network_decided.sum())
+                ends[str(network)] = blocks, int(is_network_decided.sum())
     size = len(hypotheses.family) * len(hypotheses.family_metrics)
     rows = []
     for n, network in enumerate(samples.networks):
-        look, decided_count = ends.get(network, (blocks, 0))
+        blocks, decided_count = ends.get(network, (most, 0))
         measured = np.isfinite(samples.values[n]).any(axis=(1, 2)).sum(axis=-1)
-        enough = look if decided_count == size else int(measured.max())
+        enough = blocks if decided_count == size else int(measured.max())
         rows.append(
             (network, int((measured > 0).sum()), int(measured.max()), enough, decided_count, size - decided_count)
         )

@@ -46,7 +46,7 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
     if len(declared.runs) > 1:
         texts.append(
             f"After the first run the number of runs was raised: {' to '.join(map(str, declared.runs))}. The verdicts "
-            "take each of these for a planned look; other p values and intervals do not allow for it."
+            "take each of these for a planned interim analysis; other p values and intervals do not allow for it."
         )
     if (missing := runs_missing(campaign, rates)) > 0:
         texts.append(

@@ -6,11 +6,11 @@ The family is declared before anything is measured, so its size counts contrasts
 What was added to the campaign later belongs to a family of its own, or to none
 (`analysis.statistics.hypotheses.Hypotheses`).
 
-A campaign that may stop early is tested at each of its looks, which a network reaches with all its sites together; the
-smallest of the looks' p values, times their number, is then the contrast's (Bonferroni), so that looking often finds no
-more than looking once. Its intervals are so wide that those of all looks hold at once with the declared confidence
-(repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early is shown shrunken,
-too: chance has made it large more often than small.
+A campaign that may stop early is tested at each of its interim analyses, which a network reaches with all its sites
+together; the smallest of their p values, times their number, is then the contrast's (Bonferroni), so that testing often
+finds no more than testing once. Its intervals are so wide that those of all interim analyses hold at once with the
+declared confidence (repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early
+is shown shrunken, too: chance has made it large more often than small.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
 
 # Looks after so many blocks of every site; the last is the paper's number of runs.
-LOOKS = (5, 10, 15, 20, 25, 31)
+INTERIM_ANALYSES = (5, 10, 15, 20, 25, 31)
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
 CONFIRMATORY += ["p_corrected", "verdict"]
@@ -37,10 +37,10 @@ def confirmatory(
     samples: Samples,
     hypotheses: Hypotheses,
     rtt_ms: Mapping[str, float],
-    looks: Sequence[int] = (),
+    interim: Sequence[int] = (),
     networks: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The verdict of each contrast of the family; of a campaign that might have stopped at each of `looks`, if any.
+    """The verdict of each contrast of the family; of a campaign that might have stopped at each `interim` analysis.
 
     `networks` are the campaign's; those that no run is of belong to the family, too.
 
@@ -48,7 +48,7 @@ def confirmatory(
     block that has both protocols), blocks (of these), gain (of the ratios within blocks, over sites; negative:
     faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.statistics.outcomes`),
     equivalence_p and equivalence_p_corrected, margin (the gain within which both count as equivalent), and
-    gain_shrunken (of what made its network stop before the last look; otherwise NaN). `rtt_ms`: network → RTT.
+    gain_shrunken (of what made its network stop before the last analysis; otherwise NaN). `rtt_ms`: network → RTT.
     """
     every = [*networks, *(name for name in samples.networks if name not in networks)]
     key = ["reference", "compared", "network", "metric"]
@@ -56,7 +56,7 @@ def confirmatory(
     table = pd.DataFrame([(*pair, *cell) for pair, *cell in cells], columns=key)
     if table.empty:
         return table.reindex(columns=COLUMNS)
-    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, looks) for pair in samples.measured(hypotheses.family)]
+    tables = [_contrasts(samples, pair, hypotheses, rtt_ms, interim) for pair in samples.measured(hypotheses.family)]
     measured = pd.concat(tables) if tables else pd.DataFrame(columns=key)
     table = table.merge(measured, how="left", on=key).reindex(columns=[*COLUMNS, "last_p"])
     numbers = ["sites", "blocks"]
@@ -68,9 +68,9 @@ def confirmatory(
 
     table = judged(table, correct, hypotheses.significant_p)
     ended_early = table["network"].map(
-        {name: rounds in looks[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
+        {name: rounds in interim[:-1] for name, rounds in zip(samples.networks, samples.rounds, strict=True)}
     )
-    level = hypotheses.significant_p / table["p"].groupby(family).transform("size") / max(1, len(looks))
+    level = hypotheses.significant_p / table["p"].groupby(family).transform("size") / max(1, len(interim))
     shrunken = np.expm1(without_selection(np.log1p(table["gain"]), table["last_p"], level))
     table["gain_shrunken"] = shrunken.where(ended_early.eq(True) & (table["last_p"] < level))
     return table[COLUMNS]
@@ -105,7 +105,7 @@ def families(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[str]":
 
 
 def _contrasts(
-    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], looks: Sequence[int]
+    samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], interim: Sequence[int]
 ) -> pd.DataFrame:
     """The family's contrasts of one pair, before correction."""
     metrics = hypotheses.family_metrics
@@ -115,14 +115,14 @@ def _contrasts(
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
-    confidence = 1 - (1 - hypotheses.confidence) / max(1, len(looks))
-    at_looks = first_blocks(ratios, samples.rounds, looks)
-    tests = [mean_over_sites(first) for first in at_looks] if looks else [ratio]
+    confidence = 1 - (1 - hypotheses.confidence) / max(1, len(interim))
+    at_analyses = first_blocks(ratios, samples.rounds, interim)
+    tests = [mean_over_sites(first) for first in at_analyses] if interim else [ratio]
     cells = {
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
         **contrast_columns(ratio, confidence, margin=margin),
-        # A look at which the difference had the other sign is no evidence for the one that there is now.
+        # An analysis at which the difference had the other sign is no evidence for the one that there is now.
         "p": least_p(
             [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
         ),
@@ -133,14 +133,15 @@ def _contrasts(
     return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
 
 
-def first_blocks(ratios: Array, rounds: Sequence[int], looks: Sequence[int]) -> list[Array]:
-    """`ratios` (networks x metrics x sites x blocks) at each of `looks`, NaN where a network has fewer `rounds`."""
+def first_blocks(ratios: Array, rounds: Sequence[int], interim: Sequence[int]) -> list[Array]:
+    """`ratios` (networks x metrics x sites x blocks) at each `interim` analysis, NaN where a network has fewer
+    `rounds`."""
     reached = np.array(rounds)[:, None, None, None]
-    return [np.where(reached >= look, ratios[..., :look], np.nan) for look in looks]
+    return [np.where(reached >= blocks, ratios[..., :blocks], np.nan) for blocks in interim]
 
 
 def least_p(p_values: Sequence[Array]) -> Array:
-    """The smallest p of several looks, times their number; NaN where no look has one."""
+    """The smallest p of several analyses, times their number; NaN where none has one."""
     stacked = np.stack(p_values)
     smallest = np.where(np.isnan(stacked), np.inf, stacked).min(axis=0)
     return np.where(np.isinf(smallest), np.nan, np.minimum(1, len(p_values) * smallest))

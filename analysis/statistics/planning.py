@@ -19,11 +19,11 @@ COLUMNS = ["reference", "compared", "network", "metric", "sites", "blocks", "sca
 
 
 def blocks_needed(
-    samples: Samples, hypotheses: Hypotheses, looks: Sequence[int] = (), networks: Sequence[str] = ()
+    samples: Samples, hypotheses: Hypotheses, interim: Sequence[int] = (), networks: Sequence[str] = ()
 ) -> pd.DataFrame:
     """The number of blocks of each site that each of DIFFERENCES needs, for every contrast of the family.
 
-    `looks` and `networks` are those of `analysis.statistics.confirmatory`. Contrasts that no site has a block of are
+    `interim` and `networks` are those of `analysis.statistics.confirmatory`. Contrasts that no site has a block of are
     left out. Columns: reference, compared, network, metric, sites, blocks (a site's, on average), scatter (the error of
     the mean over sites, if each site had one block), and blocks_1pct, blocks_2pct, … (NaN where the scatter is unknown
     or 0; inf for more than a million).
@@ -35,7 +35,7 @@ def blocks_needed(
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
             family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))
-            level = hypotheses.significant_p / max(1, family * max(1, len(looks)))
+            level = hypotheses.significant_p / max(1, family * max(1, len(interim)))
             for m, metric in enumerate(samples.metrics):
                 sites = int((sizes[n, m] > 0).sum())
                 if metric not in hypotheses.family_metrics or not sites:

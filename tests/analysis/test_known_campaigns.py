@@ -13,10 +13,11 @@ from support.known_campaigns import CAMPAIGNS, KINDS, MULTIPLES, KnownCampaign, 
 from analysis import hypotheses
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
-from analysis.statistics.confirmatory import LOOKS, confirmatory
+from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory
 from dataset.declaration import declaration_of
 from dataset.metrics import metric_names
 from dataset.table import columns, read_rows
+from measure.instruments.contract import instrument_columns
 
 NAMES = pytest.mark.parametrize("name", CAMPAIGNS)
 SECONDS = 10
@@ -47,7 +48,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Campa
 def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
     rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.settings.networks.items()}
     declared = hypotheses.of_campaign(table.folder, table.document).restricted_to(table.protocols, table.metrics)
-    return confirmatory(samples_of(table), declared, rtt_ms, LOOKS if known.blocks else (), table.networks)
+    return confirmatory(samples_of(table), declared, rtt_ms, INTERIM_ANALYSES if known.blocks else (), table.networks)
 
 
 @NAMES
@@ -68,7 +69,7 @@ def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callabl
     known, folder = campaign.known, campaign.folder
     # A metric that was added later is none that they have.
     added = set(metric_names()) - set(MULTIPLES)
-    header = [column for column in columns() if column not in added]
+    header = [column for column in (*columns(), *instrument_columns()) if column not in added]
     assert (folder / "runs.csv").read_text().splitlines()[0].split(",") == header
     rows = read_rows(folder)
     valid = [row for row in rows if row.valid]

@@ -12,7 +12,7 @@ from scipy import stats
 from support.rates import tell
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import LOOKS, confirmatory, without_selection
+from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory, without_selection
 from analysis.statistics.contrast_table import holm_of_family
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, SLOWER, verdicts
@@ -117,7 +117,7 @@ def test_campaigns_at_once_have_the_verdicts_of_one_alone() -> None:
 @pytest.mark.parametrize("noise", [*NOISES, frames])
 @pytest.mark.parametrize(
     ("sites", "blocks", "number", "looks"),
-    [(1, 31, 6000, ()), (5, 5, 6000, ()), (12, 10, 4000, ()), (38, 31, 4000, ()), (5, 31, 2000, LOOKS)],
+    [(1, 31, 6000, ()), (5, 5, 6000, ()), (12, 10, 4000, ()), (38, 31, 4000, ()), (5, 31, 2000, INTERIM_ANALYSES)],
 )
 def test_a_null_campaign_claims_a_difference_in_one_of_a_hundred_at_most(
     noise: Noise, sites: int, blocks: int, number: int, looks: Sequence[int], capsys: pytest.CaptureFixture[str]
@@ -192,22 +192,22 @@ def test_after_early_stopping_intervals_hold_and_shrunken_gains_are_nearer_the_t
     """One contrast of a family, with 10 % of noise, which ends its network. Where nearly all end early there is little
     to take off, and what is taken is small."""
     number, draw, centre = 4000, np.random.default_rng([7, sites]), np.log1p(truth)
-    ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, LOOKS[-1]))
-    level = DECLARED.significant_p / FAMILY / len(LOOKS)
-    at_looks = [mean_over_sites(ratios[..., :look]) for look in LOOKS]
+    ratios = centre + 0.1 * np.sqrt(2) * draw.standard_normal((number, sites, INTERIM_ANALYSES[-1]))
+    level = DECLARED.significant_p / FAMILY / len(INTERIM_ANALYSES)
+    at_looks = [mean_over_sites(ratios[..., :look]) for look in INTERIM_ANALYSES]
     p = np.stack([test.difference_p() for test in at_looks])
     # The first look at which it is decided; else the last.
-    stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(LOOKS) - 1)
+    stop = np.where((p < level).any(axis=0), (p < level).argmax(axis=0), len(INTERIM_ANALYSES) - 1)
 
     def at_stop(values: Sequence[Array]) -> Array:
         return np.asarray(np.stack(values)[stop, np.arange(number)])
 
-    ends = [test.interval(1 - (1 - DECLARED.confidence) / len(LOOKS)) for test in at_looks]
+    ends = [test.interval(1 - (1 - DECLARED.confidence) / len(INTERIM_ANALYSES)) for test in at_looks]
     low, high = at_stop([end[0] for end in ends]), at_stop([end[1] for end in ends])
     covered = int(((low <= centre) & (centre <= high)).sum())
     estimates, last_p = pd.Series(at_stop([test.centre for test in at_looks])), pd.Series(at_stop(list(p)))
     shrunken = without_selection(estimates, last_p, pd.Series(level, estimates.index))
-    is_early = stop < len(LOOKS) - 1
+    is_early = stop < len(INTERIM_ANALYSES) - 1
     means = [np.expm1(values[is_early].mean()) for values in (estimates, shrunken)]
     errors = [np.sqrt(((values[is_early] - centre) ** 2).mean()) for values in (estimates, shrunken)]
     texts = (f"{covered / number:.1%}", f"{is_early.mean():.0%}", *(f"{mean:+.1%}" for mean in means))

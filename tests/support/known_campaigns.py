@@ -70,10 +70,10 @@ WAIT = 0.15
 COLUMNS = (
     *("site", "network", "protocol", "run", "attempt", "valid", "reason", *MULTIPLES),
     *("requests", "served", "missed", "exchanges", "unrecorded", "started_at", "seconds", "folder"),
-    *("block", "machine", "canary_cpu_ms", "canary_page_ms"),
+    *("block", "machine", "canary_cpu_ms", "canary_page_ms", "quiet_ms", "lane", "browser", "next_prepared_ms"),
+    *("h3_request_share", "h3_byte_share", "cross_traffic_mbps", "device_share", "device_index", "device_index_after"),
     *(f"{part}_cpu_ms" for part in WORK),
-    *("processor_wait_ms", "quiet_ms", "lane", "browser", "next_prepared_ms", "cross_traffic_mbps"),
-    *("h3_request_share", "h3_byte_share", "device_share", "device_index", "device_index_after"),
+    "processor_wait_ms",
 )
 FRAME_MS = 100 / 3
 # Standard deviations of ln(time): of sites, a block's moment, a run, and a metric beside the others of its run.

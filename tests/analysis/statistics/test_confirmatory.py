@@ -11,7 +11,14 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import COLUMNS, LOOKS, confirmatory, first_blocks, least_p, without_selection
+from analysis.statistics.confirmatory import (
+    COLUMNS,
+    INTERIM_ANALYSES,
+    confirmatory,
+    first_blocks,
+    least_p,
+    without_selection,
+)
 from analysis.statistics.contrast_table import holm_of_family
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER, verdicts
@@ -133,7 +140,7 @@ def test_holms_correction_is_that_of_statsmodels() -> None:
 def test_a_campaign_without_runs_has_the_declared_contrasts_and_no_verdict() -> None:
     empty = Samples(np.empty((0, 0, 0, 1, 0)), (), (), (), ("si",))
     assert set(confirmatory(empty, DECLARED, RTT_MS, networks=("dsl", "lte"))["verdict"]) == {NOT_DECIDED}
-    assert confirmatory(empty, DECLARED, RTT_MS, LOOKS).empty
+    assert confirmatory(empty, DECLARED, RTT_MS, INTERIM_ANALYSES).empty
     assert confirmatory(samples(drawn(0)), declared(), RTT_MS).empty
 
 
@@ -179,8 +186,8 @@ def test_at_a_look_there_are_the_blocks_so_far_and_nothing_at_one_that_is_not_re
 
 
 def test_the_least_p_of_the_looks_is_paid_for_by_their_number() -> None:
-    looks = [np.array([0.2, 0.001, np.nan]), np.array([0.03, np.nan, np.nan]), np.array([0.9, 0.5, np.nan])]
-    p = least_p(looks)
+    interim = [np.array([0.2, 0.001, np.nan]), np.array([0.03, np.nan, np.nan]), np.array([0.9, 0.5, np.nan])]
+    p = least_p(interim)
     assert p[:2] == pytest.approx([0.09, 0.003])
     assert np.isnan(p[2])
     assert least_p([np.array([0.7]), np.array([0.8])]) == [1]
@@ -188,32 +195,32 @@ def test_the_least_p_of_the_looks_is_paid_for_by_their_number() -> None:
 
 def test_what_a_look_has_decided_stands_whatever_comes_after_it() -> None:
     times = drawn(-0.1, blocks=12)
-    at_look = only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS, LOOKS))
+    at_look = only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS, INTERIM_ANALYSES))
     assert at_look["verdict"] == FASTER
     assert at_look["p"] == pytest.approx(6 * only(confirmatory(samples(times[..., :5]), DECLARED, RTT_MS))["p"])
     times[..., 5:] = drawn(0, blocks=7, scatter=0.2, seed=2)
-    later = only(confirmatory(samples(times), DECLARED, RTT_MS, LOOKS))
+    later = only(confirmatory(samples(times), DECLARED, RTT_MS, INTERIM_ANALYSES))
     assert later["p"] <= at_look["p"]
     assert later["verdict"] == FASTER
 
 
 def test_the_intervals_of_a_campaign_that_may_stop_hold_at_all_looks_at_once() -> None:
     times = drawn(-0.1, blocks=5)
-    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, looks)) for looks in (LOOKS, ()))
-    at_once = replace(DECLARED, confidence=1 - (1 - DECLARED.confidence) / len(LOOKS))
+    wide, narrow = (only(confirmatory(samples(times), DECLARED, RTT_MS, interim)) for interim in (INTERIM_ANALYSES, ()))
+    at_once = replace(DECLARED, confidence=1 - (1 - DECLARED.confidence) / len(INTERIM_ANALYSES))
     one = only(confirmatory(samples(times), at_once, RTT_MS))
     assert (wide["gain_low"], wide["gain_high"]) == (one["gain_low"], one["gain_high"])
     assert wide["gain_low"] < narrow["gain_low"] < narrow["gain_high"] < wide["gain_high"]
 
 
 def test_what_ended_early_is_shrunken_and_nothing_else() -> None:
-    early = only(confirmatory(samples(drawn(-0.09, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    early = only(confirmatory(samples(drawn(-0.09, blocks=5)), DECLARED, RTT_MS, INTERIM_ANALYSES))
     assert early["verdict"] == FASTER
     assert early["gain"] < early["gain_shrunken"] < 0
-    clear = only(confirmatory(samples(drawn(-0.5, blocks=5)), DECLARED, RTT_MS, LOOKS))
+    clear = only(confirmatory(samples(drawn(-0.5, blocks=5)), DECLARED, RTT_MS, INTERIM_ANALYSES))
     assert clear["gain_shrunken"] == pytest.approx(clear["gain"], rel=0.01)
-    for looks, blocks, gain in ((LOOKS, 31, -0.09), ((), 5, -0.09), (LOOKS, 5, 0)):
-        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, looks))
+    for interim, blocks, gain in ((INTERIM_ANALYSES, 31, -0.09), ((), 5, -0.09), (INTERIM_ANALYSES, 5, 0)):
+        row = only(confirmatory(samples(drawn(gain, blocks=blocks)), DECLARED, RTT_MS, interim))
         assert np.isnan(row["gain_shrunken"])
 
 
@@ -228,7 +235,7 @@ def test_what_was_selected_is_moved_half_way_to_the_truth_behind_its_mean(truth:
 
 
 def test_before_the_first_look_nothing_is_decided() -> None:
-    row = only(confirmatory(samples(drawn(-0.5, blocks=4)), DECLARED, RTT_MS, LOOKS))
+    row = only(confirmatory(samples(drawn(-0.5, blocks=4)), DECLARED, RTT_MS, INTERIM_ANALYSES))
     assert (row["verdict"], row["p_corrected"], row["blocks"]) == (NOT_DECIDED, 1, 12)
     assert row["gain_high"] < 0
 
@@ -273,5 +280,5 @@ def test_looking_often_claims_no_more_than_the_level_says() -> None:
     networks = tuple(str(number) for number in range(campaigns))
     table = Samples(times, networks, ("one", "other"), ("tcp+", "quic"), ("si",))
     for level in (0.05, 0.01):
-        claims = int((confirmatory(table, DECLARED, {}, LOOKS)["p"] < level).sum())
+        claims = int((confirmatory(table, DECLARED, {}, INTERIM_ANALYSES)["p"] < level).sum())
         assert claims <= stats.binom.isf(1e-4, campaigns, level)

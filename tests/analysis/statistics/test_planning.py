@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from analysis import hypotheses
-from analysis.statistics.confirmatory import LOOKS
+from analysis.statistics.confirmatory import INTERIM_ANALYSES
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.planning import COLUMNS, DIFFERENCES, MOST_BLOCKS, POWER, blocks_needed, needed_for
 from analysis.statistics.samples import Array, Samples
@@ -70,7 +70,7 @@ def test_more_contrasts_and_looks_need_more_blocks() -> None:
     one = blocks_needed(samples(drawn()), DECLARED).iloc[0]
     table = samples(drawn())
     for more in (
-        blocks_needed(table, DECLARED, LOOKS),
+        blocks_needed(table, DECLARED, INTERIM_ANALYSES),
         blocks_needed(table, DECLARED, networks=("dsl", "lte", "da2gc", "mss")),
         blocks_needed(samples(drawn(), networks=3), DECLARED),
     ):
@@ -79,11 +79,11 @@ def test_more_contrasts_and_looks_need_more_blocks() -> None:
 
 
 def test_the_level_is_that_of_the_family_over_its_looks() -> None:
-    row = blocks_needed(samples(drawn(), networks=3), DECLARED, LOOKS).iloc[0]
+    row = blocks_needed(samples(drawn(), networks=3), DECLARED, INTERIM_ANALYSES).iloc[0]
     ratios = np.log(drawn()[:, 1] / drawn()[:, 0])
     assert row["blocks"] == ratios.shape[1]
     # Of 4 sites of 10 blocks the freedom of each block is a little less than 4.
-    direct = needed_for(np.log1p(0.02), row["scatter"], 3.2, 0.01 / 3 / len(LOOKS))
+    direct = needed_for(np.log1p(0.02), row["scatter"], 3.2, 0.01 / 3 / len(INTERIM_ANALYSES))
     assert row["blocks_2pct"] == pytest.approx(direct, rel=0.03)
 
 
