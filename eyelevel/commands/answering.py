@@ -27,8 +27,8 @@ from dataset.declaration import HYPOTHESES, kept_hypotheses
 from dataset.plan import never_enough
 from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, read_rows
-from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.campaign import SEED, enough_runs, number_of_runs
+from eyelevel.completing import COMPLETING_S, complete_now
 from eyelevel.defaults import ANSWER_BUDGET, ANSWER_NETWORKS, AUTO
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
@@ -39,10 +39,10 @@ from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import forecast
 from measure.campaign.results import changes
-from measure.closing import summary, warnings
-from measure.completeness import Completeness, read
+from measure.completing.completing import summary, warnings
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
+from measure.sites.completeness import Completeness, read
 from record.collection import choose_site
 from record.http1 import MalformedMessage
 from record.names import require_site_name
@@ -126,7 +126,7 @@ def answer(
     # Runs whose number was given are all made, unless a budget was given, too.
     is_limited = is_auto or budget is not None
     progress = Progress(console, is_limited)
-    progress.left_s = {"record": RECORD_S, "close": 2 * CLOSING_S}
+    progress.left_s = {"record": RECORD_S, "close": 2 * COMPLETING_S}
     progress.left_s["validate"] = validation_s(len(chosen), 2) if validate else 0
     progress.left_s["report"] = REPORT_S
     planned_s = RUN_S * wanted_runs * len(chosen) * len(OVER.split(","))
@@ -353,7 +353,7 @@ def closed(site: Site, origin_ca: Path | None, allow_private: bool, progress: Pr
         progress.skips("close", f"done on {moment(completeness.closed_at)}")
         return completeness
     progress.begins("close", f"loading {site.name} in replay, to find what was not recorded")
-    completeness = close_now(site, origin_ca, allow_private=allow_private, fetch=fetch)
+    completeness = complete_now(site, origin_ca, allow_private=allow_private, fetch=fetch)
     progress.console.print(summary(site.name, completeness), markup=False, soft_wrap=True)
     return completeness
 

@@ -21,7 +21,7 @@ def main(campaign: str, port: int, browse: bool) -> None:
     Example: eyelevel review try
     """
     folder = campaign_folder(campaign)
-    from measure.review import LOCAL, Review, handler
+    from measure.campaign.review import LOCAL, Review, handler
 
     review = Review(folder)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends like Ctrl-C does

@@ -22,7 +22,7 @@ from analysis.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Array, counts, samples_of
 from analysis.text import plural, size_label
-from measure.gates import OVER_TIME
+from measure.run.gates import OVER_TIME
 from studies.grid.pages import Page, page_named
 from tuning.devices import described
 

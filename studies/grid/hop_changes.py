@@ -17,7 +17,7 @@ from analysis.hypotheses import Hypotheses, Pair
 from analysis.ratios import independent_difference, mean_over_sites, site_margins
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import Samples, counts, logarithms, samples_of
-from measure.gates import OVER_TIME
+from measure.run.gates import OVER_TIME
 from tuning.hops import NONE
 
 # What two networks may differ in that are the same but for their hop, and in what their hops may.
