@@ -6,7 +6,7 @@ A rejection by a gate that is not listed counts as a failed load, the most serio
 # load: it failed or never ended. page: it differs from the site's other loads. film: the film is unusable, and the load
 # is as good as any. machine: the machine or the testbed was at fault, so the rejection says nothing about the page.
 LOAD, PAGE, FILM, MACHINE = KINDS = ("load", "page", "film", "machine")
-# The names of the expectations (`measure.expectations`).
+# The names of the expectations (`measure.campaign.expectations`).
 REQUEST_MISSED, EXCHANGE_UNUSED, LAST_FRAME_UNLIKE = PAGE_GATES = (
     "request_missed",
     "exchange_unused",

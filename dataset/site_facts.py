@@ -14,7 +14,7 @@ class SiteFacts:
     `bytes` are those of bodies with their content-encoding on, `servers` IP addresses, `third_party_hosts` those under
     another registrable domain than the start page; `largest` is a URL. `served` (the
     share of requested URLs) and `jaccard` (of the sets of requested URLs, over all `loads`) are None unless the site
-    was closed (`measure.closing`).
+    was closed (`measure.completing`).
     """
 
     exchanges: int

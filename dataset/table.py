@@ -32,7 +32,7 @@ DOCUMENT = "campaign.json"
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
 # Separates the name of a machine from a number, where a campaign has been resumed from its package since
-# (`measure.resuming`): its evidence is elsewhere.
+# (`measure.campaign.resuming`): its evidence is elsewhere.
 EARLIER_MACHINE = "~"
 
 # Settings of which more may be added to a campaign that exists.

@@ -446,7 +446,7 @@ OPTIONS: tuple[Option, ...] = (
         "--yes", "Start long campaigns without asking (docs/terminal.md).", MEASURING, is_flag=True, parameter="agreed"
     ),
     Option("--plain", "Print plain lines, for logs.", (*MEASURING, "answer", "reference"), is_flag=True),
-    # Recording, closing, exporting and editing sites.
+    # Recording, completing, exporting and editing sites.
     Option("--name", "The name of the site.", ("import",), usual="the recording's name"),
     Option(
         "--url",

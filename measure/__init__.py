@@ -1,13 +1,13 @@
-"""Measuring: page loads of replayed sites, filmed, checked and put into a table.
+"""Measuring: page loads of replayed sites, filmed, checked and put into a table. A room for each part:
 
-`run` is one load and what it left: `visit` (the load, inside the replay) → `film` (what was seen, and when) →
-`evidence` (what happened) → `gates` (whether it counts). `host` is the machine that it is made on.
-
-`campaign` is many: a `plan` of blocks, of which each `block` makes its runs' `attempt`s on one machine (`slot`), this
-one or those of a cluster, compares them with the others of their site (`expectations`), and keeps them (`results`).
-On a machine with many cores several blocks are measured at once, each in a `lane`; `calibration` finds out how many.
-`status` and `review` look at one from outside.
-
-`validate` proves that networks and protocols are as configured, and `closing` completes recordings, both by loads
-outside of campaigns (`single_load`). `studies` asks what a campaign of filmed pages cannot answer.
+- `run`: one load, and what it left: `visit` (the load, inside the replay), `evidence` (what happened), `gates` (whether
+  it counts). `captures` are its packets; `live` loads pages from the web itself.
+- `campaign`: many loads. The `engine` measures a plan of blocks at a `place`: this machine, its `lanes`, a `cluster`.
+  There each `block` makes its runs, compares them with the others of their site (`expectations`), and keeps them
+  (`results`). `status` and `review` look at one from outside; `single_load` is a load without one.
+- `host`: the machine on which loads are made. `calibration` finds out how many lanes it takes; `cluster` has the nodes
+  of clusters.
+- `validate`: whether networks and protocols are as configured. `interop`: whether servers and browsers understand each
+  other. `path` probes a path of the internet.
+- `sites`: how complete recorded sites are. `completing` completes them.
 """

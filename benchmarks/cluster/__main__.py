@@ -29,8 +29,8 @@ from benchmarks.cluster.workers import LOOPBACK, run_group
 from benchmarks.memory import pss_bytes
 from dataset.plan import read_plan
 from dataset.table import RUNS, Row, read_rows
+from measure.campaign.status import status
 from measure.cluster.keys import keys_folder, make_keys
-from measure.status import status
 
 SAMPLE_S = 1.0
 JOIN_S = 300.0

@@ -12,12 +12,12 @@ import dask
 from distributed import get_worker
 
 from benchmarks.cluster.made_up import VERSIONS
-from measure import completeness
 from measure.campaign import remote, slot
 from measure.cluster.addresses import security_of
 from measure.cluster.keys import Role
 from measure.cluster.nodes import NOTHING_ELSE, SilentWorker
 from measure.host.canary import Canary
+from measure.sites import completeness
 from record.site import Site
 
 LOOPBACK = "127.0.0.1"

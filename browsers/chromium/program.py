@@ -48,7 +48,7 @@ COMMON_SWITCHES = (
     "disable-component-extensions-with-background-pages",
 )
 # WebRTC sends no UDP, for which no rule about names holds. Chromium ignores switches that it does not know, and this
-# one had another name once: tests/measure/test_live_addresses.py sees that none is sent, and
+# one had another name once: tests/measure/live/test_live_addresses.py sees that none is sent, and
 # tests/browsers/test_chromium_knows_switches.py that it knows all of them.
 WITHOUT_WEBRTC = "webrtc-ip-handling-policy=disable_non_proxied_udp"
 

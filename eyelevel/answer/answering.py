@@ -22,7 +22,7 @@ from dataset.table import RUNS, CampaignDocument, read_rows
 from eyelevel.answer.progress import RECORD_S, REPORT_S, Progress
 from eyelevel.answer.recording import Recorder, about_servers, recording_faults
 from eyelevel.answer.request import OVER, Request
-from eyelevel.closing import CLOSING_S
+from eyelevel.completing import COMPLETING_S
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.runs import enough_runs
@@ -61,7 +61,7 @@ def answer(options: Mapping[str, Any], again: str) -> None:
 def durations(request: Request, *, validate: bool) -> dict[str, float]:
     """How long each step of `request` takes, before anything is known of the page (s)."""
     validating_s = validation_s(len(request.networks), 2) if validate else 0
-    left_s = {"record": RECORD_S, "close": 2 * CLOSING_S, "validate": validating_s, "report": REPORT_S}
+    left_s = {"record": RECORD_S, "close": 2 * COMPLETING_S, "validate": validating_s, "report": REPORT_S}
     planned_s = RUN_S * request.runs * len(request.networks) * len(OVER.split(","))
     spare_s = max(0.0, request.budget.seconds - sum(left_s.values()))
     return {**left_s, "measure": min(planned_s, spare_s) if request.is_limited else planned_s}

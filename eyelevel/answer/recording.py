@@ -9,10 +9,10 @@ from base.errors import EyelevelError
 from base.places import SITES
 from base.terminal import print_line
 from eyelevel.answer.progress import Progress
-from eyelevel.closing import close_now
-from measure.closing import summary, warnings
-from measure.completeness import Completeness, read
+from eyelevel.completing import complete_now
+from measure.completing.completing import summary, warnings
 from measure.run.setting import Loading
+from measure.sites.completeness import Completeness, read
 from record.collection import choose_site, sites_in
 from record.http1 import MalformedMessage
 from record.recorder import sandbox
@@ -73,7 +73,7 @@ class Recorder:
             progress.skips("close", f"done on {moment(completeness.closed_at)}")
             return completeness
         progress.begins("close", f"loading {site.name} in replay, to find what was not recorded")
-        completeness = close_now(site, self.origin_ca, allow_private=self.allow_private, fetch=fetch)
+        completeness = complete_now(site, self.origin_ca, allow_private=self.allow_private, fetch=fetch)
         print_line(progress.console, summary(site.name, completeness))
         return completeness
 

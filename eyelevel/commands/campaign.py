@@ -58,7 +58,7 @@ def main(**options: Any) -> None:
     kept_name = package.resolve().name.removesuffix(ENDING) if package else None
     folder = options["results"] / campaign_name(kept_name if options["name"] is None else options["name"])
     if package:
-        from measure.resuming import resume_from_package
+        from measure.campaign.resuming import resume_from_package
 
         if resume_from_package(package, folder):
             print_line(console, f"it goes on from {package}")

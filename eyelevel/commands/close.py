@@ -37,7 +37,7 @@ def main(
     Example: eyelevel close www.yelp.com
     """
     from browsers.browsertime.configuration import QUIET_MS
-    from measure.closing import OUR_RECORDER, Closing, close, summary, warnings
+    from measure.completing.completing import OUR_RECORDER, Completing, complete, summary, warnings
     from measure.host.exclusive import measuring_alone
     from measure.run.aliases import choose_protocols
     from measure.run.setting import Loading
@@ -47,8 +47,8 @@ def main(
     from tuning import networks, protocols
     from tuning.settings import choose_one
 
-    require_browsing("closing")
-    closing = Closing(
+    require_browsing("completing")
+    completing = Completing(
         loads=loads,
         network=choose_one("network", net, networks.load()),
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
@@ -58,7 +58,7 @@ def main(
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
     failed = []
-    with measuring_alone("closing"):
+    with measuring_alone("completing"):
         for site in chosen(" ".join(names).replace(",", " ").split(), folder):
             ours = OUR_RECORDER in site.recorder.get("tool", "")
             if recorded and not names and not ours:
@@ -66,7 +66,7 @@ def main(
             try:
                 # What a variant lacks was dropped.
                 wanted = ours and not is_variant(site) if fetch is None else fetch
-                completeness = close(site, closing, fetch=wanted)
+                completeness = complete(site, completing, fetch=wanted)
                 click.echo(summary(site.name, completeness))
                 for text in warnings(Site.load(site.folder), completeness):
                     click.echo(f"eyelevel: WARNING: {text}", err=True)
@@ -79,7 +79,7 @@ def main(
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:
     """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
-    from measure.completeness import read
+    from measure.sites.completeness import read
     from record import collection
 
     if folder != SITES:

@@ -15,7 +15,7 @@ def main(name: str, variant_name: str, **texts: tuple[str, ...]) -> None:
 
     Example: eyelevel edit shop --as no-fonts --drop '*.woff2'
     """
-    from measure.completeness import digest
+    from measure.sites.completeness import digest
     from record.collection import choose_site
     from record.edit import EDITS, KINDS, Edit, variant
     from record.site import write_site

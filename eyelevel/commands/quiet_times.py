@@ -32,7 +32,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
     from rich.console import Console
 
-    from measure.quiet_times import run_changes, summary
+    from measure.campaign.quiet_times import run_changes, summary
 
     times_ms = [text.strip() for text in candidates.split(",")]
     if not all(text.isdecimal() and int(text) for text in times_ms):
@@ -56,12 +56,12 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
 
 
 def network_table(network: str, numbers: pd.DataFrame) -> Table:
-    """The table of one network: a row for each quiet time of `numbers` (`measure.quiet_times.summary`)."""
+    """The table of one network: a row for each quiet time of `numbers` (`measure.campaign.quiet_times.summary`)."""
     from rich import box
     from rich.table import Table
 
     from analysis.text import label
-    from measure.quiet_times import METRICS, STATISTICS
+    from measure.campaign.quiet_times import METRICS, STATISTICS
 
     table = Table(title=network, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     changes = [f"{label(name)} earlier\nms" for name in METRICS]
@@ -76,9 +76,9 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
-    """What the runs behind one network (from `measure.quiet_times.run_changes`) are, and what follows from them."""
+    """What the runs behind one network are, by `measure.campaign.quiet_times.run_changes`, and what follows."""
     from analysis.text import plural
-    from measure.quiet_times import MARGIN, sufficient_ms
+    from measure.campaign.quiet_times import MARGIN, sufficient_ms
 
     each = runs.drop_duplicates(["campaign", "site", "protocol", "run", "attempt"])
     kept = " or ".join(f"{value:g}" for value in sorted(each["kept_ms"].unique()))

@@ -16,20 +16,20 @@ from base.terminal import print_line
 from base.words import in_words
 from dataset.package import is_package
 from dataset.table import RUNS, CampaignDocument, Row, Run, read_rows
-from eyelevel.closing import CLOSING_S, close_now
 from eyelevel.commands.package import package_of
+from eyelevel.completing import COMPLETING_S, complete_now
 from eyelevel.defaults import CORPUS_VARIABLE, LICENCE
 from eyelevel.measuring import carry_out, validation_s
 from eyelevel.measuring_options import MeasuringOptions, campaign_name, document_of
 from eyelevel.study_command import command_of
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
+from measure.campaign.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.campaign.forecast import forecast
-from measure.closing import summary
-from measure.completeness import read
-from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
-from measure.resuming import resume_from_package
+from measure.campaign.resuming import resume_from_package
+from measure.completing.completing import summary
 from measure.run.aliases import choose_protocols
+from measure.sites.completeness import read
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -132,7 +132,7 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
 def closed(site: Site, console: Console) -> Site:
     """`site` after it was closed, unless that was done before, with what was fetched for it; what is known of its
     completeness is printed. Raises EyelevelError."""
-    print_line(console, summary(site.name, read(site) or close_now(site)))
+    print_line(console, summary(site.name, read(site) or complete_now(site)))
     return Site.load(site.folder)
 
 
@@ -151,8 +151,10 @@ def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
     of all `rows` of `campaign`."""
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
     validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
-    closing = f"closing {unclosed} sites, about {in_words(unclosed * CLOSING_S)}; " if unclosed else ""
-    return f"before: {closing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"
+    completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""
+    return (
+        f"before: {completing}validation, about {validation}; after: the report and the package, {in_words(PACKAGE_S)}"
+    )
 
 
 def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:

@@ -20,7 +20,7 @@ def main(campaign: str, port: int, browse: bool) -> None:
     Example: eyelevel review try
     """
     folder = campaign_folder(campaign)
-    from measure.review import LOCAL, Review, handler
+    from measure.campaign.review import LOCAL, Review, handler
 
     review = Review(folder)
     with (

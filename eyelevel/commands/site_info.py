@@ -27,7 +27,7 @@ def main(into: Path) -> None:
     from analysis.figures import figure1
     from analysis.figures.style import save
     from analysis.sites import print_sites, site_table
-    from measure.site_facts import facts_of
+    from measure.sites.facts import facts_of
     from record.site import Site
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})

@@ -30,7 +30,7 @@ def main(campaign: str, as_json: bool) -> None:
     from rich.console import Console
 
     from analysis.text import plural
-    from measure.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
+    from measure.campaign.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
 
     folder = campaign_folder(campaign)
     is_auto = require_document(folder).settings.auto

@@ -7,7 +7,7 @@ knows what follows from the times.
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import wait
 from pathlib import Path
 from random import Random
@@ -20,7 +20,7 @@ from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
 from measure.campaign.block import Block, Observer
 from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane, stop_all
-from measure.campaign.method import PAGES
+from measure.campaign.method import PAGES, Method
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
 from measure.host.topology import whole_cores
@@ -34,6 +34,8 @@ SITE, NETWORK, PROTOCOLS = "demo-news", "dsl", ("tcp", "quic")
 METRICS = ("plt", "si")
 CANARY = "the canary's task"
 SEED = 1
+# Measures in a lane while others are at work: protocol → row.
+Turn = Callable[[Lane, Sequence[Lane]], Mapping[str, Row]]
 
 
 def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
@@ -47,49 +49,61 @@ def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
     material: dict[str, Any] = {"site": SITE, "network": NETWORK, "protocols": list(PROTOCOLS)}
 
     def measure_round(count: int, number: int) -> Round:
-        return one_round(lanes_of(count, cores), settings, number)
+        lanes = lanes_of(count, cores)
+        with working_on(cores_beside(lanes)):
+            return one_round(lanes, cores, number, lambda one, others: one_turn(one, others, settings))
 
     return calibrate(cores, measure_round, announce, material)
 
 
-def one_round(lanes: Sequence[Lane], settings: Mapping[str, Setting], number: int) -> Round:
-    """Time `settings` (by the names of their protocols) under each condition, in an order drawn for the round.
+def one_round(lanes: Sequence[Lane], cores: Sequence[Sequence[int]], number: int, turn: Turn) -> Round:
+    """Time a `turn` under each condition, in an order drawn for the round, on a machine of these `cores`.
 
     The lane that is timed takes turns. Raises LoadsDoNotCount, EyelevelError.
     """
     one = lanes[number % len(lanes)]
     others = [lane for lane in lanes if lane != one]
-    whole = Lane(one.number, tuple(sorted(core for of_core in whole_cores() for core in of_core)))
+    whole = Lane(one.number, tuple(sorted(processor for core in cores for processor in core)))
     turns: dict[str, tuple[Lane, Sequence[Lane]]] = {WHOLE: (whole, ()), ALONE: (one, ()), BESIDE: (one, others)}
     times = {}
-    with working_on(cores_beside(lanes)):
-        for condition in Random(f"{SEED}/{number}").sample(CONDITIONS, len(CONDITIONS)):
-            rows = one_turn(*turns[condition], settings)
-            if fault := next((text for row in rows.values() if (text := _fault(row))), None):
-                if condition == WHOLE:
-                    raise EyelevelError(f"a load that has the machine to itself does not count: {fault}")
-                raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} does not count: {fault}")
-            times[condition] = times_of(rows)
+    for condition in Random(f"{SEED}/{number}").sample(CONDITIONS, len(CONDITIONS)):
+        rows = turn(*turns[condition])
+        if fault := next((text for row in rows.values() if (text := _fault(row))), None):
+            if condition == WHOLE:
+                raise EyelevelError(f"a load that has the machine to itself does not count: {fault}")
+            raise LoadsDoNotCount(f"a load in a lane {_PLACE[condition]} does not count: {fault}")
+        times[condition] = times_of(rows)
     return times
 
 
-def one_turn(one: Lane, others: Sequence[Lane], settings: Mapping[str, Setting]) -> dict[str, Row]:
-    """Measure `settings` in lane `one` while the `others` measure the same again and again; returns the last row of
-    each."""
+def one_turn(
+    one: Lane,
+    others: Sequence[Lane],
+    settings: Mapping[str, Setting],
+    method: Method = PAGES,
+    begin: Callable[[LaneSetting], AbstractContextManager[RunningLane]] = running_lane,
+) -> dict[str, Row]:
+    """Measure `settings` (by the names of their protocols) in lane `one` while the `others` measure the same again and
+    again; returns the last row of each. Lanes are what `begin` returns, and measure by `method`."""
+
+    def block(number: int) -> Block:
+        runs = {Run(SITE, NETWORK, name, number): setting for name, setting in settings.items()}
+        return Block(number, runs, method, REPEATS, FilmPolicy("none"))
+
     with tempfile.TemporaryDirectory(prefix="calibration-") as temporary, ExitStack() as stack:
         browser = next(iter(settings.values())).loading.browser
         stores = {lane: FolderStore(Path(tempfile.mkdtemp(dir=temporary))) for lane in (one, *others)}
         running = {
-            lane: stack.enter_context(running_lane(LaneSetting(lane, store.folder, browser=browser)))
+            lane: stack.enter_context(begin(LaneSetting(lane, store.folder, browser=browser)))
             for lane, store in stores.items()
         }
         stack.callback(stop_all, running.values())
         neighbours: dict[object, Neighbour] = {
-            running[lane].connection: Neighbour(running[lane], stores[lane], settings) for lane in others
+            running[lane].connection: Neighbour(running[lane], stores[lane], block) for lane in others
         }
         for neighbour in neighbours.values():
             neighbour.begin()
-        running[one].begin(_block(settings, 1), stores[one])
+        running[one].begin(block(1), stores[one])
         while True:
             for connection in wait([lane.connection for lane in running.values()]):
                 if connection in neighbours:
@@ -99,10 +113,10 @@ def one_turn(one: Lane, others: Sequence[Lane], settings: Mapping[str, Setting])
 
 
 class Neighbour:
-    """A lane that measures `settings` again and again, so that others have a neighbour."""
+    """A lane that measures each `block`, by its number, after another, so that others have a neighbour."""
 
-    def __init__(self, lane: RunningLane, store: FolderStore, settings: Mapping[str, Setting]) -> None:
-        self._lane, self._store, self._settings = lane, store, settings
+    def __init__(self, lane: RunningLane, store: FolderStore, block: Callable[[int], Block]) -> None:
+        self._lane, self._store, self._block = lane, store, block
         self._number = 0
 
     def begin(self) -> None:
@@ -118,7 +132,7 @@ class Neighbour:
 
     def _begin_next(self) -> None:
         self._number += 1
-        self._lane.begin(_block(self._settings, self._number), self._store)
+        self._lane.begin(self._block(self._number), self._store)
 
 
 def times_of(rows: Mapping[str, Row]) -> dict[str, float]:
@@ -137,11 +151,6 @@ def _fault(row: Row) -> str | None:
     """Why `row` tells nothing, or None."""
     absent = [metric for metric in METRICS if row.metrics.get(metric) is None]
     return str(row.reason) if row.reason else f"it has no {absent[0]}" if absent else None
-
-
-def _block(settings: Mapping[str, Setting], number: int) -> Block:
-    runs = {Run(SITE, NETWORK, name, number): setting for name, setting in settings.items()}
-    return Block(number, runs, PAGES, REPEATS, FilmPolicy("none"))
 
 
 _PLACE = {ALONE: "without neighbours", BESIDE: "beside others"}

@@ -20,15 +20,15 @@ from measure.campaign.block import Block
 from measure.campaign.forecast import RunModel
 from measure.campaign.method import PAGES, Method
 from measure.campaign.plan import plan, seed_of
+from measure.campaign.server_choices import choices_of_server
 from measure.campaign.slot import CANARY_MAX_AGE_S, machine_name
-from measure.completeness import digest
 from measure.host import affinity
 from measure.host.lanes import ONE_LANE, Lanes
 from measure.host.machine import machine, versions
 from measure.instruments.contract import instrument_columns
 from measure.run.setting import Loading, Setting
-from measure.server_choices import choices_of_server
-from measure.site_facts import facts_of
+from measure.sites.completeness import digest
+from measure.sites.facts import facts_of
 from record.edit import require_think_time
 from record.site import Site
 from replay.cross_traffic_flows import CLIENT_PROGRAMS

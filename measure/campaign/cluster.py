@@ -30,9 +30,9 @@ from measure.campaign.results import Results, keep_lanes, lanes_fault
 from measure.campaign.slot import canaries_of
 from measure.cluster.addresses import security_of
 from measure.cluster.keys import Role
-from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.run.aliases import distinct
+from measure.sites.completeness import digest
 
 CONNECT_TIMEOUT_S = 30
 # How often it is looked whether workers came or went, which Dask does not tell (s).

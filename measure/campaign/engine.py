@@ -12,13 +12,13 @@ from dataset.verdicts import Verdict
 from measure.campaign.block import Block, apply_policy
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
+from measure.campaign.expectations import Expectation, judge
 from measure.campaign.forecast import Forecast, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.place import Here, Place, Work
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
-from measure.expectations import Expectation, judge
 from measure.run.setting import Setting
 
 # A stop may have come between the rows of the last blocks and their comparison with others.

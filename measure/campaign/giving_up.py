@@ -9,7 +9,7 @@ from dataset.reasons import Reason
 from dataset.table import WITHDRAWN, Cell, GivenUp, Run, write_given_up
 from dataset.verdicts import Verdict
 from measure.campaign.results import Results
-from measure.gates import is_of_machine
+from measure.run.gates import is_of_machine
 
 # One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
 # all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every

@@ -19,12 +19,12 @@ from dataset.metrics import read_metrics
 from dataset.reasons import Reason
 from dataset.run_files import ATTEMPT, CROSS_TRAFFIC
 from dataset.table import Row, Run
-from measure.expectations import EXPECTATIONS, Expectation
-from measure.gates import GATES, Claim, Gate, reason_against
+from measure.campaign.expectations import EXPECTATIONS, Expectation
 from measure.host.affinity import Layout
 from measure.host.idle_priority import IdlePriority
 from measure.run.browser import window
 from measure.run.evidence import Evidence, analyse_film, read_evidence, share_of
+from measure.run.gates import GATES, Claim, Gate, reason_against
 from measure.run.load import NO_CALLS, Load, Moments, Observers, load
 from measure.run.setting import Circumstances, Setting
 from tuning.cross_traffic import Flow, flows_of
@@ -224,7 +224,7 @@ def _of_attempt(setting: Setting, attempt: int) -> Setting:
 
 
 def cross_traffic_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
-    """What a run with these background flows is said to have (`measure.gates.Claim`)."""
+    """What a run with these background flows is said to have (`measure.run.gates.Claim`)."""
     return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
 

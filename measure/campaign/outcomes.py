@@ -1,5 +1,5 @@
 """How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their
-site and network (`measure.expectations`).
+site and network (`measure.campaign.expectations`).
 
 The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Of runs
 that were made on another machine only digests may be known (`dataset.last_frames`): such a run has the picture
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dataset.last_frames import digest_of, read_digests, read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
-from measure.expectations import RunOutcome
+from measure.campaign.expectations import RunOutcome
 
 # Of pictures, each of which takes 49 kB. With more, the rest is read from the disk each time.
 MOST_BYTES = 256_000_000

@@ -21,10 +21,10 @@ from measure.campaign.block import Block, Observer, measure_block
 from measure.campaign.lane import Ending, LaneSetting, running_lane
 from measure.campaign.slot import CanarySlot, machine_name
 from measure.campaign.store import FolderStore
-from measure.completeness import digest
 from measure.host.canary import Canary
 from measure.host.lanes import ONE_LANE, Lanes, working_on
 from measure.host.machine import versions
+from measure.sites.completeness import digest
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
 from tuning.networks import Network

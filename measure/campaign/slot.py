@@ -8,16 +8,13 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from dataset.table import Row
-from measure.gates import REPLAY
 from measure.host import timekeeping
 from measure.host.affinity import layout
 from measure.host.canary import BUSY, USUAL, Canary, drift, slowness, time_canary
+from measure.run.gates import REPLAY
 from measure.run.setting import Circumstances
 from tuning.defaults import DEFAULT_BROWSER
 
-# How long a busy machine is waited for, and how long from one look to the next.
-PATIENCE_S = 900
-PAUSE_S = 10
 # A canary takes two thirds of a second; one a minute tells as well as one before each block how the machine does.
 # Behind slow networks blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
@@ -56,7 +53,11 @@ class Slot:
 
 class CanarySlot(Slot):
     """A slot that times canaries in `browser`; `canaries` are those so far. One holds for blocks that begin within
-    `canary_s`, once it is known what is usual."""
+    `canary_s`, once it is known what is usual. A busy machine is waited for up to `patience_s`, and looked at every
+    `pause_s`."""
+
+    patience_s = 900.0
+    pause_s = 10.0
 
     def __init__(
         self,
@@ -82,21 +83,25 @@ class CanarySlot(Slot):
             now = replace(self._last[1], block=block, canary=None)
             self._last = self._last[0], now
             return now
-        self._canaries.append(time_canary(self._browser))
-        until = time.monotonic() + PATIENCE_S
+        self._canaries.append(self.timed_canary())
+        until = time.monotonic() + self.patience_s
         while (factor := slowness(self._canaries)) > BUSY:
             if time.monotonic() > until:
                 raise EyelevelError(
                     f"{self.machine} has taken {factor:.1f} times as long as usual for too long; {WAY_OUT}"
                 )
             warn(f"{self.machine} is busy: it takes {factor:.1f} times as long as usual; waiting")
-            time.sleep(PAUSE_S)
-            self._canaries[-1] = time_canary(self._browser)
+            time.sleep(self.pause_s)
+            self._canaries[-1] = self.timed_canary()
         if slower := drift(self._canaries):
             warn(slower)
         now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout, self.lane)
         self._last = time.monotonic(), now
         return now
+
+    def timed_canary(self) -> Canary:
+        """How long a canary takes now."""
+        return time_canary(self._browser)
 
     def _still_holds(self, block: int, timed_at_s: float, last: Circumstances) -> bool:
         """Whether `block` needs no canary, after that of `last`, since there is one of `timed_at_s` (monotonic)."""

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dataset.table import Cell, Row, Run
-from measure.gates import MACHINE_RETRIES, attempts_against, is_of_machine
+from measure.run.gates import MACHINE_RETRIES, attempts_against, is_of_machine
 from tuning.defaults import DEFAULT_BROWSER
 
 
 class FolderStore:
     """A folder for attempts at runs, whose rows are in memory alone.
 
-    An attempt counts against its run as its gate says (`measure.gates.Gate`).
+    An attempt counts against its run as its gate says (`measure.run.gates.Gate`).
     """
 
     def __init__(

@@ -3,7 +3,7 @@ Node.js, whose JavaScript engine is Chromium's.
 
 What a process does within its share changes with the machine (other tenants, heat). So before each block the share is
 changed until the device's index is reached, and after it the index is looked at again: runs do not count if it is
-another by then (`measure.gates.pace_not_kept`).
+another by then (`measure.run.gates.pace_not_kept`).
 """
 
 import subprocess

@@ -12,10 +12,10 @@ from dataset.reasons import Reason
 from dataset.run_files import REPLAY_LOG, REQUEST_LOG
 from dataset.table import Row, Run
 from measure.campaign.slot import machine_name
-from measure.gates import GATES, Gate, is_of_machine
 from measure.interop.tests import Observation, Test
 from measure.run.browser import refusal
 from measure.run.evidence import Evidence, last_line, page_requests
+from measure.run.gates import GATES, Gate, is_of_machine
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.validate.protocol import ObservationMethod
 from record.site import Site

@@ -2,7 +2,7 @@
 
 Of every load it must be so that each object has arrived with all its bytes and its status, as the page itself found by
 their digests (`measure.interop.site`), that each request used the version of HTTP that is tested, that none failed or
-went elsewhere (`measure.gates`), and that all were answered from what was recorded.
+went elsewhere (`measure.run.gates`), and that all were answered from what was recorded.
 """
 
 import ipaddress

@@ -20,11 +20,11 @@ from browsers.browsertime.configuration import QUIET_MS
 from browsers.registry import browser_named
 from dataset.metrics import read_metrics, time_names
 from dataset.run_files import LOG
-from measure.gates import GATES, Claim, reason_against
 from measure.host.canary import time_canary
 from measure.live.visit import BROWSER, LiveVisit, live_addresses
 from measure.run.browser import window
 from measure.run.evidence import Evidence, analyse_film, last_line, read_evidence
+from measure.run.gates import GATES, Claim, reason_against
 from record.live import LiveLoad, LiveLoads, http_version
 from record.site import Site
 from tuning.networks import Network

@@ -18,9 +18,9 @@ import numpy as np
 from base.errors import EyelevelError
 from dataset.checks import Check, between, unchecked, within
 from dataset.observations import KEPT_TOLERANCE
+from measure.campaign.single_load import single_load
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
-from measure.single_load import single_load
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.cubic import CubicCurve, Numbers
 from measure.validate.flight import Flight, read_flight

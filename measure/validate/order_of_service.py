@@ -26,11 +26,11 @@ from dataset.observations import (
     TURNS,
     URGENT,
 )
+from measure.campaign.single_load import single_load
 from measure.captures.reading import CapturedConnection, largest, read_connections
 from measure.captures.streams import STREAM_FIELDS, carried, requests
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
-from measure.single_load import single_load
 from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
 from measure.validate.site import BULK_BYTES, ORDER_PAGE, ORDERED
 from record.site import Site

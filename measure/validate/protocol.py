@@ -19,6 +19,7 @@ from dataset.observations import (
     UNPACED_SHARE,
 )
 from measure.campaign.method import Method
+from measure.campaign.single_load import single_load
 from measure.captures.reading import (
     CapturedConnection,
     CapturedPacket,
@@ -28,11 +29,10 @@ from measure.captures.reading import (
     request_after_s,
 )
 from measure.captures.streams import STREAM_FIELDS, longest_record_bytes, requests
-from measure.gates import LOAD_FAILED, REPLAY, Gate
+from measure.run.gates import LOAD_FAILED, REPLAY, Gate
 from measure.run.load import Observers
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
-from measure.single_load import single_load
 from measure.validate.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site

@@ -17,11 +17,11 @@ from dataset.run_files import CROSS_TRAFFIC_SAMPLES, REPLAY_EVIDENCE, REPLAY_LOG
 from measure.campaign import method
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import Method
-from measure.gates import CLOCK_SHIFTED, CROSS_TRAFFIC_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.host.affinity import Layout
 from measure.instruments.cross_traffic import read_series
 from measure.run.aliases import choose_protocol, choose_protocols
 from measure.run.evidence import Evidence, last_line, read_circumstances
+from measure.run.gates import CLOCK_SHIFTED, CROSS_TRAFFIC_MISSING, MACHINE_BUSY, REPLAY, Gate, reason_against
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from record import collection

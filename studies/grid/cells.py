@@ -21,7 +21,7 @@ from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, mean_over_sites, site_margins
 from analysis.statistics.samples import Array, counts
 from analysis.text import plural, size_label
-from measure.gates import OVER_TIME
+from measure.run.gates import OVER_TIME
 from studies.grid.pages import Page, page_named
 from tuning.devices import described
 from tuning.networks import words

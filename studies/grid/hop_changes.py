@@ -17,7 +17,7 @@ from analysis.statistics.contrast_table import contrast_columns, false_discovery
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import independent_difference, mean_over_sites, site_margins
 from analysis.statistics.samples import Samples, counts, logarithms
-from measure.gates import OVER_TIME
+from measure.run.gates import OVER_TIME
 from tuning.hops import NONE
 
 # What two networks may differ in that are the same but for their hop, and in what their hops may.

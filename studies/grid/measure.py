@@ -19,8 +19,8 @@ from films.policy import ALL_FILMS
 from measure.campaign.budget import read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import RunModel, forecast
-from measure.gates import is_over_time
 from measure.run.aliases import choose_protocols
+from measure.run.gates import is_over_time
 from measure.run.setting import Loading
 from record import collection
 from studies.grid.defaults import PRESETS

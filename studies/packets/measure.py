@@ -14,8 +14,8 @@ from dataset.reasons import Reason
 from dataset.run_files import REPLAY_LOG
 from measure.campaign.method import Method, claim
 from measure.captures.recording import add_keys
-from measure.gates import REPLAY, reason_against
 from measure.run.evidence import Evidence, last_line
+from measure.run.gates import REPLAY, reason_against
 from measure.run.load import Observers
 from measure.run.setting import Setting
 from studies.campaign import study_campaign

@@ -9,8 +9,8 @@ from base.errors import EyelevelError
 from browsers.browsertime.configuration import STATIC_QUIET_MS
 from dataset.reasons import Reason
 from measure.campaign.campaign import Campaign
+from measure.campaign.expectations import MISSED_REQUEST_EXPECTATION, Expectation
 from measure.campaign.method import Method
-from measure.expectations import MISSED_REQUEST_EXPECTATION, Expectation
 from measure.run.aliases import choose_protocols
 from measure.run.evidence import Evidence
 from measure.run.setting import Loading, Setting

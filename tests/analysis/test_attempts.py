@@ -9,8 +9,8 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis.attempts import cube, tried_runs
 from dataset.gates import KIND_OF_GATE, PAGE_GATES, REQUEST_MISSED
-from measure.expectations import EXPECTATIONS
-from measure.gates import GATES
+from measure.campaign.expectations import EXPECTATIONS
+from measure.run.gates import GATES
 
 
 def only_run(*attempts: dict[str, object]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from analysis.statistics.samples import Samples
 from base.structure import structured, unstructured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
-from measure.server_choices import choices_of_server
+from measure.campaign.server_choices import choices_of_server
 
 QUIC, BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 CADDY = Pair("caddy-h2", "caddy-h3")

@@ -16,8 +16,8 @@ from base.files import read_json
 from measure.campaign import campaign as campaigns
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import opened
-from measure.completeness import Completeness, RequestedUrl, digest, summarise
-from measure.site_facts import facts_of
+from measure.sites.completeness import Completeness, RequestedUrl, digest, summarise
+from measure.sites.facts import facts_of
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from servers.matching import Kind

@@ -42,8 +42,8 @@ from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import PlannedRuns
 from measure.campaign.results import opened
-from measure.completeness import Completeness, digest
 from measure.run.setting import Loading
+from measure.sites.completeness import Completeness, digest
 from record.connections import Connection
 from record.demo import generate
 from record.site import Recording, Site, write_site

@@ -161,6 +161,12 @@ def test_the_first_hour_has_the_numbers_of_its_report(tmp_path: Path, monkeypatc
         assert said in FIRST_HOUR.read_text()
 
 
+def test_the_map_of_the_test_kit_has_every_module() -> None:
+    folder = PROJECT / "tests" / "support"
+    text = (folder / "README.md").read_text()
+    assert [path.stem for path in folder.glob("*.py") if path.stem[0] != "_" and f"`{path.stem}`" not in text] == []
+
+
 def test_the_readme_is_short_and_shows_a_result_first() -> None:
     text = README.read_text()
     assert len(text.split()) < 700

@@ -34,7 +34,7 @@ from eyelevel.commands.waterfall import main as waterfall
 from films.contents import film_contents
 from films.frames import film_start
 from measure.campaign.campaign import Campaign
-from measure.quiet_times import read_run
+from measure.campaign.quiet_times import read_run
 from measure.run.evidence import read_evidence
 from record.formats import read_recording
 from record.site import Site, write_site

@@ -20,10 +20,10 @@ from eyelevel.commands.reference import main
 from eyelevel.commands.reference_campaign import campaign_of, closed, estimate_lines, sites_of
 from eyelevel.defaults import DECLARATION
 from measure.campaign.campaign import Campaign
+from measure.campaign.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.campaign.results import opened
-from measure.completeness import Completeness
-from measure.declared import DeclaredCampaign, DeclaredSite, read_declared
 from measure.run.aliases import choose_protocols
+from measure.sites.completeness import Completeness
 from record.collection import choose_sites
 from record.demo import generate
 from record.site import Site, write_site
@@ -195,7 +195,7 @@ def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(
         write_site(replace(recording, exchanges=(*recording.exchanges, further)), one.folder)
         return Completeness("", "", "lte", True, {}, {}, 1.0, (), (), {}, fetched=(further.url,))
 
-    monkeypatch.setattr(reference, "close_now", fetching)
+    monkeypatch.setattr(reference, "complete_now", fetching)
     urls = {exchange.url for exchange in closed(site, Console(quiet=True)).exchanges}
     assert urls == {exchange.url for exchange in site.exchanges} | {f"{site.url}fetched.css"}
 

@@ -29,7 +29,7 @@ from eyelevel.program import main
 from measure.campaign import slot
 from measure.campaign.method import Method
 from measure.run.setting import Loading
-from measure.gates import GATES, Gate
+from measure.run.gates import GATES, Gate
 from measure.host.canary import Canary
 from dataset.metrics import METRICS, Metric
 from measure.run.evidence import Evidence, RequestCounts

@@ -22,7 +22,7 @@ from dataset.table import (
     write_given_up,
 )
 from eyelevel.commands.status import main
-from measure.status import status
+from measure.campaign.status import status
 from record.collection import choose_sites
 from tuning import networks
 

@@ -22,8 +22,8 @@ from dataset.run_files import FILM, LOG, REPLAY_EVIDENCE, REPLAY_LOG, REQUEST_LO
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT, Row, read_document, read_rows
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES, claim, is_made
-from measure.gates import reason_against
 from measure.run.evidence import Evidence, page_requests, read_evidence
+from measure.run.gates import reason_against
 from measure.run.load import load
 from measure.run.setting import Circumstances, Loading, Setting
 from measure.run.visit import VisitSpec

@@ -44,10 +44,10 @@ from dataset.table import (
     write_document,
 )
 from eyelevel.sections import sections_of
+from measure.campaign.expectations import judge
 from measure.campaign.method import PAGES, Method
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import seed_of
-from measure.expectations import judge
 from measure.run.setting import Loading, Setting
 from record import collection
 from record.site import Site

@@ -12,7 +12,7 @@ from base.namespaces import namespaced
 from base.places import PROJECT
 from dataset.table import read_rows
 from measure.campaign.results import require_no_others
-from measure.completeness import read
+from measure.sites.completeness import read
 from record.site import Site
 from servers.certificates import machine_ca_certificate
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.material import recording_names, recording_path
 
-from measure.closing import Closing, assess, summary
+from measure.completing.completing import Completing, assess, summary
 from measure.run.setting import Loading
 from record.formats import read_recording
 from record.site import write_site
@@ -19,7 +19,7 @@ from tuning import networks, protocols
 LOADS = 10
 
 # What a page must serve of the URLs that it asks for, and how alike its loads must be as matched (see
-# `measure.completeness.Loads`). The first is 99 % unless pages ask for what only the web of then could give.
+# `measure.sites.completeness.Loads`). The first is 99 % unless pages ask for what only the web of then could give.
 SERVED, JACCARD_AS_MATCHED = 0.99, 0.98
 INCOMPLETE = {
     "Reddit": 0.83,
@@ -56,8 +56,10 @@ def test_a_recording_serves_what_its_page_asks_for_and_loads_alike(recording: st
     name = Path(recording).name.removesuffix(".warc.gz").removesuffix(".har")
     site = write_site(read_recording(recording_path(recording)), tmp_path / name)
     known = protocols.load()
-    closing = Closing(LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, loading=Loading())
-    result = assess(site, closing)
+    completing = Completing(
+        LOADS, networks.load()["dsl"], {name: known[name] for name in ("tcp", "quic")}, loading=Loading()
+    )
+    result = assess(site, completing)
     print(f"\n{len(site.exchanges)} exchanges; {summary(name, result)}")
     assert result.served >= INCOMPLETE.get(name, SERVED)
     for loads in result.protocols.values():

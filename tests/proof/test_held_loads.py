@@ -15,8 +15,8 @@ from scipy import stats
 from dataset.metrics import read_metrics
 from dataset.run_files import TIMES
 from measure.campaign.method import PAGES
-from measure.gates import LATE_WAKEUP_MS, LATE_WAKEUPS
 from measure.run.evidence import read_evidence
+from measure.run.gates import LATE_WAKEUP_MS, LATE_WAKEUPS
 from measure.run.setting import Circumstances, Setting
 from record.demo import generate
 from record.site import write_site

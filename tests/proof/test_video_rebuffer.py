@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from measure.campaign.single_load import single_load
 from measure.run.setting import Loading, Setting
-from measure.single_load import single_load
 from record.collection import load_site
 from studies.video.measure import VideoMethod
 from studies.video.media import SEGMENT_S

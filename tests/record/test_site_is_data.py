@@ -12,7 +12,7 @@ import pytest
 from support.recordings import HTML, har_entry
 
 from base.errors import EyelevelError
-from measure import completeness
+from measure.sites import completeness
 from record.formats import read_recording
 from record.http1 import MalformedMessage, Response
 from record.site import Exchange, Recording, Site, write_site

@@ -20,10 +20,10 @@ from analysis.runs import load
 from base.errors import EyelevelError
 from base.structure import unstructured
 from dataset.table import header, lines, write_document
-from measure.completeness import digest
 from measure.live import read_live
 from measure.live.loads import settings_of
 from measure.run.aliases import choose_protocols
+from measure.sites.completeness import digest
 from record.http1 import Response
 from record.live import LiveLoad, LiveLoads
 from record.site import Exchange, Recording, Site, write_site

@@ -19,9 +19,9 @@ from base.errors import EyelevelError
 from base.structure import structured, unstructured
 from dataset.table import Row, header, lines, write_document
 from eyelevel.study_command import study_command
-from measure.expectations import ENOUGH, RunOutcome, judge
+from measure.campaign.expectations import ENOUGH, RunOutcome, judge
+from measure.campaign.single_load import single_load
 from measure.run.setting import Loading, Setting
-from measure.single_load import single_load
 from record.collection import choose_sites, load_site
 from studies.study import Request
 from studies.video import STUDY, media

@@ -20,7 +20,7 @@ from base.errors import EyelevelError
 from base.structure import unstructured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
-from measure.server_choices import choices_of_server
+from measure.campaign.server_choices import choices_of_server
 from tuning import networks
 
 STOCK, LEVEL = Pair("tcp+", "quic"), Pair("tcp+level", "quic+1con")

@@ -30,7 +30,7 @@ from base.places import PROJECT
 from dataset import metrics
 from dataset.table import require_document, write_document
 from eyelevel.commands.report import main
-from measure.server_choices import choices_of_server
+from measure.campaign.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow
 

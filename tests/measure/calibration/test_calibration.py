@@ -4,7 +4,6 @@ import math
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -141,20 +140,16 @@ def test_lanes_that_disturb_by_the_bound_are_seldom_taken() -> None:
     assert taken <= 2 * ERROR * tries
 
 
-def test_each_lane_is_the_one_that_is_timed_and_has_all_others_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_lane_is_the_one_that_is_timed_and_has_all_others_beside_it() -> None:
     turns: list[tuple[Lane, tuple[Lane, ...]]] = []
 
-    def one_turn(one: Lane, others: tuple[Lane, ...], settings: dict[str, Setting]) -> dict[str, Row]:
+    def turn(one: Lane, others: Sequence[Lane]) -> dict[str, Row]:
         turns.append((one, tuple(others)))
         return {"tcp": ROW}
 
-    monkeypatch.setattr(trials, "one_turn", one_turn)
-    monkeypatch.setattr(trials, "whole_cores", lambda: [(0,), (1,), (2,)])
-    monkeypatch.setattr(trials, "working_on", lambda _: nullcontext())
-    monkeypatch.setattr(trials, "cores_beside", lambda _: set())
     lanes = [Lane(number, (number - 1,)) for number in (1, 2, 3)]
     for number in (1, 2, 3):
-        times = trials.one_round(lanes, {}, number)
+        times = trials.one_round(lanes, [(0,), (1,), (2,)], number, turn)
         assert set(times) == {WHOLE, ALONE, BESIDE}
         assert times[WHOLE] == {"PLT over tcp": 1234.5, "SI over tcp": 650.5, trials.CANARY: 50.0}
     beside = [(one.number, [lane.number for lane in others]) for one, others in turns if others]
@@ -168,13 +163,11 @@ def test_a_lane_is_timed_while_each_other_lane_is_at_work(tmp_path: Path, monkey
     neighbour."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(trials, "PAGES", Watched())
-    monkeypatch.setattr(trials, "running_lane", lane_thread)
     site = write_site(generate("demo-light"), tmp_path / "site")
     known = protocols.load()
     settings = {name: Setting(site, networks.load()["dsl"], known[name]) for name in ("tcp", "quic")}
     one, *others = (Lane(number, (0,)) for number in (1, 2, 3))
-    rows = trials.one_turn(one, others, settings)
+    rows = trials.one_turn(one, others, settings, Watched(), lane_thread)
     assert {name: row.lane for name, row in rows.items()} == {"tcp": 1, "quic": 1}
     assert {(1, 1), (2, 2), (3, 2)} <= set(Watched.attempts)
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -196,19 +189,17 @@ class Watched(NotedMethod):
         super().make(setting, circumstances, folder, attempt)
 
 
-def test_a_load_that_does_not_count_says_under_which_condition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "working_on", lambda _: nullcontext())
-    monkeypatch.setattr(trials, "cores_beside", lambda _: set())
+def test_a_load_that_does_not_count_says_under_which_condition() -> None:
     lanes = [Lane(1, (0,)), Lane(2, (1,))]
     broken = rejected("machine_busy: it is")
 
-    def let_fail(fails: Callable[[Lane, Sequence[Lane]], bool]) -> None:
-        monkeypatch.setattr(trials, "one_turn", lambda one, others, _: {"tcp": broken if fails(one, others) else ROW})
+    def beside(_: Lane, others: Sequence[Lane]) -> dict[str, Row]:
+        return {"tcp": broken if others else ROW}
 
-    monkeypatch.setattr(trials, "whole_cores", lambda: [(0,), (1,)])
-    let_fail(lambda one, others: bool(others))
+    def whole(one: Lane, _: Sequence[Lane]) -> dict[str, Row]:
+        return {"tcp": broken if len(one.cores) > 1 else ROW}
+
     with pytest.raises(LoadsDoNotCount, match="in a lane beside others does not count: machine_busy: it is"):
-        trials.one_round(lanes, {}, 1)
-    let_fail(lambda one, others: len(one.cores) > 1)
+        trials.one_round(lanes, [(0,), (1,)], 1, beside)
     with pytest.raises(EyelevelError, match="has the machine to itself does not count: machine_busy: it is"):
-        trials.one_round(lanes, {}, 1)
+        trials.one_round(lanes, [(0,), (1,)], 1, whole)

@@ -24,10 +24,10 @@ from eyelevel.commands.campaign import chosen_browsers
 from films.visual_metrics import VisualMetrics
 from measure.campaign.campaign import Campaign
 from measure.campaign.plan import plan, seed_of
-from measure.review import Review
+from measure.campaign.review import Review
+from measure.campaign.status import rejections, status
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Setting
-from measure.status import rejections, status
 
 BROWSERS = ("chromium", "toy")
 

@@ -23,10 +23,10 @@ from dataset.verdicts import Verdict, add_verdict
 from eyelevel.program import main as program
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.slot import REPLAY_FAILURES_IN_A_ROW
-from measure.gates import MACHINE_RETRIES
+from measure.campaign.status import status
 from measure.run.evidence import Evidence, RequestCounts
+from measure.run.gates import MACHINE_RETRIES
 from measure.run.setting import Loading, Setting
-from measure.status import status
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
 

@@ -13,9 +13,8 @@ from base.places import tool
 from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
 from dataset.table import Run
 from films.policy import FilmPolicy
-from measure.campaign import slot
 from measure.campaign.forecast import RunModel, forecast, require_space
-from measure.campaign.slot import CanarySlot
+from measure.campaign.slot import CANARY_MAX_AGE_S, CanarySlot
 from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
@@ -80,42 +79,44 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
     assert "1.26 times" in (drift([*[usual] * USUAL, *[slow] * RECENT]) or "")
 
 
-def test_a_busy_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    canaries, messages = [Canary(500, 800), Canary(400, 800), Canary(55, 800)], list[str]()
-    monkeypatch.setattr(slot, "time_canary", lambda browser: canaries.pop(0))
-    monkeypatch.setattr(slot, "PAUSE_S", 0)
-    here = CanarySlot([Canary(50, 800)] * USUAL, 0)
+class CpuSlot(CanarySlot):
+    """A slot whose canaries take so long on the processor (ms), one after another, the last again and again."""
+
+    pause_s = 0.0
+
+    def __init__(self, *cpu_ms: float, usual: int = USUAL, canary_s: float = 0.0) -> None:
+        super().__init__([Canary(50, 800)] * usual, canary_s)
+        self.coming = list(cpu_ms)
+
+    def timed_canary(self) -> Canary:
+        return Canary(self.coming.pop(0) if len(self.coming) > 1 else self.coming[0], 800)
+
+
+def test_a_busy_machine_is_waited_for() -> None:
+    messages = list[str]()
+    here = CpuSlot(500, 400, 55, 500)
     assert here.circumstances(7, messages.append).canary == Canary(55, 800)
     assert len(messages) == 2
     assert "10.0 times as long as usual; waiting" in messages[0]
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(500, 800))
-    monkeypatch.setattr(slot, "PATIENCE_S", 0)
+    here.patience_s = 0
     with pytest.raises(EyelevelError, match=r"has taken 10\.0 times as long as usual for too long"):
         here.circumstances(8, messages.append)
 
 
-def test_a_canary_serves_for_as_long_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    canaries: list[Canary] = []
-
-    def timed(browser: str) -> Canary:
-        canaries.append(Canary(50 + len(canaries), 800))
-        return canaries[-1]
-
-    monkeypatch.setattr(slot, "time_canary", timed)
-    here = CanarySlot([Canary(50, 800)] * USUAL, 1000)
+def test_a_canary_serves_for_as_long_as_it_may() -> None:
+    here = CpuSlot(50, 51, canary_s=1000)
     rows = [here.circumstances(block, print) for block in (1, 2, 3)]
-    assert [(row.block, row.canary) for row in rows] == [(1, canaries[0]), (2, None), (3, None)]
+    assert [(row.block, row.canary) for row in rows] == [(1, Canary(50, 800)), (2, None), (3, None)]
     assert {row.slowness for row in rows} == {1.0}
     # Runs of it did not count.
-    assert here.circumstances(3, print).canary == canaries[1]
+    assert here.circumstances(3, print).canary == Canary(51, 800)
     assert here.circumstances(4, print).canary is None
-    old = CanarySlot([Canary(50, 800)] * USUAL, 0)
+    old = CpuSlot(50)
     assert all(old.circumstances(block, print).canary for block in (1, 2))
 
 
-def test_what_is_usual_is_known_as_soon_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slot, "time_canary", lambda browser: Canary(50, 800))
-    here = CanarySlot()
+def test_what_is_usual_is_known_as_soon_as_may_be() -> None:
+    here = CpuSlot(50, usual=0, canary_s=CANARY_MAX_AGE_S)
     canaries = [here.circumstances(block, print).canary for block in range(USUAL + 2)]
     assert canaries == [*[Canary(50, 800)] * (USUAL + 1), None]
 

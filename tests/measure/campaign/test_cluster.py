@@ -22,8 +22,8 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock
 from measure.campaign.results import opened
 from measure.campaign.store import FolderStore
-from measure.completeness import digest
 from measure.host.lanes import Lane, Lanes
+from measure.sites.completeness import digest
 
 HERE = {"chromium": "156", "kernel": "6.1", "timekeeping": "kernel stamps"}
 

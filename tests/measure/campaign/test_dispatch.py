@@ -24,7 +24,7 @@ from measure.campaign.cluster import MOST_WAITING, Cluster, Dispatch, Scheduler
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.remote import Introduction, MeasuredBlock, introduce
 from measure.campaign.results import opened
-from measure.completeness import digest
+from measure.sites.completeness import digest
 from record.site import Site
 
 HERE = {"chromium": "156"}

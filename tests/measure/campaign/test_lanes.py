@@ -37,11 +37,11 @@ from measure.campaign.lanes import ComingBlocks, InLanes, deal_out
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
+from measure.campaign.status import status
 from measure.campaign.store import FolderStore
 from measure.host.lanes import ONE_LANE, Lane, Lanes, lanes_of
 from measure.run.evidence import read_circumstances, read_evidence
 from measure.run.setting import Circumstances, Setting
-from measure.status import status
 
 PATIENCE_S = 60
 TWO = tuple(Lane(number, tuple(os.sched_getaffinity(0))) for number in (1, 2))

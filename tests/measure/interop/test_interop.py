@@ -10,7 +10,6 @@ from factories import ROW, rejected
 
 from browsers.registry import all_browsers
 from dataset.table import Row, Run
-from measure.gates import MACHINE_BUSY
 from measure.interop.document import cell, page, reasons, rows
 from measure.interop.matrix import (
     FAILED,
@@ -27,6 +26,7 @@ from measure.interop.matrix import (
 from measure.interop.site import REPORT_PATH, Page
 from measure.interop.tests import PAGE, TESTS, most_at_once
 from measure.run.evidence import LoggedRequest
+from measure.run.gates import MACHINE_BUSY
 from servers.contract import Server, Serving
 from servers.registry import all_servers
 

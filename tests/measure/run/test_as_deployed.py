@@ -7,8 +7,8 @@ import pytest
 from dataset.run_files import REQUEST_LOG
 from dataset.table import Row, Run
 from measure.campaign.method import PAGES, claim
-from measure.gates import GATES, is_of_machine, reason_against
 from measure.run.evidence import read_evidence
+from measure.run.gates import GATES, is_of_machine, reason_against
 from measure.run.load import Observers, load
 from measure.run.setting import Circumstances, Loading, Setting
 from record.demo import generate

@@ -17,10 +17,10 @@ import pytest
 from dataset.run_files import HAR, REPLAY_EVIDENCE, TIMINGS
 from measure.campaign.campaign import Campaign
 from measure.campaign.results import changes
-from measure.completeness import requested_urls
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.load import load
 from measure.run.setting import Loading, Setting
+from measure.sites.completeness import requested_urls
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
 from replay.repeatable import with_script

@@ -3,7 +3,7 @@
 A gate looks at the evidence of a run and says why the run must not count, or None. It compares with what the run is
 said to be (`Claim`), never with the settings that were meant to bring it about. A new gate is an entry in `GATES`:
 its name, its check, and how it counts against a run. Gates that compare a run with others are in
-`measure.expectations`.
+`measure.campaign.expectations`.
 """
 
 from __future__ import annotations

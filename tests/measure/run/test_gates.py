@@ -8,7 +8,11 @@ from browsers.contract import Request
 from dataset.reasons import Reason
 from films.frames import FilmStart
 from films.visual_metrics import VisualMetrics
-from measure.gates import (
+from measure.host.canary import BUSY
+from measure.instruments.cross_traffic import CrossTrafficFlow
+from measure.instruments.pace import INDEX_AFTER, SHARE
+from measure.run.evidence import Evidence, RequestCounts
+from measure.run.gates import (
     CLOCK_SHIFT_S,
     FILM_AHEAD_MS,
     GATES,
@@ -17,10 +21,6 @@ from measure.gates import (
     Claim,
     reason_against,
 )
-from measure.host.canary import BUSY
-from measure.instruments.cross_traffic import CrossTrafficFlow
-from measure.instruments.pace import INDEX_AFTER, SHARE
-from measure.run.evidence import Evidence, RequestCounts
 from tuning.devices import Device
 
 CROSS_TRAFFIC = (("cubic", "down", "cubic"),)

@@ -16,7 +16,7 @@ from base.errors import EyelevelError
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import RUNS, Row, header, lines, write_document
 from eyelevel.commands.quiet_times import main
-from measure.quiet_times import changed_metrics, run_changes, sufficient_ms, summary
+from measure.campaign.quiet_times import changed_metrics, run_changes, sufficient_ms, summary
 
 START_MS = 1_800_000_000_000
 KINDS = {"REQUEST_ALIVE": 0, "URL_REQUEST_START_JOB": 1, "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": 2}

@@ -1,4 +1,4 @@
-"""Closing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
+"""Completing a recording: what a page asks for and the recording lacks is told by URL, and kept with the site."""
 
 import json
 import os
@@ -10,10 +10,11 @@ from support.material import recording_path
 
 from analysis.sites import site_table
 from base.errors import EyelevelError
-from measure import closing as closing_module
-from measure import completeness
-from measure.closing import Closing, close, fetch_missing, summary, warnings
-from measure.completeness import (
+from measure.completing import completing as completing_module
+from measure.completing.completing import Completing, complete, fetch_missing, summary, warnings
+from measure.completing.fonts import without_fonts
+from measure.sites import completeness
+from measure.sites.completeness import (
     UNREACHABLE,
     Completeness,
     Reason,
@@ -23,8 +24,7 @@ from measure.completeness import (
     reasons_for_unused,
     summarise,
 )
-from measure.fonts import without_fonts
-from measure.site_facts import facts_of
+from measure.sites.facts import facts_of
 from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
@@ -37,9 +37,9 @@ from tuning import networks, protocols
 DSL = networks.load()["dsl"]
 
 
-def closing(*names: str) -> Closing:
+def completing(*names: str) -> Completing:
     known = protocols.load()
-    return Closing(loads=1, network=DSL, protocols={name: known[name] for name in names})
+    return Completing(loads=1, network=DSL, protocols={name: known[name] for name in names})
 
 
 def small_site(folder: Path) -> Site:
@@ -66,7 +66,7 @@ def known(site: Site) -> Completeness:
 def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     before = completeness.digest(site)
-    result = close(site, closing("tcp", "quic"), fetch=False)
+    result = complete(site, completing("tcp", "quic"), fetch=False)
     assert result.served == result.jaccard == 1
     assert not result.missed
     assert [Path(file).name[6:] for file in result.unused] == ["favicon.ico"], "which is the browser's to ask for"
@@ -83,7 +83,7 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
     removed = next(e for e in recording.exchanges if e.url.endswith("/ms.jpg"))
     lacking = replace(recording, exchanges=tuple(e for e in recording.exchanges if e != removed))
     site = write_site(lacking, tmp_path / "www.yelp.com")
-    result = close(site, closing("tcp"), fetch=False)
+    result = complete(site, completing("tcp"), fetch=False)
     (missed,) = result.missed
     assert (missed.method, missed.url, missed.loads) == ("GET", removed.url, 1)
     assert missed.asked_by == ("https://m.yelp.com/",)
@@ -106,7 +106,7 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
 
     monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    plan = Closing(1, DSL, {}) if policy is AddressPolicy.PUBLIC else Closing(1, DSL, {}, address_policy=policy)
+    plan = Completing(1, DSL, {}) if policy is AddressPolicy.PUBLIC else Completing(1, DSL, {}, address_policy=policy)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
     assert [(spec.address_policy, spec.also) for spec in specs] == [(policy, ("https://a.example/b",))]
 
@@ -120,12 +120,12 @@ def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monke
         return True
 
     monkeypatch.setattr(sandbox, "run", fetch)
-    monkeypatch.setattr(closing_module, "EXCHANGES", 2)
+    monkeypatch.setattr(completing_module, "EXCHANGES", 2)
     with pytest.raises(EyelevelError, match="site with what was fetched for it is more than a site may hold"):
-        fetch_missing(site, ["https://a.example/c"], Closing(1, DSL, {}))
+        fetch_missing(site, ["https://a.example/c"], Completing(1, DSL, {}))
     assert len(Site.load(site.folder).exchanges) == 2
-    monkeypatch.setattr(closing_module, "EXCHANGES", 3)
-    assert fetch_missing(site, ["https://a.example/c"], Closing(1, DSL, {})) == ["https://a.example/c"]
+    monkeypatch.setattr(completing_module, "EXCHANGES", 3)
+    assert fetch_missing(site, ["https://a.example/c"], Completing(1, DSL, {})) == ["https://a.example/c"]
     assert len(Site.load(site.folder).exchanges) == 3
 
 
@@ -182,7 +182,7 @@ def test_a_page_that_uses_little_of_its_site_is_warned_of(tmp_path: Path) -> Non
         response=Response(200, "OK", (("content-type", "text/html"),), body),
     )
     site = write_site(replace(recording, url=sync.url, exchanges=(sync, *recording.exchanges)), tmp_path / "demo-light")
-    result = close(site, closing("tcp"), fetch=False)
+    result = complete(site, completing("tcp"), fetch=False)
     total = len(site.exchanges)
     assert set(result.unused_because.values()) == {Reason.NEVER}
     first, second, *others = warnings(site, result)

@@ -1,8 +1,8 @@
-"""Close recordings, that is, find out what their pages ask for that was not recorded.
+"""Complete recordings, that is, find out what their pages ask for that was not recorded.
 
 A site is loaded in replay several times over each transport. What was missed is fetched through the recorder where that
 is possible, and the site is loaded again. What is still missing then is reported, and the result is kept with the site
-(`measure.completeness`).
+(`measure.sites.completeness`).
 """
 
 import tempfile
@@ -22,7 +22,14 @@ from dataset.run_files import FILM
 from films.decoding import Pixels
 from films.frames import last_frame, unlike
 from measure.campaign.method import Method
-from measure.completeness import (
+from measure.campaign.single_load import single_load
+from measure.completing.fonts import without_fonts
+from measure.host.machine import versions
+from measure.live import read_live
+from measure.run.evidence import Evidence, read_evidence
+from measure.run.gates import GATES, Gate
+from measure.run.setting import Loading, Setting
+from measure.sites.completeness import (
     Completeness,
     Reason,
     RequestedUrl,
@@ -34,13 +41,6 @@ from measure.completeness import (
     summarise,
     unused_exchanges,
 )
-from measure.fonts import without_fonts
-from measure.gates import GATES, Gate
-from measure.host.machine import versions
-from measure.live import read_live
-from measure.run.evidence import Evidence, read_evidence
-from measure.run.setting import Loading, Setting
-from measure.single_load import single_load
 from record.limits import EXCHANGES, HOSTS, SERVERS, SITE_BYTES
 from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
@@ -64,8 +64,8 @@ OUR_RECORDER = "mitmproxy"
 
 
 @dataclass(frozen=True)
-class Closing:
-    """How sites are closed: how often over each of the protocols, and how (filmed or not).
+class Completing:
+    """How sites are completed: how often over each of the protocols, and how (filmed or not).
 
     `origin_ca`: the certificate authority that servers' certificates must be of when something is fetched, instead of
     the public ones. `address_policy`: which addresses may be connected to for that. A site's own URL may have come
@@ -88,7 +88,7 @@ class SiteLoad:
     last_frame: Pixels | None
 
 
-class ClosingMethod(Method):
+class CompletingMethod(Method):
     """A load counts when the page was loaded; how long that took does not matter, so its film is not analysed."""
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
@@ -101,41 +101,43 @@ class ClosingMethod(Method):
         """See `Method`."""
 
 
-def close(site: Site, closing: Closing, *, fetch: bool, report: Callable[[str], None] = click.echo) -> Completeness:
-    """Close `site` and keep the result with it. Raises EyelevelError when it cannot be loaded."""
-    completeness = assess(site, closing)
+def complete(
+    site: Site, completing: Completing, *, fetch: bool, report: Callable[[str], None] = click.echo
+) -> Completeness:
+    """Complete `site` and keep the result with it. Raises EyelevelError when it cannot be loaded."""
+    completeness = assess(site, completing)
     fetched: list[str] = []
     for _ in range(FETCHES if fetch else 0):
         missing = [missed.url for missed in completeness.missed if missed.method == "GET"]
         wanted = [url for url in missing if url.startswith("https:") and url not in fetched]
         if not wanted:
             break
-        urls = fetch_missing(site, wanted[:FETCHED_URLS], closing)
+        urls = fetch_missing(site, wanted[:FETCHED_URLS], completing)
         if not urls:
             report(f"{site.name}: none of the {len(wanted)} missing URLs could be fetched")
             break
         fetched += urls
         site = Site.load(site.folder)
-        completeness = assess(site, closing)
+        completeness = assess(site, completing)
     completeness = replace(completeness, fetched=tuple(fetched))
     completeness.write(site)
     give_to_caller(site.folder)
     return completeness
 
 
-def assess(site: Site, closing: Closing) -> Completeness:
-    """Load `site` as `closing` says, and sum up what was asked for. Raises EyelevelError."""
+def assess(site: Site, completing: Completing) -> Completeness:
+    """Load `site` as `completing` says, and sum up what was asked for. Raises EyelevelError."""
     loads = {
-        name: [load_once(site, closing, protocol, number) for number in range(1, closing.loads + 1)]
-        for name, protocol in closing.protocols.items()
+        name: [load_once(site, completing, protocol, number) for number in range(1, completing.loads + 1)]
+        for name, protocol in completing.protocols.items()
     }
     every = [load.urls for of_protocol in loads.values() for load in of_protocol]
     return Completeness(
         site_sha256=digest(site),
         closed_at=now_iso(),
-        network=closing.network.name,
-        repeatable=closing.loading.repeatable,
-        versions=versions({protocol.server for protocol in closing.protocols.values()}),
+        network=completing.network.name,
+        repeatable=completing.loading.repeatable,
+        versions=versions({protocol.server for protocol in completing.protocols.values()}),
         protocols={
             name: summarise([load.urls for load in of_protocol], _difference(of_protocol))
             for name, of_protocol in loads.items()
@@ -147,29 +149,29 @@ def assess(site: Site, closing: Closing) -> Completeness:
     )
 
 
-def load_once(site: Site, closing: Closing, protocol: Protocol, number: int = 1) -> SiteLoad:
+def load_once(site: Site, completing: Completing, protocol: Protocol, number: int = 1) -> SiteLoad:
     """One load that counts; `number` counts those over the protocol. Raises EyelevelError when none does."""
-    setting = Setting(site, closing.network, protocol, closing.loading)
-    with single_load(setting, ClosingMethod(), number) as folder:
+    setting = Setting(site, completing.network, protocol, completing.loading)
+    with single_load(setting, CompletingMethod(), number) as folder:
         urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
-        return SiteLoad(urls, last_frame(folder / FILM) if closing.loading.filmed else None)
+        return SiteLoad(urls, last_frame(folder / FILM) if completing.loading.filmed else None)
 
 
-def fetch_missing(site: Site, urls: Sequence[str], closing: Closing) -> list[str]:
+def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> list[str]:
     """Have the recorder visit the site's page and ask for `urls` there; store what came in the site.
 
     Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is. Raises EyelevelError
     when the longer one is more than a site may hold.
     """
-    with tempfile.TemporaryDirectory(prefix="eyelevel-closing-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="eyelevel-completing-") as temporary:
         spec = RecordSpec(
             site.url,
             Path(temporary) / site.name,
             mobile=is_mobile(site.user_agent),
             keep_cookies=site.recorder.get("cookies") == "as sent",
-            origin_ca=closing.origin_ca,
+            origin_ca=completing.origin_ca,
             also=tuple(urls),
-            address_policy=closing.address_policy,
+            address_policy=completing.address_policy,
         )
         if not sandbox.run(spec):
             return []

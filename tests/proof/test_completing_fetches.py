@@ -1,4 +1,4 @@
-"""Closing what we recorded ourselves: what is missing is fetched from where the page was recorded."""
+"""Completing what we recorded ourselves: what is missing is fetched from where the page was recorded."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from support.lossy_site import LOST
 
 from base.namespaces import namespaced
 from base.places import PROJECT
-from measure import completeness
-from measure.completeness import Completeness
+from measure.sites import completeness
+from measure.sites.completeness import Completeness
 from record.http1 import Response
 from record.site import Site
 from servers.certificates import machine_ca_certificate
 
-pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="closing")]
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="completing")]
 
 ORIGIN = PROJECT / "tests" / "clients" / "origin.py"
 

@@ -28,12 +28,12 @@ from dataset.table import LAST_FRAMES, GivenUp, Row, read_document, read_rows, w
 from dataset.validation import ValidationEntry, keep_entries, kept_entries
 from dataset.verdicts import Verdict
 from eyelevel.commands import campaign as campaign_command
+from measure.campaign.expectations import ENOUGH, EXPECTATIONS, judge
 from measure.campaign.outcomes import RunOutcomes
 from measure.campaign.plan import plan
 from measure.campaign.results import changes, opened, require_same_versions
-from measure.expectations import ENOUGH, EXPECTATIONS, judge
-from measure.resuming import resume_from_package
-from measure.status import status
+from measure.campaign.resuming import resume_from_package
+from measure.campaign.status import status
 
 WHITE = np.full((9, 16, 3), 255, dtype=np.uint8)
 PROTOCOLS = {"tcp": {"transport": "tcp"}, "quic": {"transport": "quic"}}

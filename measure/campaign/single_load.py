@@ -10,8 +10,8 @@ from dataset.run_files import REPLAY_LOG
 from dataset.table import Run
 from measure.campaign.block import measure_one
 from measure.campaign.method import Method
-from measure.gates import LOAD_FAILED
 from measure.run.evidence import last_line
+from measure.run.gates import LOAD_FAILED
 from measure.run.setting import Setting
 
 # How often a load is tried again that fails by itself.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.fonts import SCRIPTS, text_of, without_fonts
+from measure.completing.fonts import SCRIPTS, text_of, without_fonts
 from record.content import encode
 from record.http1 import Response
 

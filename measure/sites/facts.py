@@ -5,7 +5,7 @@ from functools import cache
 from publicsuffixlist import PublicSuffixList
 
 from dataset.site_facts import SiteFacts
-from measure import completeness
+from measure.sites import completeness
 from record.site import Site
 
 _public_suffixes = cache(PublicSuffixList)

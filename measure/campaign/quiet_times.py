@@ -27,9 +27,9 @@ from dataset.last_frames import read_last_frame
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import CampaignDocument, Row, read_rows, require_document
 from films.visual_metrics import visually_complete
-from measure.expectations import RunOutcome, judge
-from measure.gates import SHOWN_URL_LENGTH
+from measure.campaign.expectations import RunOutcome, judge
 from measure.run.evidence import read_request_log
+from measure.run.gates import SHOWN_URL_LENGTH
 
 # What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
 METRICS = ("lvc", "vc85", "si")

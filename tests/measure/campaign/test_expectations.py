@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.expectations import ENOUGH, EXPECTATIONS, MISSED_REQUEST_EXPECTATION, RunOutcome, judge
+from measure.campaign.expectations import ENOUGH, EXPECTATIONS, MISSED_REQUEST_EXPECTATION, RunOutcome, judge
 
 PICTURE = np.full((96, 171, 3), 255, dtype=np.uint8)
 USUAL = RunOutcome(requests=90, missed=2, exchanges=80, last_frame=PICTURE)

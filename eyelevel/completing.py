@@ -1,14 +1,14 @@
-"""Closing a site before it is measured, as the commands do that take a page from its recording to a result."""
+"""Completing a site before it is measured, as the commands do that take a page from its recording to a result."""
 
 from pathlib import Path
 
 from browsers.browsertime.configuration import QUIET_MS
 from eyelevel.defaults import CLOSE_LOADS, CLOSE_NETWORK, CLOSE_PROTOCOLS
-from measure.closing import OUR_RECORDER, Closing, close
-from measure.completeness import Completeness
+from measure.completing.completing import OUR_RECORDER, Completing, complete
 from measure.host.exclusive import measuring_alone
 from measure.run.aliases import choose_protocols
 from measure.run.setting import Loading
+from measure.sites.completeness import Completeness
 from record.edit import is_variant
 from record.recorder.addresses import AddressPolicy
 from record.site import Site
@@ -18,14 +18,14 @@ from tuning.settings import choose_one
 # What a load takes on two cores beside the page's own time and the wait until it is quiet (s), and the loads of a site
 # together, of a page that takes 5 s.
 LOAD_S = 4.0
-CLOSING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
+COMPLETING_S = 2 * CLOSE_LOADS * (LOAD_S + QUIET_MS / 1000 + 5)
 
 
-def close_now(
+def complete_now(
     site: Site, origin_ca: Path | None = None, *, allow_private: bool = False, fetch: bool = True
 ) -> Completeness:
-    """Close `site` as `eyelevel close` does unless it is told otherwise: what is missing is fetched if we recorded it,
-    and if it may be added to the site (`fetch`).
+    """Complete `site` as `eyelevel close` does without options: what is missing is fetched if we recorded it, and if it
+    may be added to the site (`fetch`).
 
     Raises EyelevelError.
     """
@@ -33,7 +33,7 @@ def close_now(
         choose_one("network", CLOSE_NETWORK, networks.load()),
         choose_protocols(CLOSE_PROTOCOLS, protocols.load()),
     )
-    closing = Closing(
+    completing = Completing(
         CLOSE_LOADS,
         network,
         {protocol.name: protocol for protocol in over},
@@ -42,5 +42,5 @@ def close_now(
         AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,
     )
     ours = OUR_RECORDER in site.recorder.get("tool", "") and not is_variant(site)
-    with measuring_alone("closing"):
-        return close(site, closing, fetch=fetch and ours)
+    with measuring_alone("completing"):
+        return complete(site, completing, fetch=fetch and ours)

@@ -27,8 +27,8 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, read_rows
 from dataset.verdicts import VERDICTS, Verdict, add_verdict, read_verdicts
 from measure.campaign.results import Results, followed, opened
-from measure.review import Review, handler
-from measure.status import last_rejections, status, troubles
+from measure.campaign.review import Review, handler
+from measure.campaign.status import last_rejections, status, troubles
 
 SECOND = replace(ROW, attempt=2, folder="runs/s/lte/tcp/1-2")
 REJECTED = rejected("request_failed: it did")

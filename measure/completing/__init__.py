@@ -1,0 +1,1 @@
+"""Completing recordings, by loads of them in replay."""

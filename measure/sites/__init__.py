@@ -1,0 +1,1 @@
+"""Recorded sites: how complete they are, and of how much they consist."""
