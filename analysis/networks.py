@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-# What the paper's networks have, and what others have where nothing is said.
+# The keys of the paper's networks, and the values that others have unless they say so.
 PAPER = ("name", "min_rtt_ms", "up_mbps", "down_mbps", "queue_ms", "loss", "quiet_ms")
 USUAL = {"jitter_ms": 0, "reorder": False, "loss_on": "both"}
 

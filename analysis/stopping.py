@@ -40,7 +40,7 @@ def interim_analyses_until(most: int) -> tuple[int, ...]:
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
     """Site and network of all cells that need no more runs: a network is decided when it is in all browsers.
 
-    What was added to a network that is decided gets as many runs of each protocol as the first interim analysis has.
+    A site that was added to a decided network gets as many runs of each protocol as the first interim analysis has.
     """
     samples = samples_of(campaign)
     hypotheses = declaration.restricted_to(campaign.protocols, campaign.metrics)

@@ -38,5 +38,5 @@ def profiles() -> Path:
     return Path("profiles") / FILENAME
 
 
-# Of a campaign's order and losses.
+# The seed of a campaign's order and losses.
 SEED = 1

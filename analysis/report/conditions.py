@@ -1,4 +1,4 @@
-"""What a reader must know of the conditions that a campaign was measured under: lanes, timekeeping, and its servers."""
+"""Sentences on the conditions that a campaign was measured under: lanes, timekeeping, and its servers."""
 
 import statistics
 

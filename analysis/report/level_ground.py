@@ -1,4 +1,4 @@
-"""What compared protocols differ in besides their transports, in sentences; every number is one that the campaign's
+"""How compared protocols differ besides their transports, in sentences; every number is one that the campaign's
 validation measured, on the machines that made its runs."""
 
 import math

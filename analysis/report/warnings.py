@@ -1,4 +1,4 @@
-"""What a reader must know before trusting the results of a campaign, in sentences, from the tables of its analyses."""
+"""Warnings: sentences that a reader must know before trusting results, from the tables of a campaign's analyses."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def _some_names(names: Sequence[str]) -> str:
 
 
 def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) -> list[str]:
-    """What a reader must know of the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
+    """Warnings about the losses, from the tables of `success_rates`, `empty_settings` and `bounds`."""
     texts = []
     for is_tried, text in ((True, "no valid run"), (False, "not been tried")):
         settings = empty[(empty["tried"] > 0) == is_tried]
@@ -93,7 +93,7 @@ def of_losses(rates: pd.DataFrame, empty: pd.DataFrame, bounds: pd.DataFrame) ->
 
 
 def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
-    """What a reader must know of the design, from `pair_balance` and `place_test`."""
+    """Warnings about the design, from `pair_balance` and `place_test`."""
     texts = []
     for fault in FAULTS:
         rows = pairs[pairs["warning"].str.split("; ").map(lambda faults, fault=fault: fault in faults)]
@@ -105,7 +105,7 @@ def of_balance(pairs: pd.DataFrame, places: PlaceTest) -> list[str]:
 
 
 def _balance_fault(fault: str, rows: pd.DataFrame) -> str:
-    """What it means that `rows` of `pair_balance` have the fault."""
+    """The meaning of the fault that `rows` of `pair_balance` have."""
     if fault == APART:
         return f"only {_shares(rows['together'])} of the blocks have both protocols; all else compares different times."
     if fault == INCOMPLETE:
@@ -138,12 +138,12 @@ def _order(places: PlaceTest) -> str:
 
 
 def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
-    """What a reader must know, from the table of `waits`, of runs on a machine with so many `cores`."""
+    """Warnings about runs on a machine with so many `cores`, from the table of `waits`."""
     return [*_different(table[has_warning(table, DIFFERENT)]), *_busy(table[has_warning(table, BUSY)], cores)]
 
 
 def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
-    """What a reader must know of `runs` that count on a machine with so many `cores`, whatever they are compared in:
+    """Warnings about `runs` that count on a machine with so many `cores`, whatever they are compared in:
     behind which networks the median share of waiting of a protocol is too large."""
     shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
     medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
@@ -187,7 +187,7 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
 
 
 def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
-    """What a reader must know of single sites before trusting a mean over them.
+    """Warnings about single sites, for who reads a mean over them.
 
     `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
     table of that name. An answer hangs on one site if the gain over all sites lies outside the interval that the others
@@ -223,7 +223,7 @@ def _named(contrast: Any) -> str:
 
 
 def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
-    """What a reader must know, from the tables of this module: a sentence for each kind of change.
+    """Warnings from the tables of stability: a sentence for each kind of change.
 
     That blocks go with the canary is no warning: the canary is there to follow the machine, whose moment is the same
     for all runs of a block and cancels within it.

@@ -3,7 +3,7 @@
 One test serves planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and the verdict: Student's t
 of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), corrected for the size of the family.
 The family is declared before anything is measured, so its size counts contrasts that turn out to have no runs, too.
-What was added to the campaign later belongs to a family of its own, or to none
+A contrast that was added to the campaign later belongs to a family of its own, or to none
 (`analysis.statistics.hypotheses.Hypotheses`).
 
 A campaign that may stop early is tested at each of its interim analyses, which a network reaches with all its sites

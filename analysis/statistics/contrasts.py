@@ -37,10 +37,10 @@ COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "
 def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> pd.DataFrame:
     """Every statistic of single sites, for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric. Of the ratios within blocks (`analysis.statistics.ratios`):
+    Columns: reference, compared, network, site, metric. From the ratios within blocks (`analysis.statistics.ratios`):
     ratio_gain (of their location) with ratio_low and ratio_high, p and equivalence_p, both corrected by Benjamini and
     Hochberg's false discovery rate over all rows (_corrected), margin (the gain within which both count as equivalent)
-    and verdict. Of runs without regard to blocks: welch_p, mannwhitney_p; cliffs_delta; the Hodges-Lehmann shift_ms
+    and verdict. From runs without regard to blocks: welch_p, mannwhitney_p; cliffs_delta; the Hodges-Lehmann shift_ms
     with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain). note: what is unusual about
     the runs.
     """

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 # From a pair and the times over its reference and its compared protocol: column → values of its cells.
 Statistics = Callable[[Pair, Array, Array], Mapping[str, NDArray[Any]]]
 CELL = ["network", "site", "metric"]
-# What a statistic over all sites is of.
+# A statistic over all sites is of these.
 OVER_SITES = ["reference", "compared", "network", "metric"]
 
 

@@ -88,7 +88,7 @@ def same_page(url: str) -> str:
 
 
 def recording_faults(site: Site, completeness: Completeness) -> list[str]:
-    """What makes loads of the recorded `site` say little about it. Raises EyelevelError."""
+    """The faults by which loads of the recorded `site` say little about it. Raises EyelevelError."""
     faults = warnings(site, completeness)
     if completeness.served < SERVED_SHARE:
         faults.append(
@@ -99,7 +99,7 @@ def recording_faults(site: Site, completeness: Completeness) -> list[str]:
 
 
 def about_servers(site: Site, loading: Loading, campaign: str) -> list[str]:
-    """What is known of how the recorded servers of `site` were, where its loads leave that out, and the command that
+    """Facts about the recorded servers of `site`, where its loads leave that out, and the command that
     answers with it; `campaign` is the name of the one that does not."""
     texts, variables = [], []
     start = next((one for one in site.exchanges if one.url == site.url), site.exchanges[0])

@@ -76,7 +76,7 @@ def network_table(network: str, numbers: pd.DataFrame) -> Table:
 
 
 def network_lines(runs: pd.DataFrame) -> list[str]:
-    """What the runs behind one network are, by `measure.campaign.quiet_times.run_changes`, and what follows."""
+    """The runs on one network, by `measure.campaign.quiet_times.run_changes`, and what follows."""
     from analysis.text import plural
     from measure.campaign.quiet_times import MARGIN, sufficient_ms
 

@@ -65,7 +65,7 @@ class Block:
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
 
     def open_in(self, store: FolderStore) -> "Block":
-        """What is open of it in `store`, for a place that does not see that."""
+        """Its part that is open in `store`, for a place that does not see that."""
         settings = {run: one for run, one in self.settings.items() if store.is_open(run, self.repeats)}
         earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
         return replace(self, settings=settings, earlier=earlier)

@@ -100,7 +100,7 @@ class Cluster:
         self._machines.pop(worker, None)
 
     def question(self) -> Question:
-        """What each worker is asked before it gets work."""
+        """The question that each worker answers before it gets work."""
         campaign = self._campaign
         return Question(
             sites={name: site.folder for name, site in campaign.sites.items()},

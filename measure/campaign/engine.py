@@ -88,7 +88,7 @@ class PlannedRuns:
         apply_expectations(self._results, self._results.rows[-UNSETTLED_ROWS:], self._outcomes, expectations)
 
     def forecast(self) -> Forecast:
-        """What the open runs will take, in all lanes at once."""
+        """The time and space that the open runs will take, in all lanes at once."""
         campaign = self._campaign
         expected = forecast(self.open_runs(), self._results.rows, campaign.folder, campaign.run_model())
         return expected.in_lanes(campaign.lanes.count)
@@ -207,7 +207,7 @@ def apply_expectations(
     for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
         # Browsers do not ask for the same.
         rows = [row for row in results.rows_of_cell(cell) if row.browser == browser]
-        # What was sound when it came stays among those that are compared, whatever was decided later.
+        # A run that was sound when it came stays among those that are compared, whatever was decided later.
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
         unsettled = {row.folder for row in fresh}

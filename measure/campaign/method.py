@@ -46,7 +46,7 @@ class Method:
     sees_tunnels: bool = False
 
     def settings(self) -> Mapping[str, Any]:
-        """What results depend on besides the settings of every campaign; goes into `campaign.json`."""
+        """The settings that results depend on besides those of every campaign; they go into `campaign.json`."""
         return {}
 
     def observers(self, setting: Setting, folder: Path) -> Observers:
@@ -224,7 +224,7 @@ def _of_attempt(setting: Setting, attempt: int) -> Setting:
 
 
 def cross_traffic_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
-    """What a run with these background flows is said to have (`measure.run.gates.Claim`)."""
+    """The background flows of a run, as its claim has them (`measure.run.gates.Claim`)."""
     return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
 

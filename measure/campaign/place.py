@@ -20,7 +20,7 @@ from measure.run.setting import Setting
 
 @dataclass(frozen=True)
 class Work:
-    """What a place measures: `blocks` of `campaign`, one after another, into `results`, shown by `display`.
+    """The work of a place: `blocks` of `campaign`, one after another, into `results`, shown by `display`.
 
     `may_begin` says before each block whether it may begin; after a no, none does. `end` is told of each that has been
     measured. `after` says which run will be first after a block, with its setting, as far as is known before its end.

@@ -130,7 +130,7 @@ def judge_network(network: Network, measured: NetworkMeasurement, shells: str = 
 
 
 def _judge_further(network: Network, measured: NetworkMeasurement) -> Iterator[Check]:
-    """What each impairment judges by itself."""
+    """The checks of impairments that have a judge of their own."""
     for judgement in (one for impairment in IMPAIRMENTS for one in impairment.judge(network, measured)):
         yield within(network.name, **vars(judgement))
 

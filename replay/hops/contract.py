@@ -1,4 +1,4 @@
-"""What a kind of hop is to a replay: what works between the two halves of its network."""
+"""The contract of kinds of hop: programs at work between the two halves of a network."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -66,7 +66,7 @@ class HopKind:
         return None
 
     def origin(self, hop: Hop) -> Protocol | None:
-        """By what the servers serve the hop, if that is not the protocol under test."""
+        """The protocol by which the servers serve the hop, if that is not the one under test."""
         return None
 
     def at_work(self, work: Work) -> AbstractContextManager[None]:
@@ -74,5 +74,5 @@ class HopKind:
         return nullcontext()
 
     def fault(self, account: Mapping[str, Any]) -> str | None:
-        """What is wrong with what it did, of which `account` has how many connections its TCP accepted and opened."""
+        """The fault of its work, by `account`: how many connections its TCP accepted and opened."""
         return None

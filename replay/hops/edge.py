@@ -3,8 +3,8 @@ by HTTP/2, over connections of its own.
 
     servers (NGINX) ══ HTTP/2, TCP ══ Caddy ══ HTTP/2 or HTTP/3 ══ browser
 
-It gets UDP, too. It listens at the servers' own addresses, of which none is the hop's, and answers from them. What it
-sends to a server goes the way that the browser's packets would have gone.
+It gets UDP, too. It listens at the servers' own addresses, of which none is the hop's, and answers from them. Its own
+packets to a server go the way that the browser's packets would have gone.
 
 It has a connection to each server before the browser begins, as edges keep them: Caddy looks once at each server's
 health, by a request that the servers' log has, and that is none of the page's.

@@ -11,7 +11,7 @@ from base.processes import last_line_of, run_program
 from replay.spec import PRIVATE
 
 FOLDER = PRIVATE / "hop"
-# Of the hop's side of the namespace: what shells call the device that leads to the servers.
+# The name that shells give the device that leads to the servers, on the hop's side of the namespace.
 FAR_DEVICE = "ingress"
 # Whose routes are for what comes from the client: everything is the hop's own.
 TABLE = "201"

@@ -20,7 +20,7 @@ class Checkout:
         self.results = folder / "results"
         self._tuning = folder / "tuning"
         for name in FOLDERS:
-            # With what is compiled of it: each process would do that anew.
+            # Compiled modules, too: each process would compile them anew.
             shutil.copytree(PROJECT / name, self.folder / name)
         self._cache = folder / "cache"
         (self._cache / "bin").mkdir(parents=True)

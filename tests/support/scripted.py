@@ -29,7 +29,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
 
-# What a load leaves that counts, and one that broke.
+# The evidence of a load that counts, and of one that broke.
 SOUND = Evidence(
     failures=(),
     plt=1000.0,
@@ -41,9 +41,9 @@ SOUND = Evidence(
 )
 FAILED = Evidence(("it broke",), None, None, None, (), {}, RequestCounts())
 
-# What a load leaves; a text is why its replay failed.
+# The evidence of a load, or a text: why its replay failed.
 Outcome = Evidence | str
-# What the load of a setting leaves, whose evidence goes to a folder.
+# The evidence of the load of a setting, which goes to a folder.
 Script = Callable[[Setting, Path], Outcome]
 
 

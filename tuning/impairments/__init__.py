@@ -1,1 +1,1 @@
-"""What a network does to packets: a module for each impairment, which `tuning.networks` finds by being there."""
+"""Impairments: a module for each, which `tuning.networks` finds by being there."""

@@ -1,4 +1,4 @@
-"""What an impairment is to a network: its keys, and all that follows from them."""
+"""The contract of impairments: their keys in a network, and all that follows from them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Path:
-    """What every network has. `min_rtt_ms` is its least round-trip time."""
+    """The keys of every network. `min_rtt_ms` is its least round-trip time."""
 
     name: str
     min_rtt_ms: float
@@ -21,7 +21,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a validation measured of an impairment, against what is configured."""
+    """A number that a validation measured of an impairment, and the configured one."""
 
     name: str
     configured: float

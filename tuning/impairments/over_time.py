@@ -13,7 +13,7 @@ from tuning.settings import DERIVED
 
 @dataclass(frozen=True, kw_only=True)
 class OverTime(Rate, Loss):
-    """What `up_conditions` and `down_conditions` say of delay and loss comes on top of `min_rtt_ms`, which is the least
+    """The delay and loss of `up_conditions` and `down_conditions` come on top of `min_rtt_ms`, which is the least
     round-trip time then, and of other losses."""
 
     up_conditions_sha256: str | None = field(default=None, metadata=DERIVED)

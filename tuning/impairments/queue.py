@@ -1,4 +1,4 @@
-"""What waits for a network's links (`tuning.queues`)."""
+"""The queues of a network's links (`tuning.queues`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Queues(Rate):
         return self.up_queue if direction == UP else self.down_queue
 
     def queue_of(self, direction: str) -> Queue | None:
-        """What waits for one direction of the link, with its limit; None where nothing does."""
+        """The queue of one direction of the link, with its limit; None where there is none."""
         queue = self.own_queue_of(direction)
         if queue is None:
             return None if self.queue_ms is None else Queue(DROP_TAIL, limit_ms=self.queue_ms)

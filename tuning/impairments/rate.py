@@ -10,7 +10,7 @@ from tuning.conditions import DELAY, GZIP_MAGIC, LOSS, RATE, Conditions, is_cond
 from tuning.impairments.contract import DOWN, UP, Impairment, Path, Settings
 from tuning.settings import DERIVED
 
-# What one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
+# The bytes that one line of a Mahimahi trace lets through (Winstein et al.). The shells have it in Rust (shells/src).
 TRACE_LINE_BYTES = 1504
 
 
@@ -58,7 +58,7 @@ def conditions_in(path: str, key: str) -> Conditions:
 
 
 def digest(path: str) -> str:
-    """What a file is known by."""
+    """The digest by which a file is known."""
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 

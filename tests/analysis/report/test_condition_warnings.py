@@ -1,4 +1,4 @@
-"""What a report says of lanes, and of a network without real-time priority."""
+"""A report warns about lanes, and of a network without real-time priority."""
 
 from dataclasses import replace
 
