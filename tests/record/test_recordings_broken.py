@@ -336,17 +336,14 @@ def whole(body: bytes = b"old") -> Recording:
     return Recording(page.url, (page,), {"tool": "test"})
 
 
-def test_an_import_that_is_killed_leaves_the_old_site_and_the_next_one_clears_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collection, "SITES", tmp_path)
+def test_an_import_that_is_killed_leaves_the_old_site_and_the_next_one_clears_up(tmp_path: Path) -> None:
     write_site(whole(), tmp_path / "site")
     for name in ("site", "new"):
         killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / name], check=False)
         assert killed.returncode == -9
     leftovers = [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert len(leftovers) == 2 and all(list(folder.rglob("0000*")) for folder in leftovers), "it was killed half-way"
-    assert collection.recorded_names() == ["site"], "nothing half-finished looks like a site"
+    assert collection.recorded_names(tmp_path) == ["site"], "nothing half-finished looks like a site"
     assert Site.load(tmp_path / "site").exchanges[0].bytes == 3
     for name in ("site", "new"):
         write_site(whole(b"newer"), tmp_path / name)
