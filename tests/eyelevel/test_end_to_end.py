@@ -25,7 +25,7 @@ from analysis.report.waterfall import STRIP_PICTURES
 from analysis.runs import load, records, rows_of
 from analysis.waterfalls import read_load
 from base.places import PROJECT, tool
-from browsers.browsertime.configuration import IDLE_LIMIT_MS, ORANGE_FRAMES, ORANGE_LIMIT_MS, QUIET_MS, READINESS
+from browsers.browsertime.configuration import IDLE_LIMIT_MS, ORANGE_FRAMES, ORANGE_LIMIT_MS, READINESS
 from browsers.chromium.netlog import read_netlog
 from dataset.har import navigated_s
 from dataset.run_files import FILM, VISUAL
@@ -127,7 +127,7 @@ def test_a_navigation_begins_when_browser_and_film_are_ready(campaign: Campaign,
         assert start["orange_frames"] >= ready["film"]["frames"]
 
 
-def test_a_film_ends_after_the_quiet_time_of_its_network(campaign: Campaign) -> None:
+def test_a_film_does_not_end_before_the_quiet_time_of_its_network(campaign: Campaign) -> None:
     document = require_document(campaign.folder)
     for row in [row for row in read_rows(campaign.folder) if row.valid]:
         run = read_run(campaign.folder, row, document)
@@ -135,8 +135,9 @@ def test_a_film_ends_after_the_quiet_time_of_its_network(campaign: Campaign) -> 
         film = run.folder / FILM
         start = film_start((contents := film_contents(film)).times, contents.looks)
         film_ms = 1000 * (_frame_count(film) - start.stray_frames - start.orange_frames) / FRAMERATE
-        # The first frame after the orange is up to two frames ahead of the navigation, and the last one may be lost.
-        assert run.stop_ms(2000) - 100 < film_ms < run.stop_ms(QUIET_MS)
+        # The first frame after the orange is up to two frames ahead of the navigation, and the last one may be lost. A
+        # busy machine ends it later, by a second and more.
+        assert run.stop_ms(2000) - 100 < film_ms
 
 
 @pytest.mark.parametrize("protocol", ROUND_TRIPS)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.checkout import Checkout
+from support.checkout import LIMIT_S, Checkout
 
 ELEMENT = """//! An uplink that blinks.
 
@@ -192,6 +192,7 @@ hop = {congestion_control = "bbr"}
 """
 
 
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_rust
 @pytest.mark.slow
@@ -221,6 +222,7 @@ def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
     assert "blinks for 200 ms" in (testbed.results / "report" / "index.html").read_text()
 
 
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads

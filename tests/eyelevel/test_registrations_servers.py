@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.checkout import Checkout
+from support.checkout import LIMIT_S, Checkout
 
 from base.places import tool
 from browsers.chromium.program import BINARY
@@ -180,6 +180,7 @@ INSTRUMENT = Toy()
 '''
 
 
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads

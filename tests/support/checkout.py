@@ -11,6 +11,9 @@ from base.places import PROJECT, cache_dir
 FOLDERS = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 FOLDERS += ["setup", "shells", "studies", "tuning"]
 
+# It ends what hangs: a busy machine takes minutes to compile the emulator.
+LIMIT_S = 1200
+
 
 class Checkout:
     """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
@@ -77,7 +80,7 @@ class Checkout:
             capture_output=True,
             text=True,
             check=False,
-            timeout=250,
+            timeout=LIMIT_S,
         )
 
     def eyelevel(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import EyelevelError
+from base.structure import from_json
+from browsers.browsertime.configuration import configuration
 from dataset.run_files import REPLAY_EVIDENCE
 from measure.run import load as module
+from measure.run.browser import page_of
 from measure.run.load import load
-from measure.run.setting import Setting
+from measure.run.setting import Loading, Setting
+from measure.run.visit import VisitSpec
 from record.demo import generate
 from record.site import write_site
-from replay.spec import ReplayOutcome
+from replay import Replay
+from replay.spec import ReplayOutcome, ReplaySpec
 from tuning import networks, protocols
 
 
@@ -45,6 +51,27 @@ class EndedReplay:
 
     def close(self) -> None:
         os.close(self.ended)
+
+
+@pytest.mark.parametrize(
+    ("network", "given_ms", "quiet_ms"), [("lte", None, 2000), ("da2gc", None, 3000), ("lte", 500, 500)]
+)
+def test_the_browser_awaits_the_quiet_time_of_the_network_or_the_given_one(
+    network: str, given_ms: int | None, quiet_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = []
+
+    def replay(spec: ReplaySpec, command: list[str], **_: object) -> Replay:
+        commands.append(command)
+        raise EyelevelError("it is not begun")
+
+    monkeypatch.setattr(module, "Replay", replay)
+    site = write_site(generate("demo-light"), tmp_path / "demo-light")
+    setting = Setting(site, networks.load()[network], protocols.load()["quic"], Loading(quiet_ms=given_ms))
+    assert load(setting, tmp_path) == "it is not begun"
+    visit = from_json(commands[0][-1], VisitSpec, "the visit")
+    options = configuration(page_of(site, None, None), tmp_path, 1, visit.limit_s, visit.quiet_ms, film=visit.film)
+    assert visit.quiet_ms == options["pageCompleteWaitTime"] == quiet_ms
 
 
 @pytest.mark.parametrize(
