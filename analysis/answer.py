@@ -15,7 +15,7 @@ from analysis.defaults import PREFIX
 from analysis.hypotheses import origin_sentence
 from analysis.runs import CampaignTable, metrics_in, records, rows_of
 from analysis.samples import samples_of
-from analysis.statistics.confirmatory import confirmatory
+from analysis.statistics.confirmatory import confidence_of_each, confirmatory
 from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED
@@ -124,7 +124,7 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         more = needed - pairs
         # A verdict is never without the interval that it rests on, however wide it is.
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
-        has_interval = is_decided or bool(ratio.has_interval(_confidence(declared, interim)))
+        has_interval = is_decided or bool(ratio.has_interval(confidence_of_each(declared, interim)))
         by_network.append(
             NetworkAnswer(
                 network,
@@ -143,11 +143,6 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
             )
         )
     return by_network
-
-
-def _confidence(question: Hypotheses, interim: Sequence[int]) -> float:
-    """That of each interval, so that those of all `interim` analyses hold at once with the declared one."""
-    return 1 - (1 - question.confidence) / max(1, len(interim))
 
 
 def headline(site: str, by_network: Sequence[NetworkAnswer]) -> str:
@@ -295,7 +290,7 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
     if names and PAIR.is_of(samples.protocols):
         ratios = block_ratios(samples, PAIR)[:, 0]
         ratio = mean_over_sites(ratios[:, :, None])
-        columns = contrast_columns(ratio, _confidence(question, interim_analyses_of(campaign)), where_known=True)
+        columns = contrast_columns(ratio, confidence_of_each(question, interim_analyses_of(campaign)), where_known=True)
         logs = np.log(np.where(np.isfinite(ratios), samples.of(PAIR.reference)[:, 0], np.nan))
         for n, network in enumerate(samples.networks):
             for m, name in enumerate(names):

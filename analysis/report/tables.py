@@ -27,7 +27,7 @@ from analysis.text import NOTHING, file_name, label, level, listing, number, pai
 from dataset.checks import UNCHECKED
 
 # What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
-LOOKED = " Intervals hold at all interim analyses at once."
+INTERIM = " Intervals hold at all interim analyses at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
 # What it says of a gain that may be made of waiting for a processor.
 WAITED = (
@@ -240,7 +240,7 @@ def confirmatory(findings: Findings) -> ReportTable:
     """The verdicts of the declared family."""
     data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
-    stopping = (LOOKED if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
+    stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
     values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
     table = report_table("confirmatory", data, **values)
     texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")

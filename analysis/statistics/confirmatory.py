@@ -115,7 +115,7 @@ def _contrasts(
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
-    confidence = 1 - (1 - hypotheses.confidence) / max(1, len(interim))
+    confidence = confidence_of_each(hypotheses, interim)
     at_analyses = first_blocks(ratios, samples.rounds, interim)
     tests = [mean_over_sites(first) for first in at_analyses] if interim else [ratio]
     cells = {
@@ -131,6 +131,11 @@ def _contrasts(
     }
     flat = {name: np.ravel(value) for name, value in cells.items()}
     return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
+
+
+def confidence_of_each(hypotheses: Hypotheses, interim: Sequence[int]) -> float:
+    """The confidence of each interval, so that those of all `interim` analyses hold at once with the declared one."""
+    return 1 - (1 - hypotheses.confidence) / max(1, len(interim))
 
 
 def first_blocks(ratios: Array, rounds: Sequence[int], interim: Sequence[int]) -> list[Array]:

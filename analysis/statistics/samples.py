@@ -126,8 +126,8 @@ def is_constant(x: Array) -> NDArray[np.bool_]:
 def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
     """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
 
-    Where both samples are constant, as frames of a film make them, there is no scatter to go by. Then it is that of the
-    exact permutation test: the probability that equal runs separate so by chance, or 1 where the constants are equal.
+    The frames of a film can make both samples constant, so that they have no scatter. The p value is then that of the
+    exact permutation test: the probability that equal runs separate so by chance, or 1 if the constants are equal.
     """
 
     def t_test(x: Array, y: Array) -> Array:

@@ -1,5 +1,5 @@
-"""Where a campaign's blocks are measured: on this machine (`Here`), in its lanes (`measure.campaign.lanes`), or on the
-nodes of a cluster (`measure.campaign.cluster`)."""
+"""A campaign's blocks are measured at a place: on this machine (`Here`), in its lanes (`measure.campaign.lanes`), or on
+the nodes of a cluster (`measure.campaign.cluster`)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -242,8 +242,8 @@ class Processor(Instrument):
         return sampling(load.root, load.folder, browser_named(load.browser), servers_of(load.protocol), cores)
 
     def read(self, run: FinishedRun) -> Readings:
-        """From the navigation on until the load was over, interpolated between samples; nothing when it has no samples
-        of that time, and None for what the kernel does not count."""
+        """The processor's share from the navigation until the load was over, interpolated between samples; nothing when
+        it has no samples of that time, and None for what the kernel does not count."""
         return {} if run.load_s is None else shares(run.folder, *run.load_s)
 
 

@@ -142,7 +142,7 @@ def test_of_the_broken_campaign_one_setting_has_no_valid_run(tmp_path: Path) -> 
     assert (valid.drop(("known03.example", "quic")) == 2 * 31).all()
 
 
-def test_the_early_campaign_ends_at_looks(tmp_path: Path) -> None:
+def test_the_early_campaign_ends_at_interim_analyses(tmp_path: Path) -> None:
     runs = attempts_of("early", tmp_path)
     assert runs.groupby("network")["run"].max().to_dict() == {"dsl": 5, "lte": 20, "da2gc": 31}
 
