@@ -17,19 +17,18 @@ use crate::error::Result;
 use crate::packet::Packet;
 use crate::time::Nanos;
 
-const SECOND: Nanos = 1_000_000_000;
-
 struct Blink {
-    start: Nanos,
-    off: Nanos,
+    off: u64,
+    pushed: u64,
     outbox: Outbox,
 }
 
 impl Element for Blink {
     fn push(&mut self, packet: Packet, now: Nanos) {
-        if (now - self.start) % SECOND >= self.off {
+        if self.pushed % 1000 >= self.off {
             self.outbox.push(packet, now);
         }
+        self.pushed += 1;
     }
 
     fn pop(&mut self, now: Nanos) -> Option<Departure> {
@@ -44,16 +43,15 @@ impl Element for Blink {
 /// The blinks of `mm-net`.
 #[derive(Args, Debug)]
 pub struct NetBlink {
-    /// The uplink loses everything at the beginning of each second, for so many ms
-    #[arg(long, value_name = "MS")]
-    blink: Option<Nanos>,
+    /// The uplink loses this many packets at the beginning of each thousand
+    #[arg(long, value_name = "PACKETS")]
+    blink: Option<u64>,
 }
 
 impl Impairment for NetBlink {
-    fn build(&self, context: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
-        let start = context.start;
-        let link = |off| -> Box<dyn Element> { Box::new(Blink { start, off, outbox: Outbox::default() }) };
-        Ok(self.blink.map(|ms| Duplex { uplink: link(ms * 1_000_000), downlink: link(0) }))
+    fn build(&self, _: &mut NetworkContext<'_>) -> Result<Option<Duplex>> {
+        let link = |off| -> Box<dyn Element> { Box::new(Blink { off, pushed: 0, outbox: Outbox::default() }) };
+        Ok(self.blink.map(|off| Duplex { uplink: link(off), downlink: link(0) }))
     }
 }
 """
@@ -67,46 +65,46 @@ from tuning.impairments.contract import Impairment, Judgement, Path
 
 @dataclass(frozen=True, kw_only=True)
 class Blinking(Path):
-    blink_ms: int | None = None
+    blink_packets: int | None = None
 
 
 def check(network):
-    if network.blink_ms is not None and not 0 < network.blink_ms < 1000:
-        raise ValueError("blink_ms must be more than 0 and less than 1000")
+    if network.blink_packets is not None and not 0 < network.blink_packets < 1000:
+        raise ValueError("blink_packets must be more than 0 and less than 1000")
 
 
 def arguments(network):
-    if network.blink_ms:
-        yield from ("--blink", str(network.blink_ms))
+    if network.blink_packets:
+        yield from ("--blink", str(network.blink_packets))
 
 
 def judge(network, measured):
-    if network.blink_ms:
+    if network.blink_packets:
         lost = 100 * measured.up.lost / measured.up.sent
-        yield Judgement("packets lost to blinks", network.blink_ms / 10, lost, network.blink_ms / 20, "%")
+        yield Judgement("packets lost to blinks", network.blink_packets / 10, lost, 1, "%")
 
 
 def words(settings):
-    if settings.get("blink_ms"):
-        yield f"blinks for {settings['blink_ms']:g} ms"
+    if settings.get("blink_packets"):
+        yield f"blinks for {settings['blink_packets']:g} packets"
 
 
 IMPAIRMENT = Impairment(
     "blinking",
     Blinking,
     place=10,
-    units={"blink_ms": "blink"},
+    units={"blink_packets": "blink"},
     check=check,
     arguments=arguments,
     words=words,
-    mahimahi={"blink_ms": "blinks"},
+    mahimahi={"blink_packets": "blinks"},
     judge=judge,
 )
 '''
 NETWORKS = """
 [toy]
 like = "dsl"
-blink_ms = [200, 300]
+blink_packets = [200, 300]
 """
 SIMULATED = """
 import sys
@@ -206,20 +204,20 @@ def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
     testbed.build_emulator()
     (testbed.folder / "tuning" / "impairments" / "blinking.py").write_text(IMPAIRMENT)
     testbed.tune("networks", NETWORKS.replace("300", "3000"))
-    assert "blink_ms must be more than 0" in testbed.eyelevel("networks").stderr
+    assert "blink_packets must be more than 0" in testbed.eyelevel("networks").stderr
     testbed.tune("networks", NETWORKS)
-    assert "blinks for 300 ms" in testbed.eyelevel("networks", "--net", "toy-300blink").stdout
+    assert "blinks for 300 packets" in testbed.eyelevel("networks", "--net", "toy-300blink").stdout
     judged = testbed.eyelevel("validate", "--net", "toy-200blink").stdout
     (check,) = (line for line in judged.splitlines() if "packets lost to blinks" in line)
     assert check.split()[-1] == "ok", judged
     simulation = testbed.run(sys.executable, "-c", SIMULATED, testbed.results)
     label, refusal = simulation.stdout.splitlines()
-    assert label == "25 Mbit/s, 24 ms, blinks for 200 ms"
-    assert "Mahimahi's shells have no blinks (blink_ms)" in refusal
-    assert "blink_ms" in (testbed.results / "campaign.json").read_text()
+    assert label == "25 Mbit/s, 24 ms, blinks for 200 packets"
+    assert "Mahimahi's shells have no blinks (blink_packets)" in refusal
+    assert "blink_packets" in (testbed.results / "campaign.json").read_text()
     report = testbed.eyelevel("report", testbed.results)
     assert report.returncode == 0, report.stderr
-    assert "blinks for 200 ms" in (testbed.results / "report" / "index.html").read_text()
+    assert "blinks for 200 packets" in (testbed.results / "report" / "index.html").read_text()
 
 
 @pytest.mark.timeout(LIMIT_S)
