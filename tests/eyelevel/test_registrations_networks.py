@@ -237,7 +237,7 @@ def test_a_kind_of_hop_is_followed_to_the_report(tmp_path: Path) -> None:
         assert fault in refusal.stderr
     campaign = testbed.measure("--net", "toy", "--proto", "tcp")
     assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
-    (run,) = campaign.glob("runs/*/*/*/*/replay.json")
+    run = max(campaign.glob("runs/*/*/*/*/replay.json"))  # the last attempt counts
     hop = json.loads(run.read_text())["hop"]
     assert (hop["kind"], hop["program"], hop["packets_beside"]) == ("toy", "toy-hop 1.0", 0)
     assert 0 < hop["opened"] == hop["accepted"]

@@ -7,9 +7,10 @@ from measure.validate.protocol import ProtocolObservation, judge_protocol, obser
 from record.site import Site
 from tuning.protocols import Protocol
 
-# Beside other tests a load's first request can come late, never early: such a load is made again, this often in all.
+# Beside other tests a load's first request can come late, never early, and a server that waits for the processor can
+# send less than the link carries, never more: such loads are made again, this often in all.
 ATTEMPTS = 3
-FIRST_REQUEST = "round trips before the first request"
+SUBJECT_TO_THE_MACHINE = {"round trips before the first request", "share of a link with 8% loss"}
 
 
 class Observations:
@@ -24,7 +25,7 @@ class Observations:
         if settings not in self._known:
             for _ in range(ATTEMPTS):
                 self._known[settings] = observe_protocol(protocol, self._sites)
-                if FIRST_REQUEST not in _failing(protocol, self._known[settings]):
+                if not SUBJECT_TO_THE_MACHINE & _failing(protocol, self._known[settings]):
                     break
         return self._known[settings]
 

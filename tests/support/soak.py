@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+import timeit
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -21,8 +22,9 @@ import pytest
 from base.places import PROJECT, tool
 
 LOG = PROJECT / "docs" / "soak.csv"
-# These variables say to a run where it writes its line, and beside how many busy processes it runs.
-LOG_VARIABLE, BUSY_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY"
+# These variables say to a run where it writes its line, beside how many busy processes it runs, and how fast the
+# machine is.
+LOG_VARIABLE, BUSY_VARIABLE, SPEED_VARIABLE = "EYELEVEL_SOAK_LOG", "EYELEVEL_SOAK_BUSY", "EYELEVEL_SOAK_LOOPS_PER_US"
 COUNTS = ("passed", "failed", "error", "skipped")
 DESELECTED = "deselected"
 COLUMNS = (
@@ -30,6 +32,7 @@ COLUMNS = (
     "commit",
     "busy_processes",
     "load_before",
+    "loops_per_us",
     "seed",
     "seconds",
     *COUNTS,
@@ -79,6 +82,7 @@ def pytest_terminal_summary(
         "commit": commit(),
         "busy_processes": os.environ[BUSY_VARIABLE],
         "load_before": f"{_load:.2f}",
+        "loops_per_us": os.environ[SPEED_VARIABLE],
         "seed": config.getoption("randomly_seed"),
         "seconds": round(seconds),
         **{kind: len(stats.get(kind, ())) for kind in COUNTS},
@@ -99,6 +103,12 @@ def commit() -> str:
     """The commit that is tested, with a + if files are changed."""
     git = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
     return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def loops_per_us() -> float:
+    """How fast this machine runs an empty loop of Python: a suite takes as much longer as its machine is slower."""
+    number = 1_000_000
+    return number / min(timeit.repeat(number=number, repeat=10)) / 1e6
 
 
 @contextmanager
@@ -128,6 +138,7 @@ def main(times: int, count: int, log: Path, options: tuple[str, ...]) -> None:
     environment = os.environ | {
         LOG_VARIABLE: str(log.absolute()),
         BUSY_VARIABLE: str(count),
+        SPEED_VARIABLE: f"{loops_per_us():.1f}",
         "PYTHONPATH": f"{PROJECT}:{PROJECT / 'tests'}",
     }
     statuses = []
