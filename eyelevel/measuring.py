@@ -36,8 +36,8 @@ from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning
 from measure.run.aliases import distinct
 from measure.run.browser import refusal
+from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.record import validate_campaign, validate_worker
-from measure.validate.server_rtts import DelayedSite
 from replay.hops.registry import proxy_of, require_served_behind
 from replay.shells.registry import require_emulated
 from servers.recorded_chains import recorded_chains

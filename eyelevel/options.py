@@ -532,7 +532,7 @@ OPTIONS: tuple[Option, ...] = (
         "Port of TCP and of UDP.",
         ("probe-network",),
         type=click.IntRange(1, 65535),
-        default=late_value("measure.path.conversation:PORT"),
+        default=late_value("measure.probe.conversation:PORT"),
     ),
     Option(
         "--secret",

@@ -1,5 +1,5 @@
 """The order in which the responses of one page left the server over each protocol, as validation saw it
-(`measure.validate.order_of_service`)."""
+(`measure.validate.protocol.order_of_service`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

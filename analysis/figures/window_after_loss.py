@@ -1,4 +1,5 @@
-"""How the window of each protocol answered to one loss, as validation saw it (`measure.validate.loss_response`)."""
+"""How the window of each protocol answered to one loss, as a validation saw it
+(`measure.validate.protocol.loss_response`)."""
 
 import math
 from collections.abc import Mapping

@@ -37,9 +37,9 @@ def main(
     begin("preparing the probe")
 
     from measure.host.exclusive import measuring_alone
-    from measure.path import profile
-    from measure.path.conversation import read_secret, secret_file
-    from measure.path.probe import Effort, measure_path
+    from measure.probe import profile
+    from measure.probe.conversation import read_secret, secret_file
+    from measure.probe.path import Effort, measure_path
 
     file, most_bytes = secret or secret_file(), round(most_mb * 1e6)
     if address is not None:
@@ -67,8 +67,8 @@ def main(
 
 def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
     """Be the other end until interrupted."""
-    from measure.path.conversation import make_secret
-    from measure.path.serving import Server
+    from measure.probe.conversation import make_secret
+    from measure.probe.serving import Server
 
     if not file.exists():
         make_secret(file)

@@ -100,7 +100,7 @@ def main(
     from measure.host.timekeeping import priority_warning
     from measure.run.aliases import choose_protocols, distinct
     from measure.run.server_rtts import parse_server_rtts
-    from measure.validate.server_rtts import DelayedSite
+    from measure.validate.network.server_rtts import DelayedSite
     from measure.validate.validation import validate
     from record.collection import choose_sites
     from replay.shells.registry import require_emulated

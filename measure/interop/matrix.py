@@ -17,7 +17,7 @@ from measure.run.browser import refusal
 from measure.run.evidence import Evidence, last_line, page_requests
 from measure.run.gates import GATES, Gate, is_of_machine
 from measure.run.setting import Circumstances, Loading, Setting
-from measure.validate.protocol import ObservationMethod
+from measure.validate.protocol.settings import ObservationMethod
 from record.site import Site
 from servers.contract import Server
 from servers.registry import require_served

@@ -17,7 +17,7 @@ from measure.captures.streams import STREAM_FIELDS, carried, requests
 from measure.interop.site import Page
 from measure.run.evidence import Evidence
 from measure.run.monitor import CAPTURE
-from measure.validate.protocol import KEYS
+from measure.validate.protocol.settings import KEYS
 from tuning.networks import Network
 from tuning.protocols import TRANSPORTS
 

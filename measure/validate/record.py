@@ -11,7 +11,7 @@ from base.structure import unstructured
 from dataset.checks import Check
 from dataset.validation import VALIDATION, ValidationEntry, keep_entries, kept_entries
 from measure.host.machine import machine, versions
-from measure.validate.server_rtts import DelayedSite
+from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.validation import validate
 from replay.hops.registry import hop_programs
 from tuning.defaults import DEFAULT_SHELLS

@@ -14,8 +14,8 @@ from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES, Method
 from measure.instruments.cross_traffic import COLUMN, read_series
 from measure.run.setting import Loading, Setting
-from measure.validate.cross_traffic import judge_cross_traffic, measure_cross_traffic
-from measure.validate.largest_window import judge_largest_window
+from measure.validate.network.cross_traffic import judge_cross_traffic, measure_cross_traffic
+from measure.validate.protocol.largest_window import judge_largest_window, measure_largest_window
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.collection import load_site
 from studies.fairness.measure import FairnessMethod
@@ -96,8 +96,9 @@ def test_a_page_is_later_beside_background_flows_which_go_on(protocol: str, tmp_
 @pytest.mark.parametrize("packets", [60, 107, 430])
 def test_a_window_stops_growing_where_its_setting_says(packets: int, tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
-    check = judge_largest_window(replace(PROTOCOLS["quic"], max_window_packets=packets), site)
-    assert check.checked and check.passed, check
+    protocol = replace(PROTOCOLS["quic"], max_window_packets=packets)
+    (check,) = judge_largest_window(protocol, measure_largest_window(protocol, site))
+    assert check.passed, check
 
 
 @pytest.mark.timeout(300)

@@ -8,7 +8,7 @@ from measure.campaign.single_load import single_load
 from measure.captures.reading import read_connections
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
-from measure.validate.protocol import KEYS, LOADING, SEED, ObservationMethod
+from measure.validate.protocol.settings import KEYS, LOADING, SEED, ObservationMethod
 from measure.validate.site import SERVERS, WINDOW_PAGE, write_validation_sites
 from tuning import protocols
 from tuning.networks import Network

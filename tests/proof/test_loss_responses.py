@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from base.errors import EyelevelError
-from measure.validate import loss_response
-from measure.validate.loss_response import (
+from measure.validate.protocol import loss_response
+from measure.validate.protocol.loss_response import (
     DROPPED_PACKET,
     KEPT,
     ONE_LOSS,

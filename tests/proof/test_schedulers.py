@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from measure.validate.order_of_service import ORDERS, OrderOfService, judge_order, observe_order
+from measure.validate.protocol.order_of_service import ORDERS, OrderOfService, judge_order, observe_order
 from measure.validate.site import ORDERED, write_validation_sites
 from record.site import Site
 from tuning import protocols

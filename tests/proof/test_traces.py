@@ -11,7 +11,8 @@ import pytest
 from support.networks import failures, measured
 
 from base.structure import to_json
-from measure.validate import network
+from measure.validate.network import path
+from measure.validate.network.path import judge_network, measure_network
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from record.site import Site
 from tuning import networks
@@ -115,6 +116,6 @@ def test_what_follows_another_file_fails(
 ) -> None:
     said, played = following(folder, "steps", "rates"), following(folder, up, down)
     # The emulated network plays other files than the probe believes.
-    monkeypatch.setattr(network, "to_json", lambda _: to_json(said))
-    measurement = network.measure_network(played, sites[WINDOW_PAGE])
-    assert failures(network.judge_network(said, measurement)) == wrong
+    monkeypatch.setattr(path, "to_json", lambda _: to_json(said))
+    measurement = measure_network(played, sites[WINDOW_PAGE])
+    assert failures(judge_network(said, measurement)) == wrong

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.observations import Observations
 
-from measure.validate.protocol import judge_protocol
+from measure.validate.protocol.settings import judge_protocol
 from measure.validate.site import write_validation_sites
 from tuning import protocols
 

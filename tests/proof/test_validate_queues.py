@@ -8,8 +8,8 @@ import pytest
 from support.networks import failures, measured
 
 from base.structure import from_json, to_json
-from measure.validate.network import judge_network
-from measure.validate.network_probe import NetworkMeasurement
+from measure.probe.measurement import NetworkMeasurement
+from measure.validate.network.path import judge_network
 from measure.validate.site import write_validation_sites
 from record.site import Site
 from tuning.impairments.on_off import OnOff

@@ -7,7 +7,7 @@ import pytest
 
 from base.errors import EyelevelError
 from dataset.checks import Check
-from measure.validate.cross_traffic import FlowMeasurement, judge_cross_traffic
+from measure.validate.network.cross_traffic import FlowMeasurement, judge_cross_traffic
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run
 from tuning import protocols

@@ -12,8 +12,9 @@ from dataset.checks import Check, within
 from eyelevel.measuring import require_networks
 from measure.campaign.campaign import Campaign
 from measure.run.browser import refusal
-from measure.validate import hop as judging
-from measure.validate.hop import checks_of_half, judge_hop, measure_hop
+from measure.validate.network import hop as judging
+from measure.validate.network.hop import judge_hop, measure_hop
+from measure.validate.network.path import checks_of_half
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run
 from replay.hops import edge, split, tunnel

@@ -23,7 +23,7 @@ from support.own_servers import make_certificate
 
 from base.errors import EyelevelError
 from base.places import tool
-from measure.validate.tunnel import Tunnel, main
+from measure.validate.network.tunnel import Tunnel, main
 
 pytestmark = pytest.mark.needs_quinn
 
@@ -156,7 +156,7 @@ def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch) -> No
     `trusted`."""
     addresses = [(socket.AF_INET, socket.SOCK_DGRAM, 0, "", ("127.0.0.1", port))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **keywords: addresses)
-    monkeypatch.setattr("measure.validate.tunnel.PROXY_HOST", HOP)
+    monkeypatch.setattr("measure.validate.network.tunnel.PROXY_HOST", HOP)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
     main("server.example", "1")
 
@@ -192,7 +192,7 @@ def test_a_proxy_whose_certificate_is_of_no_such_host_is_one_line_that_says_so(
 def test_a_proxy_that_never_answers_is_one_line_after_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("measure.validate.tunnel.TIMEOUT_S", 0.5)
+    monkeypatch.setattr("measure.validate.network.tunnel.TIMEOUT_S", 0.5)
     message = r"^eyelevel: the hop at hop\.example: the proxy completes no handshake within 0\.5 s$"
     with socket.socket(type=socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -205,7 +205,7 @@ def test_a_server_that_never_answers_through_the_proxy_is_one_line_after_a_bound
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody listens at its port, and for packets that are refused there the proxy sends nothing.
-    monkeypatch.setattr("measure.validate.tunnel.TIMEOUT_S", 2.0)
+    monkeypatch.setattr("measure.validate.network.tunnel.TIMEOUT_S", 2.0)
     message = r"^eyelevel: the hop at hop\.example: the server completes no handshake through the hop within 2 s$"
     with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
         ask_through(port, tmp_path / "chain.pem", monkeypatch)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from dataset.checks import Check
-from measure.validate.network import judge_network, measure_network
-from measure.validate.network_probe import NetworkMeasurement
+from measure.probe.measurement import NetworkMeasurement
+from measure.validate.network.path import judge_network, measure_network
 from measure.validate.site import WINDOW_PAGE
 from record.site import Site
 from tuning.networks import Network

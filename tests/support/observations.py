@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from measure.validate.protocol import ProtocolObservation, judge_protocol, observe_protocol
+from measure.validate.protocol.settings import ProtocolObservation, judge_protocol, observe_protocol
 from record.site import Site
 from tuning.protocols import Protocol
 

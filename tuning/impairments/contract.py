@@ -42,8 +42,9 @@ class Impairment:
     keys. `words` are the impairment in the report, `label` at a figure if they differ there. `arguments` are those of
     `mm-net`. `mahimahi`: key → what Mahimahi's shells have nothing like.
 
-    `judge` compares what a validation measured (`measure.validate.network_probe.NetworkMeasurement`) with the network;
-    impairments that are older are judged by `measure.validate.network`.
+    `judge` compares what a validation measured (`measure.probe.measurement.NetworkMeasurement`) with the network; most
+    are judged by `measure.validate.network`, since they depend on each other. `hides` names the checks of those that
+    it makes impossible, by how their names begin, with the reason.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Impairment:
     arguments: Callable[[Any], Iterable[str]] = lambda network: ()
     mahimahi: Mapping[str, str] = field(default_factory=dict)
     judge: Callable[[Any, Any], Iterable[Judgement]] = lambda network, measured: ()
+    hides: Callable[[Any], Mapping[str, str]] = lambda network: {}
 
 
 def units_of(tables: Iterable[str], units: Mapping[str, str]) -> dict[str, str]:

@@ -9,10 +9,10 @@ import pytest
 from base.errors import EyelevelError
 from dataset.checks import Check
 from measure.captures.reading import HTTPS_PORT
-from measure.validate.cubic import CubicCurve, Numbers
-from measure.validate.flight import Fields, Flight, quic_flight, tcp_flight
-from measure.validate.loss_response import KEPT, REGROWTH, expected_curve, judge_loss_response, loss_response
-from measure.validate.server_account import ServerWindow
+from measure.validate.protocol.cubic import CubicCurve, Numbers
+from measure.validate.protocol.flight import Fields, Flight, quic_flight, tcp_flight
+from measure.validate.protocol.loss_response import KEPT, REGROWTH, expected_curve, judge_loss_response, loss_response
+from measure.validate.protocol.server_account import ServerWindow
 from servers.registry import server_of
 from tuning import protocols
 from tuning.protocols import Protocol

@@ -11,9 +11,9 @@ from support.networks import failures
 from support.paths import probed
 from support.shells import network_namespace
 
-from measure.validate.cross_traffic import FlowMeasurement, judge_cross_traffic, measure_cross_traffic
-from measure.validate.network import LOST_PACKETS_QUICK, judge_network, measure_network
-from measure.validate.network_probe import NetworkMeasurement
+from measure.probe.measurement import NetworkMeasurement
+from measure.validate.network.cross_traffic import FlowMeasurement, judge_cross_traffic, measure_cross_traffic
+from measure.validate.network.path import LOST_PACKETS_QUICK, judge_network, measure_network
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from tuning import networks
 from tuning.impairments.loss import GilbertElliott

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from dataset.observations import BACKGROUND, URGENT
-from measure.validate.order_of_service import ORDERS, OrderOfService, Response, Served, judge_order, observe_order
+from measure.validate.protocol.order_of_service import (
+    ORDERS,
+    OrderOfService,
+    Response,
+    Served,
+    judge_order,
+    observe_order,
+)
 from measure.validate.site import BULK_BYTES, ORDERED, ORDERED_BYTES, URGENT_BYTES, write_validation_sites
 from servers.registry import server_of
 from tuning import protocols

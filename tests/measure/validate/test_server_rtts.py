@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.validate.server_rtts import NETWORK, DelayedSite, judge_server_rtts, measure_server_rtts
+from measure.validate.network.server_rtts import NETWORK, DelayedSite, judge_server_rtts, measure_server_rtts
 from record.http1 import Response
 from record.site import Exchange, Recording, write_site
 from replay import ReplaySpec

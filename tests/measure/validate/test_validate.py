@@ -11,8 +11,8 @@ import pytest
 from support.observations import Observations
 
 from dataset.checks import Check, between, same, within
-from measure.validate.network import judge_network
-from measure.validate.network_probe import Direction, NetworkMeasurement, Repairs, repairs
+from measure.probe.measurement import Direction, NetworkMeasurement, Repairs, repairs
+from measure.validate.network.path import judge_network
 from measure.validate.site import write_validation_sites
 from record.site import Site
 from tuning import protocols
@@ -163,7 +163,7 @@ def test_where_a_link_sends_whole_packets_at_whole_milliseconds_all_else_is_chec
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
     right = Direction(sent=4000, lost=0, queue_bytes=29_000, mean_mbps=3.95)
     measured = NetworkMeasurement(24, 26, 30, 100, 0.1, up=replace(right, **seen), down=right)  # type: ignore[arg-type]
-    checks = judge_network(network, replace(measured, **change), "mahimahi")  # type: ignore[arg-type]
+    checks = judge_network(network, replace(measured, in_opportunities=True, **change))  # type: ignore[arg-type]
     assert set(failed(checks)) == wrong
     assert [check.name for check in checks if not check.checked] == []
 

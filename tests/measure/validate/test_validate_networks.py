@@ -9,19 +9,11 @@ import pytest
 from support.networks import failures
 
 from dataset.checks import Check
-from measure.validate.network import judge_network
-from measure.validate.network_probe import (
-    Direction,
-    Flow,
-    Managed,
-    NetworkMeasurement,
-    Outages,
-    longest_repair_ms,
-    lost_runs,
-    outages,
-    repairs,
-)
-from measure.validate.queues import expected
+from measure.probe.emulated import longest_repair_ms
+from measure.probe.flows import Flow, lost_runs
+from measure.probe.measurement import Direction, Managed, NetworkMeasurement, Outages, outages, repairs
+from measure.validate.network.path import judge_network
+from measure.validate.network.queue_model import expected
 from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.queues import Queue

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
 from dataset.validation import VALIDATION, kept_entries
 from measure.validate import record
 from measure.validate import validation as validating
-from measure.validate.server_rtts import DelayedSite
+from measure.validate.contract import Bench
+from measure.validate.network.server_rtts import DelayedSite
+from measure.validate.protocol.loss_response import KEPT
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
@@ -120,9 +123,9 @@ def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("manner", "observed"),
     [
-        ({"quick": True}, ["observe_protocol"]),
-        ({"quick": True, "compared": True}, ["observe_protocol", "observe_loss_response", "observe_order"]),
-        ({}, ["observe_protocol", "observe_loss_response", "observe_order"]),
+        ({"quick": True}, ["settings"]),
+        ({"quick": True, "compared": True}, ["settings", KEPT, "order of service"]),
+        ({}, ["settings", KEPT, "order of service"]),
     ],
     ids=["one protocol of a campaign", "one of several", "make validate"],
 )
@@ -131,11 +134,11 @@ def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protoc
 ) -> None:
     loads: list[str] = []
 
-    def stand_in(name: str, protocol: Protocol, sites: object) -> None:
+    def stand_in(name: str, protocol: Protocol, bench: Bench) -> None:
         loads.append(name)
         raise EyelevelError("nothing is loaded")
 
-    for name in ("observe_protocol", "observe_loss_response", "observe_order"):
-        monkeypatch.setattr(validating, name, partial(stand_in, name))
+    entries = [replace(one, measure=partial(stand_in, one.check)) for one in validating.OF_PROTOCOLS]
+    monkeypatch.setattr(validating, "OF_PROTOCOLS", entries)
     checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)  # type: ignore[arg-type]
     assert (loads, seen, len(checks)) == (observed, {}, len(observed))

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import tool
-from dataset.checks import Check, unchecked, within
+from dataset.checks import Check, within
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES
 from measure.instruments.cross_traffic import bytes_at, read_series
+from measure.validate.contract import Bench, Validation
+from measure.validate.site import WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
 from servers.registry import require_served, server_of
@@ -27,15 +29,11 @@ FURTHER_ROUND_TRIPS, WATCHED_S = 4, 3.0
 TOLERANCE = 0.1
 
 
-def judge_largest_window(protocol: Protocol, site: Site) -> Check:
-    """Measure the largest window of `protocol`, of QUIC, which has a setting for it, beside `site`, which nobody loads.
+def measure_largest_window(protocol: Protocol, site: Site) -> float:
+    """The largest window of `protocol`, of QUIC, which has a setting for it, in packets; nobody loads `site` meanwhile.
     Raises EyelevelError."""
     packets = protocol.max_window_packets
     assert packets
-    try:
-        tool("quinn_client")
-    except EyelevelError as error:
-        return unchecked(protocol.name, NAME, str(error), packets, "packets")
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     network = Network("delay", min_rtt_ms=round(packets * segment_bytes * 8 / RATE_MBPS / 1e3))
     (served,) = require_served([protocol])
@@ -49,5 +47,30 @@ def judge_largest_window(protocol: Protocol, site: Site) -> Check:
         series = read_series(Path(temporary))[0]
     ended_s = series[0][0] + seconds - 0.2
     came = bytes_at(series, ended_s) - bytes_at(series, ended_s - WATCHED_S)
-    seen = came / WATCHED_S * network.min_rtt_ms / 1e3 / segment_bytes
-    return within(protocol.name, NAME, packets, seen, TOLERANCE * packets, "packets")
+    return came / WATCHED_S * network.min_rtt_ms / 1e3 / segment_bytes
+
+
+def judge_largest_window(protocol: Protocol, seen_packets: float) -> list[Check]:
+    """`seen_packets` against the setting of `protocol`."""
+    packets = protocol.max_window_packets
+    assert packets
+    return [within(protocol.name, NAME, packets, seen_packets, TOLERANCE * packets, "packets")]
+
+
+def _refusal(protocol: Protocol, bench: Bench) -> str | None:
+    try:
+        tool("quinn_client")
+    except EyelevelError as error:
+        return str(error)
+    return None
+
+
+VALIDATION = Validation(
+    NAME,
+    "the largest window of ",
+    8,
+    measure=lambda protocol, bench: measure_largest_window(protocol, bench.sites[WINDOW_PAGE]),
+    judge=judge_largest_window,
+    applies=lambda protocol, bench: protocol.max_window_packets is not None,
+    refusal=_refusal,
+)

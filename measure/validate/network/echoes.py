@@ -1,4 +1,4 @@
-"""`python -m measure.validate.echoes ADDRESS…`: how long echoes of servers take, from behind an emulated network.
+"""`python -m measure.validate.network.echoes ADDRESS…`: how long echoes of servers take, on an emulated network.
 
 Prints as JSON a list for each address: the round-trip time of each ICMP echo (RFC 792) that was answered, in ms. The
 kernel answers, and the kernel says when the answer came.

@@ -14,8 +14,8 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.ownership import give_to_caller
 from base.text import printable
-from measure.path.probe import PathMeasurement, Way
-from measure.validate.network_probe import LARGE_BYTES
+from measure.probe.flows import LARGE_BYTES
+from measure.probe.path import PathMeasurement, Way
 from tuning import networks
 from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network

@@ -1,20 +1,23 @@
 """Whether background flows are as a network says: each moves, by its congestion control, through the emulated link.
 
-`python -m measure.validate.cross_traffic` is the client of the replay that they are measured in: it lets them begin,
-and prints when they were steady and when it had waited (s since 1970).
+`python -m measure.validate.network.cross_traffic` is the client of the replay that they are measured in: it lets them
+begin, and prints when they were steady and when it had waited (s since 1970).
 """
 
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from base.errors import EyelevelError, reports_errors
 from dataset.checks import Check, between, same, unchecked
 from dataset.run_files import CROSS_TRAFFIC_SAMPLES
 from measure.instruments.cross_traffic import bytes_at, read_series
+from measure.validate.contract import Bench, Validation
+from measure.validate.network.path import refusal
+from measure.validate.site import WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
 from replay.cross_traffic import begin_cross_traffic
@@ -57,7 +60,7 @@ def measure_cross_traffic(network: Network, site: Site) -> list[FlowMeasurement]
             cross_traffic_awaits_turn=True,
             cross_traffic_log=folder / CROSS_TRAFFIC_SAMPLES,
         )
-        outcome = run(spec, (sys.executable, "-m", "measure.validate.cross_traffic"), stdout=output.fileno())
+        outcome = run(spec, (sys.executable, "-m", "measure.validate.network.cross_traffic"), stdout=output.fileno())
         output.seek(0)
         times = output.read().split()
         if outcome.status or len(times) != 2:
@@ -112,6 +115,21 @@ def _judge_rate(network: Network, what: str, flow: Flow, seen: FlowMeasurement) 
 
 def _is_lossy(network: Network) -> bool:
     return bool(network.loss_of(UP) or network.loss_of(DOWN))
+
+
+def _applies(network: Network, bench: Bench) -> bool:
+    return network.has_cross_traffic and refusal(network, bench) is None
+
+
+VALIDATION = Validation(
+    "cross traffic",
+    "the background flows of ",
+    20,
+    measure=lambda network, bench: measure_cross_traffic(network, bench.sites[WINDOW_PAGE]),
+    judge=judge_cross_traffic,
+    document=lambda network, seen: {"cross_traffic": [asdict(flow) for flow in seen]},
+    applies=_applies,
+)
 
 
 @reports_errors

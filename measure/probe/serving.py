@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from base.errors import EyelevelError
 from base.text import printable
-from measure.path.conversation import Conversation, answer, read_secret, understood
-from measure.path.datagrams import MOST_MBPS, TOKEN_BYTES, End, Numbers, Times
-from measure.validate.network_probe import LARGE_BYTES, Flow
+from measure.probe.conversation import Conversation, answer, read_secret, understood
+from measure.probe.datagrams import MOST_MBPS, TOKEN_BYTES, End, Numbers, Times
+from measure.probe.flows import LARGE_BYTES, Flow
 
 # Strangers who say nothing cannot keep others away for longer, nor more of them at once.
 GREETING_S, MOST_STRANGERS = 10.0, 16

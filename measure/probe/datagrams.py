@@ -1,4 +1,4 @@
-"""The datagrams of a probe: those of `make validate`, with a token that strangers do not know, over IPv4 or IPv6."""
+"""The datagrams of a probe of a path: even flows, with a token that strangers do not know, over IPv4 or IPv6."""
 
 import socket
 import time
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from base.errors import EyelevelError
-from measure.validate.network_probe import HEADER, IP_UDP_BYTES, Arrivals, Flow, send
+from measure.probe.flows import ECHO, HEADER, IP_UDP_BYTES, Arrivals, Flow, send
 
 TOKEN_BYTES = 8
 IPV6_UDP_BYTES = 48
@@ -112,7 +112,7 @@ class End:
     def send_echo(self, number: int, address: Any) -> None:
         """Send one datagram that the other end sends back. Raises EyelevelError."""
         try:
-            self._socket.sendto(HEADER.pack(b"e", number, time.monotonic_ns()) + self._token, address)
+            self._socket.sendto(HEADER.pack(ECHO, number, time.monotonic_ns()) + self._token, address)
         except OSError as error:
             raise EyelevelError(f"no datagram can be sent to {address[0]}: {error.strerror}; does UDP pass?") from None
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from measure.path import profile
-from measure.path.probe import PathMeasurement, Way
+from measure.probe import profile
+from measure.probe.path import PathMeasurement, Way
 from tuning import networks
 
 WAY = Way(

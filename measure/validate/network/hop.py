@@ -1,7 +1,7 @@
 """Whether a hop does what its kind says, between the two halves of its network, each of which is measured by itself.
 
-`python -m measure.validate.hop HOST ADDRESS` is the client of the replay in which that is seen: it prints how long
-echoes, connections and TLS handshakes took.
+`python -m measure.validate.network.hop HOST ADDRESS` is the client of the replay in which that is seen: it prints how
+long echoes, connections and TLS handshakes took.
 """
 
 import socket
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from base.errors import EyelevelError, reports_errors
 from base.places import tool
 from base.structure import from_json, to_json
 from dataset.checks import Check, between, same, unchecked, within
+from measure.validate.contract import Bench, Validation
+from measure.validate.network.path import refusal
+from measure.validate.site import WINDOW_PAGE
 from record.site import Site
 from replay import ReplaySpec, run
 from replay.hops.registry import hop_of
@@ -71,7 +74,7 @@ def measure_hop(network: Network, site: Site) -> HopMeasurement:
     kind, what = hop_of(network), "what was seen of the hop"
     client = ("tunnel", host, str(CONNECTIONS)) if kind.proxy else ("hop", host, address)
     with tempfile.TemporaryFile("w+") as output:
-        command = (sys.executable, "-m", f"measure.validate.{client[0]}", *client[1:])
+        command = (sys.executable, "-m", f"measure.validate.network.{client[0]}", *client[1:])
         protocol = protocols.load()[kind.validation_protocol]
         outcome = run(ReplaySpec(site.folder, network, protocol), command, stdout=output.fileno())
         output.seek(0)
@@ -122,17 +125,19 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         yield same(name, "hop, packets beside it", 0, seen.account["packets_beside"])
 
 
-def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
-    """`checks` of a half of `network`, or of all of it, as checks of `network`: who asks whether that is as configured
-    looks for its name."""
-    return [
-        check
-        if check.subject == network.name
-        else replace(
-            check, subject=network.name, name=f"{check.subject.removeprefix(f'{network.name}: ')}, {check.name}"
-        )
-        for check in checks
-    ]
+def _applies(network: Network, bench: Bench) -> bool:
+    return network.hop is not None and refusal(network, bench) is None
+
+
+VALIDATION = Validation(
+    "hop",
+    "the hop of ",
+    20,
+    measure=lambda network, bench: measure_hop(network, bench.sites[WINDOW_PAGE]),
+    judge=judge_hop,
+    document=lambda network, seen: {"hop": asdict(seen)},
+    applies=_applies,
+)
 
 
 @reports_errors

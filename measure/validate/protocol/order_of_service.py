@@ -23,6 +23,7 @@ from dataset.observations import (
     MOST_AGAINST_PRIORITY,
     NARROW_MBPS,
     ONE_AFTER_ANOTHER,
+    ORDER_OF_SERVICE,
     TURNS,
     URGENT,
 )
@@ -31,7 +32,8 @@ from measure.captures.reading import CapturedConnection, largest, read_connectio
 from measure.captures.streams import STREAM_FIELDS, carried, requests
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
-from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
+from measure.validate.contract import Bench, Validation
+from measure.validate.protocol.settings import BULK_LOADING, KEYS, SEED, ObservationMethod
 from measure.validate.site import BULK_BYTES, ORDER_PAGE, ORDERED
 from record.site import Site
 from servers.registry import server_of
@@ -280,3 +282,18 @@ def _mean(shares: Iterable[float]) -> float | None:
 
 def _percent(share: float | None) -> str:
     return "none compared" if share is None else f"{share:.0%}"
+
+
+def _applies(protocol: Protocol, bench: Bench) -> bool:
+    return not bench.is_brief or protocol.scheduler is not None or protocol.notsent_lowat_bytes is not None
+
+
+VALIDATION = Validation(
+    "order of service",
+    "the order of service of ",
+    8,
+    measure=lambda protocol, bench: observe_order(protocol, bench.sites),
+    judge=lambda protocol, seen: judge_order(protocol, seen.numbers),
+    document=lambda protocol, seen: {ORDER_OF_SERVICE: seen.document()},
+    applies=_applies,
+)

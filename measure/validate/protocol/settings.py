@@ -33,7 +33,8 @@ from measure.run.gates import LOAD_FAILED, REPLAY, Gate
 from measure.run.load import Observers
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Loading, Setting
-from measure.validate.congestion_controls import BEHAVIOURS
+from measure.validate.contract import Validation
+from measure.validate.protocol.congestion_controls import BEHAVIOURS
 from measure.validate.site import BULK_PAGE, OBJECT_BYTES, SERVERS, WINDOW_PAGE
 from record.site import Site
 from servers.registry import server_of
@@ -247,3 +248,13 @@ def _second_half_mbps(lossy: CapturedConnection) -> float:
     if len(half) < 2 or half[0].at_s == half[-1].at_s:
         raise EyelevelError("the bulk transfer is missing in the capture of the lossy network")
     return sum(packet.payload_bytes for packet in half) * 8 / (half[-1].at_s - half[0].at_s) / 1e6
+
+
+VALIDATION = Validation(
+    "settings",
+    "",
+    20,
+    measure=lambda protocol, bench: observe_protocol(protocol, bench.sites),
+    judge=judge_protocol,
+    document=lambda protocol, seen: seen.document(),
+)

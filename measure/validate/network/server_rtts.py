@@ -10,17 +10,20 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from dataset.checks import Check, same, within
-from measure.validate.echoes import ECHOES
+from measure.validate.contract import Validation
+from measure.validate.network.echoes import ECHOES
 from record.site import Site
 from replay import ReplaySpec, run
 from tuning import protocols
 from tuning.networks import Network
 
-PROBE = (sys.executable, "-m", "measure.validate.echoes")
+PROBE = (sys.executable, "-m", "measure.validate.network.echoes")
 # Behind a delay and nothing else. Without any, the emulator could not wake up early (shells/README.md).
 NETWORK = Network("a delay alone", min_rtt_ms=20.0)
 # Of the shortest round trip. An emulator never sends early, so what is longer was the machine, not the setting.
 TOLERANCE_MS = 0.2
+# The name of these in the document of a validation.
+SERVERS = "servers"
 
 
 @dataclass(frozen=True)
@@ -72,3 +75,13 @@ def seen_of(measured: Mapping[str, list[float]]) -> dict[str, dict[str, float | 
         }
         for address, times_ms in measured.items()
     }
+
+
+VALIDATION = Validation(
+    "extra round-trip times",
+    "how far the servers are of ",
+    4,
+    measure=lambda site, bench: measure_server_rtts(site),
+    judge=judge_server_rtts,
+    document=lambda site, seen: {SERVERS: seen_of(seen)},
+)

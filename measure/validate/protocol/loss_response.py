@@ -17,15 +17,16 @@ import numpy as np
 
 from base.errors import EyelevelError
 from dataset.checks import Check, between, unchecked, within
-from dataset.observations import KEPT_TOLERANCE
+from dataset.observations import KEPT_TOLERANCE, LOSS_RESPONSE
 from measure.campaign.single_load import single_load
 from measure.run.monitor import CAPTURE
 from measure.run.setting import Setting
-from measure.validate.congestion_controls import BEHAVIOURS
-from measure.validate.cubic import CubicCurve, Numbers
-from measure.validate.flight import Flight, read_flight
-from measure.validate.protocol import BULK_LOADING, KEYS, SEED, ObservationMethod
-from measure.validate.server_account import ServerWindow, server_account
+from measure.validate.contract import Bench, Validation
+from measure.validate.protocol.congestion_controls import BEHAVIOURS
+from measure.validate.protocol.cubic import CubicCurve, Numbers
+from measure.validate.protocol.flight import Flight, read_flight
+from measure.validate.protocol.server_account import ServerWindow, server_account
+from measure.validate.protocol.settings import BULK_LOADING, KEYS, SEED, ObservationMethod
 from measure.validate.site import LOSS_PAGE
 from record.site import Site
 from servers.registry import server_of
@@ -233,3 +234,25 @@ def expected_curve(protocol: Protocol, seen: LossResponse) -> CubicCurve | None:
     if behaviour is None or not behaviour.cubic:
         return None
     return CubicCurve(seen.before, server_of(protocol).cubic_connections(protocol), seen.rtt_s)
+
+
+def _applies(protocol: Protocol, bench: Bench) -> bool:
+    return not bench.is_brief or protocol.emulated_connections is not None
+
+
+def _refusal(protocol: Protocol, bench: Bench) -> str | None:
+    if protocol.in_kernel and protocol.congestion_control == "reno":
+        return "Linux's Reno has no HyStart: its slow start ends in a full queue, which loses hundreds of packets"
+    return None
+
+
+VALIDATION = Validation(
+    KEPT,
+    "the answer to one loss of ",
+    11,
+    measure=lambda protocol, bench: observe_loss_response(protocol, bench.sites),
+    judge=judge_loss_response,
+    document=lambda protocol, seen: {LOSS_RESPONSE: seen.document(expected_curve(protocol, seen))},
+    applies=_applies,
+    refusal=_refusal,
+)

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from base.errors import EyelevelError
 from eyelevel.commands.probe_network import main
-from measure.path import serving
-from measure.path.conversation import FAULT_LETTERS, Message, answer, make_secret, read_secret, understood
-from measure.path.datagrams import TOKEN_BYTES, End, Numbers, Times
-from measure.path.probe import LEAST_GROUP, Effort, conversation_with, flood, measure_path
-from measure.path.serving import Arrived, Command, Sent, Server
-from measure.validate.network_probe import LARGE_BYTES, Flow
+from measure.probe import serving
+from measure.probe.conversation import FAULT_LETTERS, Message, answer, make_secret, read_secret, understood
+from measure.probe.datagrams import TOKEN_BYTES, End, Numbers, Times
+from measure.probe.flows import LARGE_BYTES, Flow
+from measure.probe.path import LEAST_GROUP, Effort, conversation_with, flood, measure_path
+from measure.probe.serving import Arrived, Command, Sent, Server
 
 # Of the link of the made-up arrivals below.
 MBPS, QUEUE_PACKETS = 8.0, 20

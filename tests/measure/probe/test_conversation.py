@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from measure.path import conversation as talk
-from measure.path.conversation import PROGRAM, VERSION, Conversation, answer, ask_for_conversation
+from measure.probe import conversation as talk
+from measure.probe.conversation import PROGRAM, VERSION, Conversation, answer, ask_for_conversation
 
 SECRET, OTHER = bytes(32), bytes([1]) * 32
 

@@ -1,13 +1,12 @@
-"""The two programs that measure a network from within a replay, one at each end.
+"""The two programs that measure an emulated network from within a replay, one at each end.
 
-    python -m measure.validate.network_probe peer ADDRESS              next to the servers, as the replay's monitor
-    python -m measure.validate.network_probe client NETWORK HOST LOST OPPORTUNITIES
-                                                                       behind the network; prints NetworkMeasurement
+    python -m measure.probe.emulated peer ADDRESS                          next to the servers, as the replay's monitor
+    python -m measure.probe.emulated client NETWORK HOST LOST OPPORTUNITIES    on the network; prints NetworkMeasurement
 
 OPPORTUNITIES: 1 where a constant rate is given out in whole packets (`replay.shells.contract`), else 0.
 
-Both send and receive UDP datagrams of a number and the time they were sent; both read the same clock. The client
-gives the peer its commands over a Unix socket, which no network shapes. Arrival times are the kernel's.
+Both send and receive UDP datagrams (`flows`), and read the same clock. The client gives the peer its commands over a
+Unix socket, which no network shapes.
 """
 
 import itertools
@@ -17,69 +16,61 @@ import os
 import socket
 import socketserver
 import statistics
-import struct
 import sys
 import threading
 import time
 import timeit
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from base.errors import EyelevelError
 from base.structure import from_json, to_json
-from measure.validate.conditions import LetThrough, SeenConditions, let_through, seen_conditions
+from measure.probe.conditions import LetThrough, SeenConditions, let_through, seen_conditions
+from measure.probe.flows import (
+    ECHO,
+    HEADER,
+    LARGE_BYTES,
+    OVERLOAD,
+    SMALL_BYTES,
+    SPARSE,
+    Arrivals,
+    Flow,
+    Times,
+    lost_runs,
+    overload,
+    probe_bytes,
+    send,
+)
+from measure.probe.measurement import Direction, Managed, NetworkMeasurement, outages, repairs
 from replay.spec import PRIVATE
 from tuning.conditions import DELAY, Conditions
 from tuning.impairments.contract import DOWN, UP
-from tuning.impairments.on_off import OnOff
 from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
 from tuning.networks import Network
 from tuning.queues import DROP_TAIL, Queue
 
 CONTROL = str(PRIVATE / "probe")
 PORT = 7  # echo (RFC 862)
-HEADER = struct.Struct("!cIQ")  # kind, number, time sent in ns
-ECHO, DATA = b"e", b"d"
-IP_UDP_BYTES = 28
-
-SMALL_BYTES = IP_UDP_BYTES + HEADER.size
-LARGE_BYTES = 1428
 HEADER_BYTES = 4  # of a TUN device, which Mahimahi counts with each packet
-# Smaller where few large ones fill a queue, as long as a program can keep up with so many.
-QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
-SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
-BUFFER_BYTES = 1 << 22
-TIMESPEC = struct.Struct("qq")
-# Of a packet that may be marked, and of one that was (RFC 3168).
-ECT, CE = 0b10, 0b11
 
 ECHOES = 100
 ECHO_INTERVAL_S = 0.02
-# So often echoes are sent until some come back: a network may be off.
+# Rounds of echoes until some come back: a network may be off.
 ECHO_ROUNDS = 20
 PACKETS_WITHOUT_LOSS = 4000
 LOSS_PACKETS_PER_S = 3000.0
 LOAD = 0.9
-# Of a link that retransmits: what waits for a packet goes together when it has come, and must fit into a queue then.
+# A link that retransmits: all that waits for a packet goes together when it has come, and must fit into a queue then.
 REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
-# A packet that is late by more than the first share of what a repeat costs was repeated, or waited. It did not wait if
-# the one before it was late by less than the second.
-LATE_SHARE, FREE_SHARE = 0.5, 0.25
-# Rate and queue: so much more than the link carries, for so long.
-OVERLOAD = 1.5
+# More than the link carries is sent for this long.
 OVERLOAD_S = 3.0
-# A program cannot send 1.5 times as much as a fast link carries.
-FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
-# Queues that are not seen by how full they get: so little more, for so long, in so many packets a second at least.
-# Beside every so many of them goes a packet of another flow.
-MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S, SPARSE_EVERY = 1.1, 6.0, 500, 25
-SPARSE = 1 << 30  # its numbers begin here
+# Queues that are not seen by how full they get: a little more than the link carries, for this long, in at least this
+# many packets a second.
+MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
 # What waits in a queue that nothing limits, at the end of that.
 UNLIMITED_WAIT_MS = 2000.0
 # On and off: so many periods are looked at, but for no longer than this. As many packets that are lost one behind the
@@ -88,226 +79,15 @@ PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
 # Delays and losses over time are looked at for one period, but not for longer, and by so many packets at least.
 CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
-# A sender that was not given the processor for so long starts its schedule anew, rather than send a burst.
-LATE_S = 0.02
 RESOLUTIONS = 20
-# So many of the packets that were lost are named.
+# The most packets whose loss is named.
 LOST_NUMBERS = 100
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Datagrams to be sent: how many, of how many bytes (of IP), at what rate.
-
-    `managed`: each may be marked, and beside every `SPARSE_EVERY` of them goes a small one of another flow.
-    """
-
-    packets: int
-    size_bytes: int
-    mbps: float
-    managed: bool = False
-
-
-@dataclass(frozen=True)
-class Direction:
-    """What was measured of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
-
-    Of a constant rate, `mbps` is that of the usual gap between two packets, None where the rate is given out in whole
-    packets, and `mean_mbps` that of all together;
-    `trace` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
-    of the packets that were lost, from 0; `lost_behind_lost` is how many of them followed another. What was lost while
-    the direction was off is in `outages` alone. `least_ms` is the shortest way of a packet, without serialisation.
-    `in_order`: whether no packet overtook another.
-    """
-
-    sent: int
-    lost: int
-    mbps: float | None = None
-    queue_bytes: float | None = None
-    trace: LetThrough | None = None
-    mean_mbps: float | None = None
-    lost_numbers: tuple[int, ...] = ()
-    repairs: "Repairs | None" = None
-    lost_behind_lost: int = 0
-    least_ms: float | None = None
-    in_order: bool = True
-    outages: "Outages | None" = None
-    managed: "Managed | None" = None
-    conditions: SeenConditions | None = None
-
-
-@dataclass(frozen=True)
-class Repairs:
-    """What was seen of a link that repeats what it loses.
-
-    Of `free` packets, which did not wait for another, `late` came later, by `repeat_ms` in the median (None if none
-    did).
-    """
-
-    free: int
-    late: int
-    repeat_ms: float | None
-
-
-@dataclass(frozen=True)
-class Outages:
-    """When a direction was off: how often, for how long on average, and for how long it was on between.
-
-    `least_s`: shorter ones cannot be told from losses.
-    """
-
-    count: int
-    off_s: float
-    on_s: float
-    least_s: float
-
-
-@dataclass(frozen=True)
-class Managed:
-    """What a queue did to `flow`, which was a little more than its link carries: of all packets the shares that were
-    dropped and marked, the wait in the queue in the median of those in the second half, and that of another flow's
-    packets, of which there were few."""
-
-    flow: Flow
-    dropped: float
-    marked: float
-    wait_ms: float
-    sparse_wait_ms: float
-
-
-@dataclass(frozen=True)
-class NetworkMeasurement:
-    """What was measured of a network. Times in ms; round trips are of the empty network, without serialisation."""
-
-    rtt_min_ms: float
-    rtt_median_ms: float
-    rtt_p99_ms: float
-    echoes: int
-    resolution_ms: float
-    up: Direction
-    down: Direction
-    rtt_sd_ms: float = 0.0
-
-
-class Arrivals:
-    """What arrived at a socket: number → (time sent, time it arrived), in ns; echoes on the side of the peer.
-
-    `marked` are the numbers of those that met congestion on the way (RFC 3168). What `admits` refuses, by its content
-    and its sender, is as if it had never come.
-    """
-
-    def __init__(
-        self, end: socket.socket, *, echo: bool, admits: Callable[[bytes, Any], bool] = lambda data, sender: True
-    ) -> None:
-        self._end = end
-        self._echo = echo
-        self._admits = admits
-        self._arrived: dict[int, tuple[int, int]] = {}
-        self.marked: list[int] = []
-        self.sender: Any = None
-        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        end.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-        try:
-            end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-        except PermissionError:  # only root of the machine may have more than net.core.rmem_max
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        self._to_monotonic_ns = _to_monotonic_ns()
-        self._is_over = False
-        self._receiver = threading.Thread(target=self._receive, daemon=True)
-        self._receiver.start()
-
-    def close(self) -> None:
-        """Close the socket, once nothing reads it: its descriptor's number may be another's at once."""
-        self._is_over = True
-        # It is connected to nothing, which the kernel says after it has woken up who reads.
-        with suppress(OSError):
-            self._end.shutdown(socket.SHUT_RD)
-        self._receiver.join()
-        self._end.close()
-
-    def __len__(self) -> int:
-        return len(self._arrived)
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._arrived
-
-    def take(self) -> dict[int, tuple[int, int]]:
-        """All that arrived since the last call."""
-        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a flow it is not.
-        self._to_monotonic_ns = _to_monotonic_ns()
-        arrived, self._arrived = self._arrived, {}
-        return arrived
-
-    def take_marked(self) -> list[int]:
-        """The numbers of what was marked since the last call."""
-        marked, self.marked = self.marked, []
-        return marked
-
-    def _receive(self) -> None:
-        while True:
-            data, ancillary, _, address = self._end.recvmsg(2048, 128)
-            if self._is_over:
-                return
-            if not self._admits(data, address):
-                continue
-            kind, number, sent_ns = HEADER.unpack_from(data)
-            if kind == ECHO and self._echo:
-                self.sender = address
-                # One that cannot be sent is lost, as on the way; those behind it are not.
-                with suppress(OSError):
-                    self._end.sendto(data, address)
-                continue
-            said = {what: value for _, what, value in ancillary}
-            # IPv6 says it in another way, for which nobody asks.
-            if said.get(socket.IP_TOS, b"\0")[0] & CE == CE:
-                self.marked.append(number)
-            seconds, nanoseconds = TIMESPEC.unpack(said[SO_TIMESTAMPNS][: TIMESPEC.size])
-            self._arrived[number] = (sent_ns, seconds * 10**9 + nanoseconds + self._to_monotonic_ns)
-
-
-def send(
-    end: socket.socket,
-    beside: socket.socket,
-    address: Any,
-    flow: Flow,
-    *,
-    token: bytes = b"",
-    first: int = 0,
-    ip_udp_bytes: int = IP_UDP_BYTES,
-) -> None:
-    """Send `flow` evenly, and another flow from the socket `beside` where it asks for that.
-
-    Numbers begin at `first`; `token` is in each datagram.
-    """
-    interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
-    padding = token + bytes(flow.size_bytes - ip_udp_bytes - HEADER.size - len(token))
-    end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT if flow.managed else 0)
-    due_s = time.monotonic()
-    for number in range(first, first + flow.packets):
-        end.sendto(HEADER.pack(DATA, number, time.monotonic_ns()) + padding, address)
-        if flow.managed and number % SPARSE_EVERY == 0:
-            beside.sendto(HEADER.pack(DATA, SPARSE + number, time.monotonic_ns()), address)
-        due_s += interval_s
-        if (wait_s := due_s - time.monotonic()) > 0:
-            time.sleep(wait_s)
-        elif wait_s < -LATE_S:
-            due_s = time.monotonic()
-
-
-def _to_monotonic_ns() -> int:
-    """What the monotonic clock shows more than the wall clock: by those two of several readings that are nearest."""
-
-    def reading_ns() -> tuple[int, int]:
-        before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        return after_ns - before_ns, (before_ns + after_ns) // 2 - wall_ns
-
-    return min(reading_ns() for _ in range(5))[1]
 
 
 def peer(address: str) -> None:
     """Serve at the servers' end until ended."""
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # Of several addresses, answers come from that which was asked: Mahimahi's shells let through no others.
+    # Answers come from the address that was asked: Mahimahi's shells let through no others.
     end.bind((address, PORT))
     beside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     beside.bind((address, 0))
@@ -358,6 +138,7 @@ class Client:
             up=self._overloaded(0, up),
             down=self._overloaded(1, down),
             rtt_sd_ms=statistics.pstdev(rtts_ms),
+            in_opportunities=self._in_opportunities,
         )
 
     def _echoes(self) -> list[float]:
@@ -508,7 +289,7 @@ class Client:
         is_regular = direction == 1 or not self._network.jitter_ms
         return size_bytes * 8e3 / statistics.median(gaps_ns) if is_regular else None, mean_mbps
 
-    def _waited_ns(self, arrived: Mapping[int, tuple[int, int]]) -> float:
+    def _waited_ns(self, arrived: Times) -> float:
         """How long a packet waited in the queue, in the median of the second half of those that arrived."""
         # The first found the link idle; in the second half the queue is as full as whole packets can make it.
         one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
@@ -564,70 +345,13 @@ def longest_repair_ms(network: Network, direction: str) -> float:
     return network.retransmit_ms * min(tries, network.retransmit_tries or tries)
 
 
-def overload(mbps: float) -> float:
-    """How many times as much as a link carries is sent to fill its queue."""
-    return OVERLOAD if mbps <= FAST_MBPS else FAST_OVERLOAD
-
-
 def is_managed(queue: Queue) -> bool:
     """Whether a queue is seen by what it does to packets, not by how many bytes it holds."""
     return queue.kind != DROP_TAIL or queue.limit_packets is not None
 
 
-def lost_runs(packets: int, arrived: Mapping[int, tuple[int, int]]) -> Iterator[range]:
-    """The numbers, from 0, of the packets that did not arrive, in groups of those behind each other."""
-    before = -1
-    for number in [*sorted(arrived), packets]:
-        if number > before + 1:
-            yield range(before + 1, number)
-        before = number
-
-
-def outages(
-    arrived: Mapping[int, tuple[int, int]], runs: Sequence[range], flow: Flow, least_packets: int, times: OnOff
-) -> Outages:
-    """When a direction was off, by the times at which the packets before and behind each of `runs` were sent.
-
-    What began before the first packet, or did not end before the last, is none.
-    """
-    interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
-    inner = [run for run in runs if run.start - 1 in arrived and run.stop in arrived]
-    edges_s = [(arrived[run.start - 1][0] / 1e9, arrived[run.stop][0] / 1e9) for run in inner]
-    off_s = [end_s - begin_s - interval_s for begin_s, end_s in edges_s]
-    on_s = [begin_s - end_s + interval_s for (_, end_s), (begin_s, _) in itertools.pairwise(edges_s)]
-    # Of times that are always the same, the median, which a busy machine does not change.
-    average = statistics.median if times.periodic else statistics.fmean
-    mean_off_s, mean_on_s = (average(spans) if spans else 0.0 for spans in (off_s, on_s))
-    return Outages(len(on_s), mean_off_s, mean_on_s, least_packets * interval_s)
-
-
-def probe_bytes(queue_bytes: int, mbps: float) -> int:
-    """The size of the packets that fill a queue of `queue_bytes` at `mbps`: the smaller, the finer it is measured."""
-    keeping_up_bytes = math.ceil(mbps * 1e6 / 8 / OVERLOAD_PACKETS_PER_S)
-    return min(LARGE_BYTES, max(queue_bytes // QUEUE_PACKETS, keeping_up_bytes, SMALL_BYTES))
-
-
-def repairs(arrived: Mapping[int, tuple[int, int]], cost_ms: float, *, waits: bool) -> Repairs:
-    """How a link repeated what it lost of the packets that arrived: number → (time sent, time it arrived), in ns.
-
-    They are in the order in which they came; a try in vain costs `cost_ms`. `waits`: whether what follows a packet
-    waits for it. Of a packet that waits for another it cannot be told whether it was lost itself. Those that wait for
-    none are a sample of all: whether one does has nothing to do with whether it is lost.
-    """
-    late_ms = {number: (at - sent) / 1e6 for number, (sent, at) in arrived.items()}
-    least_ms = min(late_ms.values(), default=0)
-    late_ms = {number: ms - least_ms for number, ms in late_ms.items()}
-    # What is behind a packet that never came may wait for it, too.
-    free_ms = [
-        ms for number, ms in late_ms.items() if not waits or late_ms.get(number - 1, cost_ms) < FREE_SHARE * cost_ms
-    ]
-    repeated_ms = [ms for ms in free_ms if ms > LATE_SHARE * cost_ms]
-    median_ms = statistics.median(repeated_ms) if repeated_ms else None
-    return Repairs(len(free_ms), len(repeated_ms), median_ms)
-
-
 def _conditions_seen(
-    conditions: Conditions, flow: Flow, arrived: Mapping[int, tuple[int, int]], own_ms: float, direction: str
+    conditions: Conditions, flow: Flow, arrived: Times, own_ms: float, direction: str
 ) -> SeenConditions:
     """What the arrivals of an even `flow` say of `conditions`; the network itself delays them by `own_ms`."""
     started_ns = _shell_started_ns()

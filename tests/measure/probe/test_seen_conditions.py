@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from measure.validate.conditions import LetThrough, let_through, seen_conditions
+from measure.probe.conditions import LetThrough, let_through, seen_conditions
 from tuning.conditions import DELAY, LOSS, Conditions, parse_conditions
 
 # Generated.

@@ -1,5 +1,7 @@
-"""A client of a hop that tunnels (CONNECT-UDP, RFC 9298): `python -m measure.validate.tunnel HOST TIMES`, run in a
-replay, asks the server of HOST so many times for `/`, each over new connections, and prints how long what took.
+"""A client of a hop that tunnels (CONNECT-UDP, RFC 9298).
+
+`python -m measure.validate.network.tunnel HOST TIMES`, run in a replay, asks the server of HOST for `/` this many
+times, each over new connections, and prints how long each step took.
 
 As a browser does, it has a QUIC connection to the proxy, and sends the packets of one to the server as its datagrams.
 """
@@ -21,7 +23,7 @@ from service_identity.exceptions import CertificateError
 
 from base.errors import EyelevelError, reports_errors
 from base.structure import to_json
-from measure.validate.hop import TunnelTimes
+from measure.validate.network.hop import TunnelTimes
 from replay.hops.tunnel import TUNNELS
 from replay.spec import PROXY_HOST, PROXY_PORT
 

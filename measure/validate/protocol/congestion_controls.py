@@ -11,9 +11,9 @@ class Behaviour:
     `growth_packets`: by how much its window may be more than the initial one when the first flight of an object is
     sent, by HTTP version.
 
-    `cubic`: whether it answers to a single loss as Cubic does (`measure.validate.cubic`); `reno`: whether as Reno does,
-    which keeps the share that the server says. Of what does neither, `kept_share` is the least and the most share of
-    its window that it keeps, or has again within a second.
+    `cubic`: whether it answers to a single loss as Cubic does (`cubic`); `reno`: whether as Reno does, which keeps the
+    share that the server says. If it does neither, `kept_share` is the least and the most share of its window that it
+    keeps, or has again within a second.
     """
 
     lossy_share: tuple[float, float]

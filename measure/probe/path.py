@@ -14,21 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from base.errors import EyelevelError
 from base.text import printable
-from measure.path.conversation import CONNECTING_S, Conversation, Message, ask_for_conversation, understood
-from measure.path.datagrams import End, Numbers, Times
-from measure.path.serving import Agreement, Arrived, Command, Sent
-from measure.validate.network_probe import (
-    LARGE_BYTES,
-    QUEUE_PACKETS,
-    Flow,
-    lost_runs,
-    overload,
-    probe_bytes,
-)
+from measure.probe.conversation import CONNECTING_S, Conversation, Message, ask_for_conversation, understood
+from measure.probe.datagrams import End, Numbers, Times
+from measure.probe.flows import LARGE_BYTES, QUEUE_PACKETS, Flow, lost_runs, overload, probe_bytes
+from measure.probe.serving import Agreement, Arrived, Command, Sent
 from tuning.impairments.contract import DOWN, UP
 
 # Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
@@ -82,15 +75,13 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Way:
-    """What was measured of a direction.
+class Flood:
+    """What was seen of a direction to which more was sent than it carries.
 
-    `mbps` is its rate, IP and UDP headers included, in full packets, and `low_mbps` to `high_mbps` that of 80 % of
-    groups of packets one after the other; `wait_ms` how long a packet waits in a full queue, by so many `packets`, and
-    `low_wait_ms` to `high_wait_ms` how long 80 % of those did.
-    `fills`: whether the queue got full; `is_managed`: whether it drops before that; `counts_packets`: whether it is as
-    long in packets, not in bytes. Of `sent` packets without load, `lost` were lost, `behind_lost` of them behind
-    another.
+    `mbps` is its rate, IP and UDP headers included, and `low_mbps` to `high_mbps` that of 80 % of groups of packets one
+    after the other; `wait_ms` how long a packet waits in a full queue, by this many `packets`, and `low_wait_ms` to
+    `high_wait_ms` how long 80 % of those did. `fills`: whether the queue got full; `is_managed`: whether it drops
+    before that.
     """
 
     mbps: float
@@ -102,6 +93,16 @@ class Way:
     packets: int
     fills: bool
     is_managed: bool
+
+
+@dataclass(frozen=True)
+class Way(Flood):
+    """What was measured of a direction: its rate in full packets, and its queue in packets that show it finely.
+
+    `counts_packets`: whether the queue is as long in packets, not in bytes. Without load, `lost` of `sent` packets were
+    lost, `behind_lost` of them behind another.
+    """
+
     counts_packets: bool
     sent: int
     lost: int
@@ -303,21 +304,10 @@ class _Probe:
             # In packets, it is as long for a page's as for full ones.
             queue = large if counts_packets else fine
         self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
-        return Way(
-            large.mbps,
-            large.low_mbps,
-            large.high_mbps,
-            queue.wait_ms,
-            queue.low_wait_ms,
-            queue.high_wait_ms,
-            queue.packets,
-            queue.fills,
-            queue.is_managed,
-            counts_packets,
-            *(sent, lost, behind_lost),
-        )
+        seen = replace(queue, mbps=large.mbps, low_mbps=large.low_mbps, high_mbps=large.high_mbps)
+        return Way(**vars(seen), counts_packets=counts_packets, sent=sent, lost=lost, behind_lost=behind_lost)
 
-    def _flooded(self, way: str, mbps: float, size_bytes: int, loss: float) -> "Flood":
+    def _flooded(self, way: str, mbps: float, size_bytes: int, loss: float) -> Flood:
         """What is seen of a direction, with this loss, while more packets of this size come than it carries."""
         for _ in range(FLOODS):
             offered_mbps = mbps * overload(mbps)
@@ -367,21 +357,6 @@ class _Probe:
             )
         if time.monotonic() - self._begin_s > self._effort.longest_s:
             raise EyelevelError(f"the probe has not ended in {self._effort.longest_s:g} s; what else uses the path?")
-
-
-@dataclass(frozen=True)
-class Flood:
-    """What was seen of a direction to which more was sent than it carries; as in `Way`."""
-
-    mbps: float
-    low_mbps: float
-    high_mbps: float
-    wait_ms: float
-    low_wait_ms: float
-    high_wait_ms: float
-    packets: int
-    fills: bool
-    is_managed: bool
 
 
 def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, loss: float) -> Flood:

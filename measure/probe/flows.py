@@ -1,0 +1,188 @@
+"""Even flows of datagrams, and what arrives of them: what every probe of a network sends and receives.
+
+Each datagram has a kind, a number and the time at which it was sent. Arrival times are the kernel's.
+"""
+
+import math
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+HEADER = struct.Struct("!cIQ")  # kind, number, time sent in ns
+ECHO, DATA = b"e", b"d"
+IP_UDP_BYTES = 28
+
+SMALL_BYTES = IP_UDP_BYTES + HEADER.size
+LARGE_BYTES = 1428
+# Packets are smaller where few large ones fill a queue, as long as a program can keep up with their number.
+QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
+SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
+BUFFER_BYTES = 1 << 22
+TIMESPEC = struct.Struct("qq")
+# The codepoints of a packet that may be marked, and of one that was (RFC 3168).
+ECT, CE = 0b10, 0b11
+
+# Flows that fill a queue are this many times as much as the link carries.
+OVERLOAD = 1.5
+# A program cannot send 1.5 times as much as a fast link carries.
+FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
+# One packet of another flow, whose numbers begin at `SPARSE`, goes with every `SPARSE_EVERY` of a managed flow.
+SPARSE_EVERY, SPARSE = 25, 1 << 30
+# A sender that was not given the processor for this long starts its schedule anew, rather than send a burst.
+LATE_S = 0.02
+
+# Number → (time sent, time it arrived), in ns.
+Times = Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Datagrams to be sent: how many, of how many bytes (of IP), at what rate.
+
+    `managed`: each may be marked, and a small one of another flow goes with every `SPARSE_EVERY` of them.
+    """
+
+    packets: int
+    size_bytes: int
+    mbps: float
+    managed: bool = False
+
+
+class Arrivals:
+    """What arrived at a socket: number → (time sent, time it arrived), in ns; echoes on the side of the peer.
+
+    `marked` are the numbers of those that met congestion on the way (RFC 3168). What `admits` refuses, by its content
+    and its sender, is as if it had never come.
+    """
+
+    def __init__(
+        self, end: socket.socket, *, echo: bool, admits: Callable[[bytes, Any], bool] = lambda data, sender: True
+    ) -> None:
+        self._end = end
+        self._echo = echo
+        self._admits = admits
+        self._arrived: dict[int, tuple[int, int]] = {}
+        self.marked: list[int] = []
+        self.sender: Any = None
+        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        end.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        try:
+            end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+        except PermissionError:  # only root of the machine may have more than net.core.rmem_max
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        self._to_monotonic_ns = _to_monotonic_ns()
+        self._is_over = False
+        self._receiver = threading.Thread(target=self._receive, daemon=True)
+        self._receiver.start()
+
+    def close(self) -> None:
+        """Close the socket, once nothing reads it: its descriptor's number may be another's at once."""
+        self._is_over = True
+        # It is connected to nothing, which the kernel says after it has woken up who reads.
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_RD)
+        self._receiver.join()
+        self._end.close()
+
+    def __len__(self) -> int:
+        return len(self._arrived)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._arrived
+
+    def take(self) -> dict[int, tuple[int, int]]:
+        """All that arrived since the last call."""
+        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a flow it is not.
+        self._to_monotonic_ns = _to_monotonic_ns()
+        arrived, self._arrived = self._arrived, {}
+        return arrived
+
+    def take_marked(self) -> list[int]:
+        """The numbers of what was marked since the last call."""
+        marked, self.marked = self.marked, []
+        return marked
+
+    def _receive(self) -> None:
+        while True:
+            data, ancillary, _, address = self._end.recvmsg(2048, 128)
+            if self._is_over:
+                return
+            if not self._admits(data, address):
+                continue
+            kind, number, sent_ns = HEADER.unpack_from(data)
+            if kind == ECHO and self._echo:
+                self.sender = address
+                # One that cannot be sent is lost, as on the way; those behind it are not.
+                with suppress(OSError):
+                    self._end.sendto(data, address)
+                continue
+            said = {what: value for _, what, value in ancillary}
+            # IPv6 says it in another way, for which nobody asks.
+            if said.get(socket.IP_TOS, b"\0")[0] & CE == CE:
+                self.marked.append(number)
+            seconds, nanoseconds = TIMESPEC.unpack(said[SO_TIMESTAMPNS][: TIMESPEC.size])
+            self._arrived[number] = (sent_ns, seconds * 10**9 + nanoseconds + self._to_monotonic_ns)
+
+
+def send(
+    end: socket.socket,
+    beside: socket.socket,
+    address: Any,
+    flow: Flow,
+    *,
+    token: bytes = b"",
+    first: int = 0,
+    ip_udp_bytes: int = IP_UDP_BYTES,
+) -> None:
+    """Send `flow` evenly, and another flow from the socket `beside` where it asks for that.
+
+    Numbers begin at `first`; `token` is in each datagram.
+    """
+    interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
+    padding = token + bytes(flow.size_bytes - ip_udp_bytes - HEADER.size - len(token))
+    end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT if flow.managed else 0)
+    due_s = time.monotonic()
+    for number in range(first, first + flow.packets):
+        end.sendto(HEADER.pack(DATA, number, time.monotonic_ns()) + padding, address)
+        if flow.managed and number % SPARSE_EVERY == 0:
+            beside.sendto(HEADER.pack(DATA, SPARSE + number, time.monotonic_ns()), address)
+        due_s += interval_s
+        if (wait_s := due_s - time.monotonic()) > 0:
+            time.sleep(wait_s)
+        elif wait_s < -LATE_S:
+            due_s = time.monotonic()
+
+
+def _to_monotonic_ns() -> int:
+    """What the monotonic clock shows more than the wall clock: by those two of several readings that are nearest."""
+
+    def reading_ns() -> tuple[int, int]:
+        before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        return after_ns - before_ns, (before_ns + after_ns) // 2 - wall_ns
+
+    return min(reading_ns() for _ in range(5))[1]
+
+
+def overload(mbps: float) -> float:
+    """How many times as much as a link carries is sent to fill its queue."""
+    return OVERLOAD if mbps <= FAST_MBPS else FAST_OVERLOAD
+
+
+def probe_bytes(queue_bytes: int, mbps: float) -> int:
+    """The size of the packets that fill a queue of `queue_bytes` at `mbps`: the smaller, the finer it is measured."""
+    keeping_up_bytes = math.ceil(mbps * 1e6 / 8 / OVERLOAD_PACKETS_PER_S)
+    return min(LARGE_BYTES, max(queue_bytes // QUEUE_PACKETS, keeping_up_bytes, SMALL_BYTES))
+
+
+def lost_runs(packets: int, arrived: Times) -> Iterator[range]:
+    """The numbers, from 0, of the packets that did not arrive, in groups of those behind each other."""
+    before = -1
+    for number in [*sorted(arrived), packets]:
+        if number > before + 1:
+            yield range(before + 1, number)
+        before = number

@@ -1,0 +1,130 @@
+"""The contract of judges: each compares one property of a network, or of one direction of it, with its measurement."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dataset import checks
+from dataset.checks import Check
+from measure.probe.measurement import Direction, NetworkMeasurement
+from tuning.conditions import Conditions
+from tuning.impairments.contract import DOWN
+from tuning.networks import Network
+
+# A program waits for the processor; a long round trip may be off by 1 %.
+RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
+# A binomial count of n lost packets is within this many times √n of its expectation, but once in 16,000: a validation
+# of all networks makes a dozen such checks, and must not fail by chance.
+LOSS_DEVIATIONS = 4.0
+PACKET_BITS = 1500 * 8
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A network, and its measurement."""
+
+    network: Network
+    seen: NetworkMeasurement
+
+    @property
+    def waits_for_lines(self) -> bool:
+        """Whether a packet waits for the next line of a trace."""
+        return bool(self.network.up_trace or self.network.down_trace)
+
+    @property
+    def waits_for_opportunities(self) -> bool:
+        """Whether a packet waits for the next opportunity of a constant rate, but for no line of a trace."""
+        return self.seen.in_opportunities and not self.waits_for_lines
+
+    @property
+    def changing(self) -> list[Conditions]:
+        """The conditions over time of its directions."""
+        return [conditions for way in ("up", "down") if (conditions := self.network.conditions_of(way))]
+
+    def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
+        """As `dataset.checks.within` has it."""
+        return checks.within(self.network.name, name, configured, measured, tolerance, unit)
+
+    def between(self, name: str, least: float, measured: float, most: float, unit: str) -> Check:
+        """As `dataset.checks.between` has it."""
+        return checks.between(self.network.name, name, least, measured, most, unit)
+
+    def unchecked(self, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
+        """As `dataset.checks.unchecked` has it."""
+        return checks.unchecked(self.network.name, name, why, configured, unit)
+
+
+@dataclass(frozen=True)
+class OneWay:
+    """One direction of a network, and its measurement."""
+
+    network: Network
+    direction: str
+    seen: Direction
+    in_opportunities: bool
+
+    @property
+    def mbps(self) -> float | None:
+        """Its rate."""
+        return self.network.rate_of(self.direction)
+
+    @property
+    def trace(self) -> str | None:
+        """The file of its trace."""
+        return self.network.trace_of(self.direction)
+
+    @property
+    def loss(self) -> float:
+        """Its probability of loss; on a link that retransmits, that of a try."""
+        return self.network.loss_of(self.direction)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the link repeats what it loses."""
+        return self.network.retransmit_ms is not None
+
+    @property
+    def is_off_at_times(self) -> bool:
+        """Whether it is on and off."""
+        return self.network.on_off_of(self.direction) is not None
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether packets that are lost together were not sent together: the downlink's jitter is before its losses."""
+        return self.direction == DOWN and self.network.reorder and self.network.jitter_ms > 0
+
+    @property
+    def chosen(self) -> int:
+        """The number of its packets that are chosen to be dropped."""
+        return sum(map(len, self.network.chosen_of(self.direction)))
+
+    def named(self, name: str) -> str:
+        """A check's name with the direction."""
+        return f"{self.direction}link {name}"
+
+    def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
+        """As `dataset.checks.within` has it."""
+        return checks.within(self.network.name, self.named(name), configured, measured, tolerance, unit)
+
+    def between(self, name: str, least: float, measured: float, most: float, unit: str) -> Check:
+        """As `dataset.checks.between` has it."""
+        return checks.between(self.network.name, self.named(name), least, measured, most, unit)
+
+    def same(self, name: str, configured: object, measured: object) -> Check:
+        """As `dataset.checks.same` has it."""
+        return checks.same(self.network.name, self.named(name), configured, measured)
+
+    def unchecked(self, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
+        """As `dataset.checks.unchecked` has it."""
+        return checks.unchecked(self.network.name, self.named(name), why, configured, unit)
+
+
+Case = TypeVar("Case", Whole, OneWay)
+
+
+@dataclass(frozen=True)
+class Judge(Generic[Case]):
+    """One property: of which cases it is judged, and how."""
+
+    judge: Callable[[Case], Iterable[Check]]
+    applies: Callable[[Case], bool] = lambda case: True

@@ -1,0 +1,42 @@
+"""Whether one direction is off and on for as long as it should be."""
+
+import math
+from collections.abc import Iterator
+
+from dataset.checks import Check
+from measure.validate.network.contract import LOSS_DEVIATIONS, Judge, OneWay
+
+# Fewer outages say nothing of their length.
+LEAST_OUTAGES = 3
+OUTAGE_TOLERANCE = 0.02
+
+
+def _on_off(way: OneWay) -> Iterator[Check]:
+    times, seen = way.network.on_off_of(way.direction), way.seen.outages
+    assert times
+    if way.is_blurred:
+        yield way.unchecked("off", "packets overtake each other before they are lost", times.off_s, "s")
+        return
+    if not seen or seen.least_s > times.off_s / 2:
+        yield way.unchecked("off", "it cannot be told from losses", times.off_s, "s")
+        return
+    if seen.count < LEAST_OUTAGES:
+        why = f"it was off and on again {seen.count} times only while the probe looked on"
+        yield way.unchecked("off", why, times.off_s, "s")
+        return
+    for what, configured_s, measured_s in (("off", times.off_s, seen.off_s), ("on", times.on_s, seen.on_s)):
+        deviations = math.copysign(LOSS_DEVIATIONS, measured_s - configured_s)
+        chance = 0.0 if times.periodic else abs(_exponential_mean(seen.count, deviations) - 1)
+        tolerance_s = (OUTAGE_TOLERANCE + chance) * configured_s + seen.least_s + 2 * way.network.jitter_ms / 1e3
+        kind = "always" if times.periodic else "mean"
+        yield way.within(f"{what}, {kind}", configured_s, measured_s, tolerance_s, "s")
+
+
+def _exponential_mean(count: int, deviations: float) -> float:
+    """The mean of `count` exponential times, in units of their distribution's mean, that is as rarely exceeded as a
+    normal value exceeds this many standard deviations (Wilson and Hilferty 1931). A symmetric tolerance would pass any
+    mean that is too small, as means of few are seldom known to their half."""
+    return max(0.0, 1 - 1 / (9 * count) + deviations / (3 * math.sqrt(count))) ** 3
+
+
+ON_OFF = Judge(_on_off, lambda way: way.is_off_at_times)
