@@ -230,7 +230,7 @@ class QuicConnection(Connection):
         super().__init__(flow, server, client, draws)
         program = server_of(flow.protocol)
         # One file behind the other: with turns, all would end at once, and the next come a round trip later.
-        protocol = replace(flow.protocol, scheduler="first-come") if program.schedulers else flow.protocol
+        protocol = replace(flow.protocol, scheduler="first-come") if "scheduler" in program.choices else flow.protocol
         folder.mkdir()
         self._qlog = folder / "qlog" if logged else None
         exchanges = tuple(replace(exchange, server=server.address) for exchange in site.exchanges)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from base.jail import Jail
 from record.site import Site
 from tuning.networks import Network
-from tuning.protocols import Protocol
+from tuning.protocols import CHOICE, Protocol
 
 # Where, in `Serving.folder`, servers keep what was not read by its receiver yet. In a replay it is a file system of its
 # own: what is kept there for a moment cannot take space from the logs, which only grow.
@@ -77,14 +77,13 @@ class Server(ABC):
     `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
     `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
     logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
-    (`servers.kernel_sockets`). `schedulers` are those that a protocol may name, and `emulated_connections` the numbers
-    of connections as which Cubic may be made to behave; a server that leaves no choice has none. `chooses_tls_records`:
-    whether it takes `tls_record_bytes`. `limits_window`: whether it takes `max_window_packets`. `speaks_http1`: whether
-    it can serve some addresses over HTTP/1.1 alone. `options_by_itself` are those of its `connection_options` that ask
-    for what it does anyway, so that a browser that sends none can be measured with it, too. `fills_window_after_loss`:
-    whether as much is in flight when a loss is made good as the window lets; of one whose pacing keeps it from that, a
-    validation reads from its log which window it kept. `offers_alternative`: whether its responses can say that an
-    address speaks HTTP/3, too.
+    (`servers.kernel_sockets`). `choices` are the keys of protocols that not every server takes
+    (`tuning.protocols.CHOICE`), with the values that it takes, None where it takes all that protocols may have.
+    `speaks_http1`: whether it can serve some addresses over HTTP/1.1 alone. `options_by_itself` are those of its
+    `connection_options` that ask for what it does anyway, so that a browser that sends none can be measured with it,
+    too. `fills_window_after_loss`: whether as much is in flight when a loss is made good as the window lets; where its
+    pacing prevents that, a validation reads from its log which window it kept. `offers_alternative`: whether its
+    responses can say that an address speaks HTTP/3, too.
     """
 
     name: str
@@ -92,11 +91,8 @@ class Server(ABC):
     congestion_controls: tuple[str, ...]
     programs: ClassVar[Mapping[str, str]]
     logs_connections: bool = False
-    schedulers: tuple[str, ...] = ()
-    emulated_connections: tuple[int, ...] = ()
-    chooses_tls_records: bool = False
+    choices: ClassVar[Mapping[str, Sequence[str | int] | None]] = {}
     speaks_http1: bool = False
-    limits_window: bool = False
     options_by_itself: tuple[str, ...] = ()
     fills_window_after_loss: bool = True
     offers_alternative: bool = False
@@ -126,25 +122,17 @@ class Server(ABC):
         if protocol.congestion_control not in self.congestion_controls:
             allowed = ", ".join(self.congestion_controls)
             return f"congestion_control must be one of {allowed} for {self.name}, not {protocol.congestion_control!r}"
-        if protocol.tls_record_bytes is not None and not self.chooses_tls_records:
-            return f"{self.name} has no tls_record_bytes to choose"
-        if protocol.max_window_packets is not None and not self.limits_window:
-            return f"{self.name} has no max_window_packets to choose"
-        return self._refused_choice("scheduler", protocol.scheduler, self.schedulers) or self._refused_choice(
-            "emulated_connections", protocol.emulated_connections, self.emulated_connections
-        )
+        for key in protocol.given(CHOICE):
+            if key not in self.choices:
+                return f"{self.name} has no {key} to choose"
+            value, values = getattr(protocol, key), self.choices[key]
+            if values is not None and value not in values:
+                return f"{key} must be one of {', '.join(map(str, values))} for {self.name}, not {value!r}"
+        return None
 
     def network_refusal(self, protocol: Protocol, network: Network) -> str | None:
         """Why it cannot serve by `protocol` behind `network`, in one line; None if it can."""
         return None
-
-    def _refused_choice(self, key: str, value: str | int | None, choices: Sequence[str | int]) -> str | None:
-        """Why it does not take `value` for a `key` of which the protocol may say nothing (None)."""
-        if value is None or value in choices:
-            return None
-        if not choices:
-            return f"{self.name} has no {key} to choose"
-        return f"{key} must be one of {', '.join(map(str, choices))} for {self.name}, not {value!r}"
 
     def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
         """The tags that a browser must send with its connections, so that the server does as `protocol` says."""

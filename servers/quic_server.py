@@ -22,9 +22,11 @@ class QuicServer(OwnQuicServer):
     name = "quic_server"
     congestion_controls = tuple(CONTROL_TAGS)
     programs: ClassVar = {"quic_server": "--version"}
-    schedulers = SCHEDULERS
-    emulated_connections = EMULATED_CONNECTIONS
-    limits_window = True
+    choices: ClassVar = {
+        "scheduler": SCHEDULERS,
+        "emulated_connections": EMULATED_CONNECTIONS,
+        "max_window_packets": None,
+    }
     # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
     options_by_itself = (CONTROL_TAGS["cubic"],)
 

@@ -22,7 +22,7 @@ class QuinnServer(OwnQuicServer):
     name = "quinn"
     congestion_controls = ("cubic", "reno")
     programs: ClassVar = {"quinn_server": "--version"}
-    emulated_connections = (1,)
+    choices: ClassVar = {"emulated_connections": (1,)}
     # quinn paces by the smoothed round trip, which is still that of the queue before the loss.
     fills_window_after_loss = False
 

@@ -5,7 +5,7 @@ What a server cannot do is known to the server (`servers.contract`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,13 @@ ALT_SVC, VISIT_BEFORE, HTTPS_RECORD = "alt-svc", "visit-before", "https-record"
 DISCOVERIES = (ALT_SVC, VISIT_BEFORE, HTTPS_RECORD)
 
 
+# The metadata of a key that has a meaning over one transport alone, and of one that only those servers take that have
+# it among their `choices` (`servers.contract`).
+TRANSPORT, CHOICE = "transport", "choice"
+_TCP, _QUIC = {TRANSPORT: "tcp"}, {TRANSPORT: "quic"}
+_CHOICE = {CHOICE: True}
+
+
 @dataclass(frozen=True)
 class Protocol:
     """One protocol setting (paper, Table 1); the keys are explained in `protocols.toml`."""
@@ -68,20 +75,20 @@ class Protocol:
     congestion_control: str
     initial_window_packets: int
     pacing: bool
-    connection_options: tuple[str, ...] = ()
+    connection_options: tuple[str, ...] = field(default=(), metadata=_QUIC)
     tls_group: str = BROWSERS_GROUP
     known_servers: bool | None = None
-    backup_connections: bool | None = None
+    backup_connections: bool | None = field(default=None, metadata=_TCP)
     early_data: bool = False
-    fast_open: bool = False
-    mss_bytes: int | None = None
-    notsent_lowat_bytes: int | None = None
-    tls_record_bytes: int | None = None
-    emulated_connections: int | None = None
-    scheduler: str | None = None
-    max_window_packets: int | None = None
-    server_sysctls: Mapping[str, str] = field(default_factory=dict)
-    client_sysctls: Mapping[str, str] = field(default_factory=dict)
+    fast_open: bool = field(default=False, metadata=_TCP)
+    mss_bytes: int | None = field(default=None, metadata=_TCP)
+    notsent_lowat_bytes: int | None = field(default=None, metadata=_TCP)
+    tls_record_bytes: int | None = field(default=None, metadata=_TCP | _CHOICE)
+    emulated_connections: int | None = field(default=None, metadata=_QUIC | _CHOICE)
+    scheduler: str | None = field(default=None, metadata=_QUIC | _CHOICE)
+    max_window_packets: int | None = field(default=None, metadata=_QUIC | _CHOICE)
+    server_sysctls: Mapping[str, str] = field(default_factory=dict, metadata=_TCP)
+    client_sysctls: Mapping[str, str] = field(default_factory=dict, metadata=_TCP)
     server: str = ""
     alternative: str | None = None
     discovery: str | None = None
@@ -90,6 +97,15 @@ class Protocol:
     def __post_init__(self) -> None:
         if not self.server and self.transport in TRANSPORTS:
             object.__setattr__(self, "server", TRANSPORTS[self.transport].default_server)
+
+    def given(self, what: str) -> dict[str, Any]:
+        """The keys with this metadata (`TRANSPORT` or `CHOICE`) that have another value than their default, and that
+        metadata."""
+        return {
+            one.name: one.metadata[what]
+            for one in fields(self)
+            if what in one.metadata and getattr(self, one.name) != _default(one)
+        }
 
     @property
     def http_version(self) -> str:
@@ -171,6 +187,10 @@ class Protocol:
         return self.in_kernel and sysctl != "0"
 
 
+def _default(key: Field[Any]) -> Any:
+    return key.default if key.default_factory is MISSING else key.default_factory()
+
+
 def _checked(protocol: Protocol) -> Protocol:
     """`protocol`, checked, with what browsers know. Raises ValueError with what is wrong with it, whoever serves it."""
     if protocol.transport not in TRANSPORTS:
@@ -194,10 +214,10 @@ def _checked(protocol: Protocol) -> Protocol:
             f"early_data needs tls_group {BROWSERS_GROUP}: a HelloRetryRequest rejects it (RFC 8446 section 4.2.10)"
         )
     _check_alternative(protocol)
-    if protocol.in_kernel:
-        _check_kernel_settings(protocol)
-    else:
-        _check_userspace_settings(protocol)
+    for key, transport in protocol.given(TRANSPORT).items():
+        if transport != protocol.transport:
+            raise ValueError(f"{key} is for transport {transport}")
+    _check_kernel_settings(protocol)
     if protocol.browser_knows_servers:
         # Said, so that a campaign that was begun when browsers knew nothing is not continued as if it were the same.
         return replace(protocol, known_servers=True)
@@ -218,9 +238,6 @@ def _check_alternative(protocol: Protocol) -> None:
 
 
 def _check_kernel_settings(protocol: Protocol) -> None:
-    for key in ("connection_options", "emulated_connections", "scheduler", "max_window_packets"):
-        if _is_given(protocol, key):
-            raise ValueError(f"{key} is for transport quic")
     lowat_bytes = protocol.notsent_lowat_bytes
     if lowat_bytes is not None and not 1 <= lowat_bytes < NOTSENT_LOWAT_LIMIT_BYTES:
         raise ValueError(f"notsent_lowat_bytes must be from 1 to {NOTSENT_LOWAT_LIMIT_BYTES - 1}, not {lowat_bytes}")
@@ -236,21 +253,6 @@ def _check_kernel_settings(protocol: Protocol) -> None:
     for name in SYSCTLS:
         if any(not key.startswith("net.") for key in getattr(protocol, name)):
             raise ValueError(f"{name} must map names under net. to text")
-
-
-def _check_userspace_settings(protocol: Protocol) -> None:
-    for key in ("fast_open", "mss_bytes", "notsent_lowat_bytes", *SYSCTLS):
-        if _is_given(protocol, key):
-            raise ValueError(f"{key} is the kernel's, for transport tcp")
-    for key in ("backup_connections", "tls_record_bytes"):
-        if _is_given(protocol, key):
-            raise ValueError(f"{key} are for transport tcp: there are none over QUIC")
-
-
-def _is_given(protocol: Protocol, key: str) -> bool:
-    """Whether it has a value that it would not have by itself."""
-    value = getattr(protocol, key)
-    return value is not None and value is not False and value not in ((), {})
 
 
 _READER = Reader(FILENAME, Protocol, _checked, {"initial_window_packets": "packets"})

@@ -1,9 +1,10 @@
 """The tables of a campaign's report: each with all its digits for CSV, and as a reader wants it for page and LaTeX."""
 
+import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import interim_analyses_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 from dataset.checks import UNCHECKED
+from tuning.protocols import Protocol
 
 # What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
 INTERIM = " Intervals hold at all interim analyses at once."
@@ -34,6 +36,9 @@ WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
+# Keys of protocols that Table 1 has in columns, or that follow from others. A browser's kernel is set as the servers'.
+KEYS_IN_TABLE = {"name", "transport", "server", "alternative", "alternative_settings", "congestion_control"}
+KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls", "client_sysctls"}
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -146,10 +151,21 @@ def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
                 "pacing": {True: "yes", False: "no"}.get(settings.get("pacing"), NOTHING),  # type: ignore[arg-type]
                 "connection options": " ".join(settings.get("connection_options", ())) or NOTHING,
                 "servers' kernel": "; ".join(sysctls) or NOTHING,
+                "other keys": "; ".join(_other_keys(settings)) or NOTHING,
             }
         )
     table = pd.DataFrame(rows)
+    if (table["other keys"] == NOTHING).all():
+        table = table.drop(columns="other keys")
     return ReportTable("table1_protocols", "Protocol settings (the paper's Table 1)", table, table)
+
+
+def _other_keys(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of a protocol that have no column in Table 1, where they are not their default."""
+    defaults = {key.name: key.default for key in fields(Protocol)}
+    for key, value in settings.items():
+        if key not in KEYS_IN_TABLE and value != defaults.get(key):
+            yield f"{key} = {json.dumps(value)}"
 
 
 def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:

@@ -51,7 +51,7 @@ class Nginx(Server):
     name = "nginx"
     transports = ("tcp",)
     congestion_controls = ("cubic", "bbr")
-    chooses_tls_records = True
+    choices: ClassVar = {"tls_record_bytes": None}
     speaks_http1 = True
     offers_alternative = True
     programs: ClassVar = {"nginx": "-v", **uwsgi.PROGRAMS}

@@ -1,6 +1,6 @@
-"""A server or a browser is added by one file and a line of packages, an instrument by one file, an option of campaigns
-by two entries: toys are added to a copy of the testbed, in a temporary folder, measured, and followed to the report.
-"""
+"""Toys are added to a copy of the testbed, in a temporary folder, measured, and followed to the report: a server or a
+browser by one file and a line of packages, an instrument by one file, a key of protocols by a field and its server, an
+option of campaigns by two entries."""
 
 import gzip
 import json
@@ -34,6 +34,7 @@ class Toy(Server):
     transports = ("tcp",)
     congestion_controls = ("cubic",)
     programs = {"toy-server": "--version"}
+    choices = {"most_streams": (7, 100)}
 
     @contextmanager
     def serve(self, serving):
@@ -45,6 +46,7 @@ class Toy(Server):
             body = base64.b64encode(response.body).decode()
             answers[f"{exchange.method} {exchange.url}"] = [exchange.status, headers, body, response.file]
         job = {"listening": serving.listening(), "certificates": certificates, "answers": answers}
+        job["streams"] = serving.protocol.most_streams or 100
         work = serving.folder / "toy.json"
         work.write_text(json.dumps({**job, "log": str(serving.request_log or "/dev/null")}))
         log = serving.folder / "toy.log"
@@ -69,11 +71,11 @@ if (process.argv[2] === "--version") {
   console.log("toy-server 1.0");
   process.exit();
 }
-const {listening, certificates, answers, log} = JSON.parse(fs.readFileSync(process.argv[2]));
+const {listening, certificates, answers, streams, log} = JSON.parse(fs.readFileSync(process.argv[2]));
 let waiting = listening.length;
 for (const [address, port] of listening) {
   const [cert, key] = certificates[address].map((file) => fs.readFileSync(file));
-  const server = http2.createSecureServer({cert, key});
+  const server = http2.createSecureServer({cert, key, settings: {maxConcurrentStreams: streams}});
   server.on("stream", (stream, request) => {
     const [method, url] = [request[":method"], `https://${request[":authority"]}${request[":path"]}`];
     const [status, headers, body, file] = answers[`${method} ${url}`] || [404, {}, "", ""];
@@ -89,10 +91,19 @@ PROTOCOLS = """
 [toy]
 like = "tcp"
 server = "toy"
+most_streams = 7
 
 [toy-bbr]
 like = "toy"
 congestion_control = "bbr"
+
+[toy-many]
+like = "toy"
+most_streams = 1000
+
+[nginx-streams]
+like = "tcp"
+most_streams = 7
 """
 
 BROWSER = '''
@@ -133,6 +144,9 @@ else
 fi
 """
 
+KEY = """    most_streams: int | None = field(default=None, metadata=_TCP | _CHOICE)
+"""
+AFTER = "    max_window_packets: int | None = field(default=None, metadata=_QUIC | _CHOICE)\n"
 SETTING = """    greeting: str = "off"
 """
 OPTION = """    Option("--greeting", "A greeting.", ("campaign",), choices=("hello", "none"), setting="greeting"),
@@ -194,6 +208,7 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
     testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
     testbed.tune("protocols", PROTOCOLS)
+    testbed.enter("tuning/protocols.py", AFTER, KEY)
     testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
     testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
     campaign = testbed.measure("--net", "dsl", "--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello")
@@ -206,13 +221,17 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     assert (campaign / runs.loc["toy", "folder"] / "requests.tsv").read_text().startswith("exact\tGET\thttps://")
     protocols = pd.read_csv(campaign / "report" / "tables" / "table1_protocols.csv").set_index("protocol")
     assert protocols["server"].to_dict() == {"TCP": "nginx", "toy": "toy"}
+    assert protocols["other keys"].to_dict() == {"TCP": "-", "toy": "most_streams = 7"}
     comparisons = pd.read_csv(campaign / "report" / "tables" / "comparisons.csv")
     assert ("toy", "tcp") in set(zip(comparisons["compared"], comparisons["reference"], strict=True))
     assert "toy against TCP" in page and "toy-server 1.0" in page
     # The browser has made both loads.
     for protocol in ("tcp", "toy"):
         with gzip.open(campaign / runs.loc[protocol, "folder"] / "netlog-toy.json.gz", "rt") as log:
-            assert "--toys=1" in log.read()
+            events = log.read()
+        assert "--toys=1" in events
+        # The server has sent the protocol's key to the browser.
+        assert ('(SETTINGS_MAX_CONCURRENT_STREAMS)","value":7}' in events) == (protocol == "toy")
     # The instrument has observed both.
     assert (runs["toy_threads"] >= 1).all() and (runs["toy_devices"] >= 2).all()
     document = json.loads((campaign / "campaign.json").read_text())
@@ -235,7 +254,13 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
 def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     testbed = Checkout(tmp_path)
     (testbed.folder / "servers" / "toy.py").write_text(SERVER)
+    testbed.enter("tuning/protocols.py", AFTER, KEY)
     testbed.tune("protocols", PROTOCOLS)
-    refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", "toy-bbr")
-    fault = "[toy-bbr]: congestion_control must be one of cubic for toy, not 'bbr'\n"
-    assert refused.stderr.startswith("eyelevel: ") and refused.stderr.endswith(f"protocols.toml: {fault}")
+    for protocol, fault in (
+        ("toy-bbr", "congestion_control must be one of cubic for toy, not 'bbr'"),
+        ("toy-many", "most_streams must be one of 7, 100 for toy, not 1000"),
+        ("nginx-streams", "nginx has no most_streams to choose"),
+    ):
+        refused = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", "dsl", "--proto", protocol)
+        assert refused.stderr.startswith("eyelevel: ")
+        assert refused.stderr.endswith(f"protocols.toml: [{protocol}]: {fault}\n")

@@ -128,13 +128,13 @@ def test_a_wrong_networks_file_is_one_line_that_names_the_place(text: str, said:
             f'[x]\n{PROTOCOL}notsent_lowat_bytes = 1\nserver_sysctls = {{"net.ipv4.tcp_notsent_lowat" = "2"}}',
             "notsent_lowat_bytes and net.ipv4.tcp_notsent_lowat of server_sysctls are the same",
         ),
-        (f"[x]\n{QUIC}pacing = true\nnotsent_lowat_bytes = 0", "notsent_lowat_bytes is the kernel's"),
+        (f"[x]\n{QUIC}pacing = true\nnotsent_lowat_bytes = 0", "notsent_lowat_bytes is for transport tcp"),
         (f"[x]\n{PROTOCOL}tls_record_bytes = 511", "tls_record_bytes must be from 512 to 16384, not 511"),
         (f"[x]\n{PROTOCOL}tls_record_bytes = 16385", "tls_record_bytes must be from 512 to 16384, not 16385"),
-        (f"[x]\n{QUIC}pacing = true\ntls_record_bytes = 4096", "tls_record_bytes are for transport tcp"),
+        (f"[x]\n{QUIC}pacing = true\ntls_record_bytes = 4096", "tls_record_bytes is for transport tcp"),
         (f'[x]\n{PROTOCOL}tls_group = "P-256"\nearly_data = true', "HelloRetryRequest"),
         (f"[x]\n{QUIC}pacing = true\nfast_open = true", "transport tcp"),
-        (f"[x]\n{QUIC}pacing = true\nbackup_connections = true", "backup_connections are for transport tcp"),
+        (f"[x]\n{QUIC}pacing = true\nbackup_connections = true", "backup_connections is for transport tcp"),
         (f'[x]\n{QUIC}pacing = true\ntls_group = "P-384"\nearly_data = true', "HelloRetryRequest"),
         (f'[x]\n{QUIC}pacing = true\nconnection_options = ["ABC"]', "four letters"),
         (f'[x]\n{QUIC}pacing = true\nserver_sysctls = {{"net.x" = 1}}', "server_sysctls must be text, not 1"),
@@ -217,7 +217,7 @@ def test_a_server_that_leaves_no_choice_of_tls_records_refuses_one(monkeypatch: 
     protocol = replace(protocols.load()["tcp"], tls_record_bytes=4096)
     server = server_of(protocol)
     assert server.refusal(protocol) is None
-    monkeypatch.setattr(type(server), "chooses_tls_records", False)
+    monkeypatch.setattr(type(server), "choices", {})
     assert server.refusal(protocol) == "nginx has no tls_record_bytes to choose"
 
 

@@ -8,7 +8,7 @@ from dataset import checks
 from dataset.checks import Check
 from measure.probe.measurement import Direction, NetworkMeasurement
 from tuning.conditions import Conditions
-from tuning.impairments.contract import DOWN
+from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network
 
 # A program waits for the processor; a long round trip may be off by 1 %.
@@ -20,10 +20,32 @@ PACKET_BITS = 1500 * 8
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A network, and its measurement."""
+class _Case:
+    """A network, of which something is judged; its checks are those of `dataset.checks`."""
 
     network: Network
+
+    def named(self, name: str) -> str:
+        """The name of a check, in full."""
+        return name
+
+    def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
+        return checks.within(self.network.name, self.named(name), configured, measured, tolerance, unit)
+
+    def between(self, name: str, least: float, measured: float, most: float, unit: str) -> Check:
+        return checks.between(self.network.name, self.named(name), least, measured, most, unit)
+
+    def same(self, name: str, configured: object, measured: object) -> Check:
+        return checks.same(self.network.name, self.named(name), configured, measured)
+
+    def unchecked(self, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
+        return checks.unchecked(self.network.name, self.named(name), why, configured, unit)
+
+
+@dataclass(frozen=True)
+class Whole(_Case):
+    """A network, and its measurement."""
+
     seen: NetworkMeasurement
 
     @property
@@ -32,36 +54,21 @@ class Whole:
         return bool(self.network.up_trace or self.network.down_trace)
 
     @property
-    def waits_for_opportunities(self) -> bool:
-        """Whether a packet waits for the next opportunity of a constant rate, but for no line of a trace."""
-        return self.seen.in_opportunities and not self.waits_for_lines
-
-    @property
     def changing(self) -> list[Conditions]:
         """The conditions over time of its directions."""
-        return [conditions for way in ("up", "down") if (conditions := self.network.conditions_of(way))]
-
-    def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
-        """As `dataset.checks.within` has it."""
-        return checks.within(self.network.name, name, configured, measured, tolerance, unit)
-
-    def between(self, name: str, least: float, measured: float, most: float, unit: str) -> Check:
-        """As `dataset.checks.between` has it."""
-        return checks.between(self.network.name, name, least, measured, most, unit)
-
-    def unchecked(self, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
-        """As `dataset.checks.unchecked` has it."""
-        return checks.unchecked(self.network.name, name, why, configured, unit)
+        return [conditions for way in (UP, DOWN) if (conditions := self.network.conditions_of(way))]
 
 
 @dataclass(frozen=True)
-class OneWay:
+class OneWay(_Case):
     """One direction of a network, and its measurement."""
 
-    network: Network
     direction: str
     seen: Direction
     in_opportunities: bool
+
+    def named(self, name: str) -> str:
+        return f"{self.direction}link {name}"
 
     @property
     def mbps(self) -> float | None:
@@ -97,26 +104,6 @@ class OneWay:
     def chosen(self) -> int:
         """The number of its packets that are chosen to be dropped."""
         return sum(map(len, self.network.chosen_of(self.direction)))
-
-    def named(self, name: str) -> str:
-        """A check's name with the direction."""
-        return f"{self.direction}link {name}"
-
-    def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
-        """As `dataset.checks.within` has it."""
-        return checks.within(self.network.name, self.named(name), configured, measured, tolerance, unit)
-
-    def between(self, name: str, least: float, measured: float, most: float, unit: str) -> Check:
-        """As `dataset.checks.between` has it."""
-        return checks.between(self.network.name, self.named(name), least, measured, most, unit)
-
-    def same(self, name: str, configured: object, measured: object) -> Check:
-        """As `dataset.checks.same` has it."""
-        return checks.same(self.network.name, self.named(name), configured, measured)
-
-    def unchecked(self, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
-        """As `dataset.checks.unchecked` has it."""
-        return checks.unchecked(self.network.name, self.named(name), why, configured, unit)
 
 
 Case = TypeVar("Case", Whole, OneWay)

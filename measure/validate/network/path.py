@@ -62,18 +62,14 @@ def measure_network(
 def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]:
     """`measured` against what `network` should be."""
     whole = Whole(network, measured)
-    ways = [OneWay(network, way, seen, measured.in_opportunities) for way, seen in _directions(measured)]
+    both = ((UP, measured.up), (DOWN, measured.down))
+    ways = [OneWay(network, direction, seen, measured.in_opportunities) for direction, seen in both]
     checks = [check for one in OF_WHOLE if one.applies(whole) for check in one.judge(whole)]
     checks += [check for way in ways for one in OF_DIRECTION if one.applies(way) for check in one.judge(way)]
     hidden = {name: why for one in IMPAIRMENTS for name, why in one.hides(network).items()}
     checks = [_unless_hidden(check, hidden) for check in checks]
     judgements = (judgement for one in IMPAIRMENTS for judgement in one.judge(network, measured))
     return [*checks, *(within(network.name, **vars(judgement)) for judgement in judgements)]
-
-
-def _directions(measured: NetworkMeasurement) -> Iterator[tuple[str, Any]]:
-    yield UP, measured.up
-    yield DOWN, measured.down
 
 
 def _unless_hidden(check: Check, hidden: dict[str, str]) -> Check:

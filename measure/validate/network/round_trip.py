@@ -81,9 +81,9 @@ def _is_steady(case: Whole) -> bool:
 
 
 JUDGES = (
-    Judge(_round_trip, lambda case: _is_steady(case) and not case.waits_for_opportunities),
+    Judge(_round_trip, lambda case: _is_steady(case) and not case.seen.in_opportunities),
     Judge(_round_trip_over_time, lambda case: not _is_steady(case)),
-    Judge(_round_trip_in_opportunities, lambda case: _is_steady(case) and case.waits_for_opportunities),
+    Judge(_round_trip_in_opportunities, lambda case: _is_steady(case) and case.seen.in_opportunities),
     Judge(_names),
     Judge(_jitter, lambda case: case.network.jitter_ms > 0),
 )

@@ -76,7 +76,7 @@ def protocol_with(scheduler: str) -> Protocol:
 
 
 def test_every_scheduler_that_a_protocol_may_name_has_an_order() -> None:
-    assert set(ORDERS) == set(server_of(PROTOCOLS["quic"]).schedulers)
+    assert set(ORDERS) == set(server_of(PROTOCOLS["quic"]).choices["scheduler"] or ())
 
 
 @pytest.mark.parametrize("served", ORDERS)
