@@ -16,7 +16,6 @@ from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
 from analysis.paper.claims import FIGURE_METRICS, claims
 from analysis.paper.comparison import handshake_table, side_by_side
-from analysis.programs import program_differences, program_gains
 from analysis.runs import CampaignTable, network_and_browser
 from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
@@ -74,8 +73,6 @@ ANALYSES: Mapping[Table, Analysis] = {
     ),
     "block_means": lambda findings: stability.block_means(findings.campaign),
     "sensitivity": lambda findings: sensitivity(findings.samples, findings.declared),
-    "program_gains": lambda findings: program_gains(findings.campaign, findings.samples, findings.declared),
-    "program_differences": lambda findings: program_differences(findings.campaign, findings.samples, findings.declared),
     "variants": lambda findings: VARIANTS(findings.campaign, findings.declared),
     "heterogeneity": lambda findings: heterogeneity(findings.samples, findings.declared),
     "shrunken": lambda findings: shrunken(findings.samples, findings.declared),

@@ -16,7 +16,6 @@ from analysis.figures import (
     forest,
     order,
     paper_beside,
-    programs,
     runs_needed,
     sites_map,
     within,
@@ -89,22 +88,6 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
         intervals = (networks, metrics, hypotheses.comparisons)
         finding = alternatives.over_sites(findings["aggregates"], single_run_metric)
         add("beyond", "over_sites", caption, finding, forest.draw, findings["aggregates"], *intervals)
-    for (reference, compared, metric), rows in findings["program_gains"].groupby(
-        ["reference", "compared", "metric"], sort=False
-    ):
-        of_contrast = {"reference": reference, "compared": compared, "metric": metric}
-        differences = rows_of(findings["program_differences"], **of_contrast)
-        if differences.empty:
-            continue
-        caption = (
-            f"{pair_label(compared, reference)} with each of the programs, in {label(metric)}: the gain over the sites "
-            f"of this campaign, with its {confidence} interval. Colours say whether the contrast depends on the "
-            "program: servers are compared within a browser, and browsers with the servers of the declared contrast."
-        )
-        name = file_name(f"programs_{compared}_against_{reference}_{metric}")
-        behind = tuple(dict.fromkeys(rows["network"]))
-        finding = alternatives.programs(differences)
-        add("programs", name, caption, finding, programs.draw, rows, differences, behind)
     if len(findings["power"]):
         caption = "Runs of each protocol and site that a difference over sites needs; the line is at the paper's 31."
         finding = alternatives.runs_needed(findings["power"], NEEDED[0.05], "5 %")

@@ -14,8 +14,6 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from analysis import programs
-from analysis.aspects import decisions
 from analysis.balance import place_test
 from analysis.findings import Findings
 from analysis.hypotheses import origin_sentence
@@ -59,27 +57,34 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class Contents:
-    """What a page shows: figures and tables by the sections of the page, the sections of studies, and the versions of
-    the libraries that made the report."""
+    """The contents of a page: figures and tables by the parts of the page, the sections of studies, the versions of the
+    libraries that made the report, and a campaign's own sections (`sections.contract`)."""
 
     figures: Mapping[str, list[ReportFigure]]
     tables: Mapping[str, list[ReportTable]]
     sections: Sequence[Section]
     versions: Mapping[str, str]
+    own_sections: Sequence[Section] = ()
+
+    @property
+    def all_sections(self) -> list[Section]:
+        """The campaign's own, then those of studies."""
+        return [*self.own_sections, *self.sections]
 
     @property
     def all_figures(self) -> list[ReportFigure]:
         """Those of studies included."""
-        return list(chain(*self.figures.values(), *(section.figures for section in self.sections)))
+        return list(chain(*self.figures.values(), *(section.figures for section in self.all_sections)))
 
     @property
     def all_tables(self) -> list[ReportTable]:
         """Those of studies included."""
-        return list(chain(*self.tables.values(), *(section.tables for section in self.sections)))
+        return list(chain(*self.tables.values(), *(section.tables for section in self.all_sections)))
 
     def families(self, declared: Hypotheses) -> dict[str, str]:
         """Name of a table → the part of it that is about the `declared` hypotheses, as LaTeX for two columns."""
-        parts = {table.name: family_latex(table, declared) for table in chain(*self.tables.values())}
+        of_sections = (section.tables for section in self.own_sections)
+        parts = {table.name: family_latex(table, declared) for table in chain(*self.tables.values(), *of_sections)}
         return {name: part for name, part in parts.items() if part}
 
 
@@ -93,7 +98,7 @@ def campaign_page(
 ) -> str:
     """The page of a campaign as HTML; `waterfalls` are the folders and titles of those beside it, `figures` is the
     folder of the PNG files, and `links` makes those to files of runs."""
-    template = environment(figures, contents.sections, links).get_template("page.html.j2")
+    template = environment(figures, contents.all_sections, links).get_template("page.html.j2")
     return template.render(
         **page_basics(findings.campaign.document, contents),
         findings=findings,
@@ -102,10 +107,7 @@ def campaign_page(
         answer=answer(findings),
         success=success(findings["success_rates"]),
         level_ground=level_ground(findings.campaign, findings.declared.family),
-        other_programs=programs.sentences(
-            findings["program_differences"], findings.declared.confidence, decisions(findings.campaign.document)
-        ),
-        program_level_ground=level_ground(findings.campaign, programs.pairs_beside(findings["program_differences"])),
+        own_sections=contents.own_sections,
         headlines=sentences.headlines(findings),
         agreement=sentences.paper_agreement(findings),
         claims=balance_of(findings["claims"], len(findings.campaign.valid), len(findings.samples.sites)),
@@ -153,8 +155,8 @@ def environment(figures: Path, sections: Sequence[Section], links: Links | None 
 def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
     """What the pages of campaigns and of studies both show."""
     return {
-        "figures": {**contents.figures, **{section.name: section.figures for section in contents.sections}},
-        "tables": {**contents.tables, **{section.name: section.tables for section in contents.sections}},
+        "figures": {**contents.figures, **{section.name: section.figures for section in contents.all_sections}},
+        "tables": {**contents.tables, **{section.name: section.tables for section in contents.all_sections}},
         "sections": contents.sections,
         "versions": contents.versions,
         "campaign_versions": document.versions,

@@ -1,4 +1,4 @@
-"""What a report is made of: tables, figures, drawings, and the section that a study returns."""
+"""The parts of a report: tables, figures, drawings, and sections."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -57,9 +57,10 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """What a study reports: paragraphs of plain text, figures, drawings and tables, in this order on the page.
+    """A section of a report: paragraphs of plain text, figures, drawings and tables, in this order on the page.
 
-    `name` is the section's id on the page. The first paragraph also stands in the summary.
+    `name` is the section's id on the page. The first paragraph also stands in the summary. Figures beyond the first
+    `unfolded_figures` are folded.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Section:
     figures: tuple[ReportFigure, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     tables: tuple[ReportTable, ...] = ()
+    unfolded_figures: int = 99
 
 
 # Columns that many tables have, for `text_table`.

@@ -21,7 +21,7 @@ from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.statistics.confirmatory import CONFIRMATORY
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import EQUIVALENT, PROGRAM_MARGIN, SIGNIFICANT_P, VERDICTS
+from analysis.statistics.outcomes import EQUIVALENT, SIGNIFICANT_P, VERDICTS
 from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import interim_analyses_of
 from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
@@ -73,7 +73,6 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites", *web), verdict_counts(findings)]
         if is_compared
         else [],
-        "programs": program_tables(findings) if len(findings["program_differences"]) else [],
         "power": [power(findings), *tables("stopping")],
         "diagnostics": [
             *tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use),
@@ -114,11 +113,16 @@ def setting_tables(
 def report_table(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object) -> ReportTable:
     """The table `name` of `tables.toml`, of `data`, or with texts of `rows` where these are a summary of it; `values`
     go into its headings and its note."""
-    entry = FORMS[name]
-    columns = dict(_column(column, values) for column in entry["columns"])
+    return formed(name, FORMS[name], data, rows, paper_p=SIGNIFICANT_P, **values)
+
+
+def formed(
+    name: str, form: Mapping[str, Any], data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object
+) -> ReportTable:
+    """The same in the given form: its title, columns and note, as an entry of `tables.toml` has them."""
+    columns = dict(_column(column, values) for column in form["columns"])
     texts = text_table(data if rows is None else rows, columns)
-    note = entry.get("note", "").format(paper_p=SIGNIFICANT_P, **values)
-    return ReportTable(name, entry["title"], data, texts, note)
+    return ReportTable(name, form["title"], data, texts, form.get("note", "").format(**values))
 
 
 def _column(
@@ -269,15 +273,6 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     note = table.note + (WAITED if is_marked.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
-
-
-def program_tables(findings: Findings) -> list[ReportTable]:
-    """Whether contrasts depend on the programs, and their gains with each."""
-    values = {"tests": len(findings["program_differences"]), "program_margin": level(PROGRAM_MARGIN)}
-    return [
-        report_table(name, findings[name], **values, **declared_values(findings))
-        for name in ("program_differences", "program_gains")
-    ]
 
 
 def power(findings: Findings) -> ReportTable:

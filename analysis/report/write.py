@@ -16,6 +16,7 @@ from analysis.report.latex import latex
 from analysis.report.page import Contents, campaign_page, study_page
 from analysis.report.run_files import Links
 from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.sections.contract import sections_of
 from analysis.report.tables import campaign_tables, study_tables
 from analysis.runs import load, typed
 from analysis.statistics.hypotheses import Hypotheses
@@ -52,7 +53,9 @@ def write_report(
         if not campaign.document.study_name and campaign.settings.filmed:
             findings = analyse(campaign, declaration, pool)
             films = select_films(findings, site)
-            contents = Contents(campaign_figures(findings, films.strips), campaign_tables(findings), sections, versions)
+            figures = campaign_figures(findings, films.strips)
+            of_campaign = tuple(sections_of(findings, pool))
+            contents = Contents(figures, campaign_tables(findings), sections, versions, of_campaign)
             draw(contents.all_figures, new / FIGURES, pool)
             waterfalls: Mapping[str, str] = {}
             if films.strips:
@@ -67,7 +70,7 @@ def write_report(
             contents = Contents({}, study_tables(campaign), sections, versions)
             draw(contents.all_figures, new / FIGURES, pool)
             html = study_page(campaign, contents, new / FIGURES, links)
-        write_drawings(sections, new / FIGURES)
+        write_drawings(contents.all_sections, new / FIGURES)
         write_tables(contents.all_tables, new / "tables")
         typed(campaign.runs).to_parquet(new / PARQUET, index=False)
         (new / "index.html").write_text(html)
@@ -84,6 +87,7 @@ def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypoth
         if not campaign.document.study_name and campaign.settings.filmed:
             findings = analyse(campaign, declaration, pool)
             figures = campaign_figures(findings, select_films(findings, site, playable=False).strips)
+            sections = [*sections_of(findings, pool), *sections]
         draw(Contents(figures, {}, sections, {}).all_figures, new, pool)
         write_drawings(sections, new)
     give_to_caller(into.parent)

@@ -241,7 +241,7 @@ def test_a_kind_of_hop_is_followed_to_the_report(tmp_path: Path) -> None:
     ):
         refusal = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", network, "--proto", protocol)
         assert fault in refusal.stderr
-    campaign = testbed.measure("--net", "toy", "--proto", "tcp")
+    campaign = testbed.measure("--sites", "demo-light", "--net", "toy", "--proto", "tcp")
     assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
     run = max(campaign.glob("runs/*/*/*/*/replay.json"))  # the last attempt counts
     hop = json.loads(run.read_text())["hop"]

@@ -211,7 +211,8 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     testbed.enter("tuning/protocols.py", AFTER, KEY)
     testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
     testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
-    campaign = testbed.measure("--net", "dsl", "--proto", "tcp,toy", "--browser", "toy", "--greeting", "hello")
+    options = ["--sites", "demo-light", "--net", "dsl", "--proto", "tcp,toy", "--browser", "toy"]
+    campaign = testbed.measure(*options, "--greeting", "hello")
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]

@@ -88,7 +88,7 @@ class Checkout:
 
     def measure(self, *arguments: str) -> Path:
         """The folder of a campaign of one run with its report."""
-        options = ["--sites", "demo-light", "--runs", "1", "--no-validate", *arguments]
+        options = ["--runs", "1", "--no-validate", *arguments]
         ended = self.eyelevel("campaign", *options, "--campaign", "try", "--results", self.results)
         assert ended.returncode == 0, ended.stderr
         ended = self.eyelevel("report", self.results / "try")

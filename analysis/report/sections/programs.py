@@ -1,0 +1,97 @@
+"""Whether the declared contrasts of TCP and QUIC hold with other servers and browsers (`analysis.programs`)."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from analysis.aspects import decisions
+from analysis.figures import programs as figure
+from analysis.findings import Findings
+from analysis.programs import pairs_beside, program_differences, program_gains, sentences
+from analysis.report import alternatives
+from analysis.report.level_ground import level_ground
+from analysis.report.section import ReportFigure, Section
+from analysis.report.sections.contract import CampaignSection
+from analysis.report.tables import declared_values, formed
+from analysis.runs import rows_of
+from analysis.statistics.outcomes import PROGRAM_MARGIN
+from analysis.text import file_name, label, level, pair_label
+
+NAME = "programs"
+
+# The forms of its tables, as `analysis/report/tables.toml` has them.
+FORMS: Mapping[str, Any] = tomllib.loads("""
+[program_differences]
+title = "Whether a contrast depends on the program"
+columns = [
+    "network", "metric", [["measured_compared", "measured_reference"], "measured", "pair_label"],
+    [["servers", "browser"], "with", "program"], [["compared_before", "reference_before"], "beside", "pair_label"],
+    [["servers_before", "browser_before"], "compared with", "program"],
+    "sites", "blocks", ["difference", "change of the ratio", "percent"],
+    [["difference_low", "difference_high"], "{confidence} interval", "percent_interval"], ["p", "p", "p_value"],
+    ["p_corrected", "corrected p", "p_value"], ["equivalence_p_corrected", "corrected p of equivalence", "p_value"],
+    "verdict",
+]
+note = "Change of the ratio: by how much compared / reference is larger with these programs than with those that they \
+are compared with, within blocks, on average over the sites of this campaign; +5 % means that QUIC's lead is smaller \
+by that. Each row changes one program, a server or the browser; how else the settings of two servers differ, the text \
+above says. {tests} tests, corrected by Holm's method. Depends: corrected p < {significant_p}. Does not depend: shown \
+to change by less than {program_margin} (two one-sided tests). Not decided: neither."
+
+[program_gains]
+title = "The contrast with each of the programs"
+columns = [
+    "network", "metric", [["measured_compared", "measured_reference"], "measured", "pair_label"],
+    [["servers", "browser"], "with", "program"], "sites", "blocks", ["gain", "gain", "percent"],
+    [["gain_low", "gain_high"], "{confidence} interval", "percent_interval"],
+]
+note = "Gain: of the ratios within blocks, on average over the sites of this campaign. Each server with a setting of \
+QUIC stands for itself by the first one whose congestion control is that of the declared contrast (else its first), \
+against the server's first setting of TCP, or against the contrast's own where the server has none; and by what these \
+are compared with."
+""")
+
+
+def section(findings: Findings) -> Section | None:
+    """The section of a campaign with several programs."""
+    campaign, declared = findings.campaign, findings.declared
+    differences = program_differences(campaign, findings.samples, declared)
+    if differences.empty:
+        return None
+    gains = program_gains(campaign, findings.samples, declared)
+    values = {"tests": len(differences), "program_margin": level(PROGRAM_MARGIN), **declared_values(findings)}
+    return Section(
+        NAME,
+        "Does it hold with other programs?",
+        (
+            " ".join(sentences(differences, declared.confidence, decisions(campaign.document))),
+            *level_ground(campaign, pairs_beside(differences)),
+        ),
+        figures=tuple(_figures(gains, differences, declared.confidence)),
+        tables=(
+            formed("program_differences", FORMS["program_differences"], differences, **values),
+            formed("program_gains", FORMS["program_gains"], gains, **values),
+        ),
+        unfolded_figures=2,
+    )
+
+
+def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) -> Iterator[ReportFigure]:
+    """A figure for each contrast and metric."""
+    for (reference, compared, metric), rows in gains.groupby(["reference", "compared", "metric"], sort=False):
+        of_contrast = rows_of(differences, reference=reference, compared=compared, metric=metric)
+        if of_contrast.empty:
+            continue
+        caption = (
+            f"{pair_label(compared, reference)} with each of the programs, in {label(metric)}: the gain over the sites "
+            f"of this campaign, with its {level(confidence)} interval. Colours say whether the contrast depends on the "
+            "program: servers are compared within a browser, and browsers with the servers of the declared contrast."
+        )
+        name = file_name(f"programs_{compared}_against_{reference}_{metric}")
+        arguments = (rows, of_contrast, tuple(dict.fromkeys(rows["network"])))
+        yield ReportFigure(name, caption, figure.draw, arguments, alternatives.programs(of_contrast))
+
+
+SECTION = CampaignSection(NAME, place=1, of=section)
