@@ -1,29 +1,104 @@
-"""Names of values are nouns: no variable, parameter or field is called by one of the participles below.
+"""Words of our own: names of values are nouns, and sentences begin with their subject.
 
-usage: check_words.py FILE…    prints the place of each such name; fails if there is one
+No variable, parameter or field is called by one of PARTICIPLES. No sentence of a comment, a docstring or a document
+begins with one of OPENINGS; titles and questions may.
+
+usage: check_words.py FILE…    prints each such place; fails if there is one
 """
 
 import ast
+import io
+import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 PARTICIPLES = frozenset({"told", "found", "own", "apart", "left", "made", "asked", "counted", "sung", "shown"})
+OPENINGS = ("What", "Of", "So many", "So much", "With what", "When what", "From what", "To what", "In what", "By what")
+# A sentence begins a comment, a docstring, a line of a list, a cell of a table, or follows another's end.
+BEGINNING = re.compile(rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:]\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE)
+# Comments of languages that are not Python.
+COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".sh": "#", ".toml": "#", ".txt": "#"}
 
 
 def main(files: list[str]) -> int:
-    places = [f"{file}:{line}: {name}" for file in files for line, name in faults(Path(file).read_text())]
+    places = [f"{file}:{line}: {fault}" for file in map(Path, files) for line, fault in sorted(faults(file))]
     print(*places, sep="\n" if places else "")
     return 1 if places else 0
 
 
-def faults(source: str) -> Iterator[tuple[int, str]]:
+def faults(file: Path) -> Iterator[tuple[int, str]]:
+    """The line and the fault of each place in a file."""
+    source = file.read_text()
+    if file.suffix == ".py":
+        yield from participles(source)
+        texts = python_texts(source)
+    elif file.suffix == ".md":
+        texts = document_texts(source)
+    else:
+        texts = comments(source, COMMENTS[file.suffix])
+    for line, text in texts:
+        yield from ((line + before, opening) for before, opening in openings(text))
+
+
+def participles(source: str) -> Iterator[tuple[int, str]]:
     """The line and the name of each value that is called by a participle."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()):
                 if name.strip("_") in PARTICIPLES:
                     yield node.lineno, name
+
+
+def openings(text: str) -> Iterator[tuple[int, str]]:
+    """The line, from 0, and the first words of each sentence of `text` that does not begin with its subject."""
+    for found in BEGINNING.finditer(text):
+        sentence = re.split(r"[.!?:](?:\s|$)", text[found.start(1) :], maxsplit=1)[0]
+        end = found.start(1) + len(sentence)
+        if text[end : end + 1] != "?":
+            yield text.count("\n", 0, found.start(1)), " ".join(sentence.split())[:60]
+
+
+def python_texts(source: str) -> Iterator[tuple[int, str]]:
+    """The first line, and the text, of each docstring and of each comment, whose lines are taken together."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            match node.body[0]:
+                case ast.Expr(value=ast.Constant(value=str(text))) as docstring:
+                    yield docstring.lineno, text
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    yield from _together((token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT)
+
+
+def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
+    """The same of the comments of another language, each of which has a line of its own."""
+    lines = enumerate(source.splitlines(), start=1)
+    yield from _together((number, line.strip()) for number, line in lines if line.strip().startswith(mark))
+
+
+def _together(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    first, text, last = 0, "", -1
+    for number, line in lines:
+        if number == last + 1:
+            text += "\n" + line
+        else:
+            if text:
+                yield first, text
+            first, text = number, line
+        last = number
+    if text:
+        yield first, text
+
+
+def document_texts(source: str) -> Iterator[tuple[int, str]]:
+    """The paragraphs of a document: no titles, and no blocks of code."""
+    is_code = False
+    for number, line in enumerate(source.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code and not line.startswith("#"):
+            yield number, line
 
 
 if __name__ == "__main__":
