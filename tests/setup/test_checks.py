@@ -34,12 +34,33 @@ def module_of_setup(name: str) -> ModuleType:
     ],
 )
 def test_a_value_that_is_named_by_a_participle_is_reported(source: str) -> None:
-    assert [name.strip("_") for _, name in module_of_setup("check_words").faults(source)] == ["told"]
+    assert [name.strip("_") for _, name in module_of_setup("check_words").participles(source)] == ["told"]
 
 
 @pytest.mark.parametrize("source", ["told()", "print(told)", "recorded_ip = 1", "plot(left=1)", "'told = 1'"])
 def test_other_uses_of_the_word_are_not_reported(source: str) -> None:
-    assert not list(module_of_setup("check_words").faults(source))
+    assert not list(module_of_setup("check_words").participles(source))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "places"),
+    [
+        ("a.py", '"""What is less is none."""\n', [(1, "What is less is none")]),
+        ("a.py", "# One.\n# Two. Of a third\n# nothing.\nx = 1\n", [(2, "Of a third # nothing")]),
+        ("a.py", "x = 1  # So many are sent.\n", [(1, "So many are sent")]),
+        ("a.rs", "/// One, and what is\n/// left. In what order\nfn f() {}\n", [(2, "In what order")]),
+        ("a.toml", "# By what it is called.\na = 1\n", [(1, "By what it is called")]),
+        ("a.md", "# What it is\n\n- Of two, one.\n", [(3, "Of two, one")]),
+        ("a.md", "| a | Of two |\n", [(1, "Of two |")]),
+        ("a.md", "What is it? One. It is what it is.\n\n```\nOf two\n```\n", []),
+        ("a.py", "x = 'What is less is none.'\n# Whatever it is.\n", []),
+    ],
+)
+def test_a_sentence_that_does_not_begin_with_its_subject_is_reported(
+    name: str, text: str, places: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert list(module_of_setup("check_words").faults(tmp_path / name)) == places
 
 
 def test_a_broken_promise_about_imports_is_reported_with_its_way(
