@@ -37,8 +37,7 @@ class SeenConditions:
 
 @dataclass(frozen=True)
 class LetThrough:
-    """The rate that a trace lets through, by its file, in the time of a measurement: Mbit/s, and its random
-    deviation."""
+    """The rate that a trace lets through, by its file, during a measurement: Mbit/s, and its random deviation."""
 
     mbps: float
     sd_mbps: float = 0.0
