@@ -54,7 +54,7 @@ KEPT_ROUNDS = 1 / 16
 CYCLE_S, RETURN_S = 0.5, 1.0
 # A window that had been less by so much a round trip before the loss was still growing.
 STEADY_SHARE = 0.9
-# The shortfall, as a share of the window before, that is allowed between the bytes in flight and those that the server
+# The shortfall, as a share of the window before, that is accepted between the bytes in flight and those that the server
 # would allow, at the two moments that are compared. Where less is in flight, the server or the browser had to wait for
 # the processor just then.
 UNUSED_SHARE = 0.01
