@@ -30,7 +30,7 @@ class LoadsDoNotCount(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """What was found of `lanes` lanes: the verdict, why, after how many rounds, and each comparison then."""
+    """The result for this number of `lanes`: the verdict, why, after how many rounds, and each comparison then."""
 
     lanes: int
     verdict: str

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# By what share a run in a lane may take longer, or less long. What this project takes for the same way to measure.
+# The share by which a run in a lane may take longer, or less long. Within it, this project takes two ways to measure
+# for the same.
 BOUND = 0.02
 # How often lanes that disturb by more than that may be taken for lanes that do not, at most.
 ERROR = 0.05

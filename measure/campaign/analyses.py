@@ -17,9 +17,9 @@ BRIEF_S = 20.0
 class Analyses:
     """Analyses the films in runs' folders, some at once.
 
-    Where `layout` has cores for it, that is while further runs are measured. Elsewhere it is when nothing is measured:
-    those of brief runs before the next run begins, the others at the end. What has not begun when the context ends is
-    not done any more.
+    Where `layout` has cores for analyses, they run while further runs are measured. Elsewhere they run when nothing is
+    measured: those of brief runs before the next run begins, the others at the end. An analysis that has not begun when
+    the context ends is dropped.
     """
 
     def __init__(self, analyse: Callable[[Path], None], layout: Layout | None) -> None:

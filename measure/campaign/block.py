@@ -154,7 +154,7 @@ def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeat
 
 
 def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
-    """What is done when nothing is measured any more of the run in `folder`, which began at `began_s` (monotonic)."""
+    """Go on when nothing of the run in `folder` is measured any more; it began at `began_s` (monotonic)."""
     prepare()
     # Else it would be late while the browser ends, which counts against the run.
     if slot.has_real_time_priority():

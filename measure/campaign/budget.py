@@ -27,7 +27,7 @@ class Budget:
 
     @property
     def remaining_s(self) -> float:
-        """What is left of it, negative when it is over."""
+        """The seconds that remain, negative when the budget is used up."""
         return self.begun_s + self.seconds - time.monotonic()
 
 

@@ -53,18 +53,18 @@ class Selection:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is to be measured, how, and where the results go.
+    """The runs to be measured, how they are measured, and where the results go.
 
     `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
     `repeats`: how often an invalid run is repeated before it is given up.
     `canary_s`: how old a canary may be when a block begins (`measure.campaign.slot`).
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
-    `timekeeping`: with what the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
+    `timekeeping`: how the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
-    `further_browsers`: those in which all is measured beside that of `loading`.
-    `without`: of these, sites and networks whose runs are not planned. `withdrawn`: those of which what was measured
-    does not count any more, and nothing is measured, with the reason. `study`: what the campaign's study says of
+    `further_browsers`: the browsers in which all is measured besides that of `loading`.
+    `without`: the pairs of a site and a network whose runs are not planned. `withdrawn`: the pairs whose results do not
+    count any more, and of which nothing is measured, with the reason. `study`: what the campaign's study says of
     itself. `hypotheses`: the text of those that it declares.
     """
 
@@ -149,7 +149,7 @@ class Campaign:
         return {} if self.lanes.count > 1 else {"cores": affinity.described(affinity.layout())}
 
     def _without_other_quiet_time(self, network: Network) -> Network:
-        """What of `network` results depend on: not its quiet time, where the campaign has one for all networks."""
+        """The part of `network` that results depend on: no quiet time, where the campaign has one for all networks."""
         return network if self.loading.quiet_ms is None else replace(network, quiet_ms=None)
 
     def plan(self) -> list[PlannedBlock]:
@@ -168,8 +168,8 @@ class Campaign:
         return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
 
     def further_programs(self) -> Mapping[str, str]:
-        """What else takes part: programs of background flows and of hops, each with the option that prints its
-        version."""
+        """The other programs that take part: those of background flows and of hops, each with the option that prints
+        its version."""
         flows = {} if all(protocol.in_kernel for protocol in self._flow_protocols()) else CLIENT_PROGRAMS
         return {**flows, **hop_programs(self.networks.values())}
 
@@ -184,7 +184,7 @@ class Campaign:
         )
 
     def run_model(self) -> RunModel:
-        """What its runs take, before any of them has been made."""
+        """The model of the time and space that its runs take, before any of them has been made."""
         return RunModel(self.sites, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
 
     def _flow_protocols(self) -> list[Protocol]:
@@ -193,7 +193,7 @@ class Campaign:
         return [*self.method.flow_protocols(self.protocols.values()), *cross_traffic]
 
     def setting(self, run: Run) -> Setting:
-        """What `run` loads, behind what, over what."""
+        """The page that `run` loads, its network and its protocol, and how it is loaded."""
         return Setting(
             self.sites[run.site],
             self.networks[run.network],

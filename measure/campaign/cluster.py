@@ -1,8 +1,8 @@
 """Measuring on a Dask cluster: each worker is a testbed's place, and gets a block at a time, or one for each lane.
 
 Workers are looked at before they are given work (`remote.introduce`), and refused when they differ from this machine.
-A block whose worker dies is given to another. What was measured comes back to the campaign's folder: evidence first,
-then the rows, so that a row's evidence is always there. A worker has its next block before that.
+A block whose worker dies is given to another. Results come back to the campaign's folder: evidence first, then the
+rows, so that a row's evidence is always there. A worker has its next block before that.
 """
 
 import time
@@ -40,11 +40,11 @@ LOOK_S = 2.0
 # The address or the machine of a worker, and the number of a lane of it, if it has several.
 Place = tuple[str, int | None]
 
-# A worker that dies over a block may have died of it. So many are tried.
+# A worker that dies over a block may have died of it. When this many have died over one block, the campaign ends.
 DEATHS = 5
-# So many measured blocks, of 5 to 50 MB each, may wait in memory for the disk; with more, workers wait, too.
+# At most this many measured blocks, of 5 to 50 MB each, wait in memory for the disk; with more, workers wait, too.
 MOST_WAITING = 10
-# So many are fetched at once.
+# The number of blocks that are fetched at once.
 FETCHERS = 4
 
 
@@ -168,7 +168,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker was asked for: what it has returned or raised, or None when it is gone."""
+    """The outcome of a request to a worker: the value returned or the error raised, or None when the worker is gone."""
 
     future: Future[Any]
     value: object

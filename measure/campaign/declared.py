@@ -27,7 +27,7 @@ class DeclaredSite:
 
 @dataclass(frozen=True)
 class DeclaredCampaign:
-    """What is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
+    """The campaign that is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
     `films.policy.FilmPolicy`."""
 
     sites: tuple[DeclaredSite, ...]

@@ -23,17 +23,17 @@ ENOUGH = 6
 MISSED_REQUESTS = 3
 MISSED_SHARE = 0.05
 
-# The share of the picture that may look different from that of the `RESEMBLED` share of others most like it. Of 93
-# runs of ten recorded and generated sites, one was more unlike: a carousel caught while it faded (13 %). Of the others,
-# none was by more than 0.07 %. So about 1 % are rejected without need, and it is noticed when a picture is missing that
-# takes a twentieth of the window.
+# The share of the picture that may look different from that of the `RESEMBLED` share of others most like it. Among 93
+# runs of ten recorded and generated sites, one was more unlike: a carousel caught while it faded (13 %). None of the
+# others was more unlike than 0.07 %. So about 1 % are rejected without need, and a missing picture that takes a
+# twentieth of the window is noticed.
 UNLIKE_SHARE = 0.05
 RESEMBLED = 0.25
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What of a run is compared: requests made and missed, exchanges used, and the last frame's blocks."""
+    """The compared properties of a run: requests made and missed, exchanges used, and the last frame's blocks."""
 
     requests: int
     missed: int

@@ -27,15 +27,15 @@ ROUND_TRIPS = 10
 # A run's evidence without the film, and the film of a second, lossless and small.
 EVIDENCE_BYTES = 700_000
 FILM_BYTES_PER_S = {"lossless": 300_000, "small": 20_000}
-# Of how many of the newest runs of a setting the folders are looked at.
+# The number of the newest runs of a setting whose folders are looked at.
 LOOKED_AT = 3
-# What must stay free beside the campaign.
+# The space that must stay free besides the campaign's.
 SPARE_BYTES = 200_000_000
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What runs will take."""
+    """The time and the space that runs will take."""
 
     seconds: float
     bytes: float
@@ -54,8 +54,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RunModel:
-    """What a run takes as far as its page and its network tell, when such `films` are kept of it. `seconds` is how long
-    it lasts where no page says so."""
+    """A model of the time and the space of a run, by its page and its network, when such `films` are kept of it.
+    `seconds` is how long it lasts where no page says so."""
 
     sites: Mapping[str, Site]
     networks: Mapping[str, Network]
@@ -93,7 +93,7 @@ class RunModel:
 
 
 def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunModel) -> Forecast:
-    """What `runs` will take, when `rows` were made so far in the campaign's `folder`.
+    """The time and the space of `runs`, when `rows` were made so far in the campaign's `folder`.
 
     A run takes the mean of those of its site and network, or what `model` says, scaled by how far that was off for
     the network.
@@ -112,7 +112,7 @@ def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunM
         ratios[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
     factors = {network: mean(of_network) for network, of_network in ratios.items()}
     runs = list(runs)
-    # Of hundreds of thousands of runs, most take the same.
+    # Most of hundreds of thousands of runs take the same.
     one: dict[tuple[Cell, bool], Forecast] = {}
     total = Forecast(pace_seconds(runs), 0.0)
     for run in runs:

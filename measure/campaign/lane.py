@@ -31,8 +31,8 @@ END_S = 20.0
 
 @dataclass(frozen=True)
 class LaneSetting:
-    """What a lane is given first: which it is, the folder of the campaign, the lane's canaries so far and how long one
-    holds (`Slot`), and the browser."""
+    """The setting that a lane is given first: which lane it is, the folder of the campaign, the lane's canaries so far
+    and how long one holds (`Slot`), and the browser."""
 
     lane: Lane
     folder: Path
@@ -51,7 +51,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Notice:
-    """What a person should know."""
+    """A text that a person should read."""
 
     text: str
 
@@ -100,7 +100,7 @@ class RunningLane:
         return message
 
     def message(self) -> Message:
-        """What it says next; waits for that. Raises what has ended the lane."""
+        """Its next message, which is waited for. Raises the error that has ended the lane."""
         try:
             message: Message = self.connection.recv()
         except (EOFError, OSError):

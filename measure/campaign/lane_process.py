@@ -33,7 +33,7 @@ class LaneStore(FolderStore):
 
 
 class Sender(Observer):
-    """Tells of attempts as they begin, and of warnings. Of their ends, rows tell."""
+    """Reports attempts as they begin, and warnings. Rows report their ends."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,8 +1,8 @@
 """Measuring in the lanes of this machine: a block in each at a time, and the next of the plan in whichever is free.
 
-What is compared stays together: all runs of a block are made in one lane, one after another, also those that are made
-later, since the campaign was stopped or a run was rejected. What runs beside it is another block, whose runs begin at
-other moments and in another order, so that it favours none of those compared.
+Runs that are compared stay together: all runs of a block are made in one lane, one after another, also those that are
+made later, since the campaign was stopped or a run was rejected. The other lanes measure other blocks meanwhile, whose
+runs begin at other moments and in another order, so that they favour none of the compared runs.
 
 This process alone writes rows, and decides what follows from them, as when there is one lane.
 """

@@ -79,8 +79,8 @@ class Method:
         return reason_against(evidence, claim(setting), self.gates())
 
     def analyse(self, folder: Path) -> None:
-        """What takes long and needs no more of the run in `folder` than its film: it is done while the run ends and
-        nothing is measured, or on other cores."""
+        """Do the work that takes long and needs nothing of the run in `folder` but its film: it is done while the run
+        ends and nothing is measured, or on other cores."""
         analyse_film(folder)
 
     def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
@@ -163,7 +163,7 @@ class Method:
         preparation: Load | None,
         moments: Moments,
     ) -> str | None:
-        """What a run consists of; returns why the replay failed, if it did (see `measure.run.load.load`)."""
+        """Make the run itself; returns why the replay failed, if it did (see `measure.run.load.load`)."""
         return load(
             setting,
             folder,
@@ -234,7 +234,7 @@ def is_made(folder: Path) -> bool:
 
 
 def claim(setting: Setting) -> Claim:
-    """What a run of `setting` is said to be."""
+    """The claim of a run of `setting`."""
     device = device_of(setting.loading.browser)
     browser_window = window(setting.site, device)
     return Claim(

@@ -1,8 +1,8 @@
 """How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their
 site and network (`measure.campaign.expectations`).
 
-The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Of runs
-that were made on another machine only digests may be known (`dataset.last_frames`): such a run has the picture
+The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Runs that
+were made on another machine may be known by their digests alone (`dataset.last_frames`): such a run has the picture
 that a run here has with the same digest, as soon as there is one.
 """
 
@@ -18,14 +18,14 @@ from dataset.run_files import LAST
 from dataset.table import Row
 from measure.campaign.expectations import RunOutcome
 
-# Of pictures, each of which takes 49 kB. With more, the rest is read from the disk each time.
+# The bytes of pictures in memory, each of which takes 49 kB. With more, the rest is read from the disk each time.
 MOST_BYTES = 256_000_000
 
 LastFrame = NDArray[np.uint8] | None
 
 
 class RunOutcomes:
-    """What of the attempts of the campaign in `folder` is compared with others."""
+    """The outcomes of the attempts of the campaign in `folder`, for comparison with others."""
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         """Raises EyelevelError when the digests that the campaign keeps are broken."""
@@ -34,7 +34,7 @@ class RunOutcomes:
         self._frames: dict[str, LastFrame] = {}
         self._pictures: dict[bytes, LastFrame] = {}
         self._digests = read_digests(folder)
-        # Of the pictures that were read here, those with digests that runs from elsewhere have.
+        # The digests that runs from elsewhere have, each with its picture if one was read here.
         self._elsewhere: dict[str, LastFrame] = dict.fromkeys(self._digests.values())
 
     def of(self, row: Row) -> RunOutcome:

@@ -20,9 +20,9 @@ NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
 def seed_of(run: Run, seed: int) -> int:
-    """What the network draws the losses of `run` from, in a campaign with `seed`: other ones for each run.
+    """The seed of the losses that the network draws for `run`, in a campaign with `seed`: another one for each run.
 
-    Protocols do not share them: the tests that compare these take their runs as independent.
+    Protocols do not share seeds: the tests that compare protocols take their runs as independent.
     """
     return Random(f"{seed}/{run}").getrandbits(62)
 
@@ -61,11 +61,11 @@ def plan(
 
 
 def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begun: int) -> list[PlannedBlock]:
-    """The `first` blocks, of which so many have `begun`, as they are, with what `blocks` have beyond them.
+    """The `first` blocks, of which this many have `begun`, as they are, and the further runs of `blocks` after them.
 
-    What has been planned stays together, so a protocol, a browser or a variant that is added later has blocks of its
-    own. What has begun keeps its place, too. After that the rounds come in their order, so that what was added late
-    catches up before the others go on; in each round what was planned before comes first.
+    Planned blocks stay together, so a protocol, a browser or a variant that is added later has blocks of its own.
+    Blocks that have begun keep their places, too. After that the rounds come in their order, so that later additions
+    catch up before the others go on; in each round, blocks that were planned before come first.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)

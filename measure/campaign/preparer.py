@@ -27,8 +27,8 @@ def no_next_run() -> None:
 
 
 class Preparer:
-    """At most one run that is prepared before its turn, early if there is `idle` priority. What nobody has taken ends
-    with the context, and its folder."""
+    """At most one run that is prepared before its turn, early if there is `idle` priority. A prepared run that nobody
+    has taken ends with the context, and its folder is removed."""
 
     def __init__(self, store: FolderStore, idle: IdlePriority | None = None) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class Preparer:
         A fault is not told here, where it would be one of the run that is ending: the run is made without then.
         """
         pair = next_run()
-        # What has failed at idle priority, which has limits of time, too, may come up at ordinary priority.
+        # A preparation that failed at idle priority, where time limits apply, too, may come up at ordinary priority.
         if self._load and pair and self._is_of(pair[0]) and not self._load.has_ended():
             with suppress(EyelevelError):
                 self._load.lift()
@@ -87,7 +87,7 @@ class Preparer:
             self._drop()
 
     def take(self, run: Run) -> Load | None:
-        """What has been prepared of `run`, lately, for its taker to end; None if nothing has been."""
+        """The load of `run` that was prepared lately, for its taker to end; None if there is none."""
         if self._load and self._is_of(run) and self._load.age_s() < STALE_S:
             load, self._load = self._load, None
             return load

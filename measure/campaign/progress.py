@@ -1,5 +1,5 @@
-"""What a person sees of a campaign while it runs: a line for each run, and below how it stands, in a few lines that a
-terminal of 80 columns has room for: what is being made, when all will be done, and what is wrong."""
+"""The display of a campaign while it runs: a line for each run, and below it the campaign's state, in a few lines that
+a terminal of 80 columns has room for: what is being made, when all will be done, and what is wrong."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ class ProgressDisplay(Observer):
         self._warnings: set[tuple[int | None, str]] = set()
         self._lanes = lanes
         self._last_warning = ""
-        # Of each lane, what it makes.
+        # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
         # How long a run of all lanes takes by the forecast, until runs say it themselves.
         self._expected_s: float | None = None
@@ -72,7 +72,7 @@ class ProgressDisplay(Observer):
             yield self
 
     def screen(self) -> Group:
-        """What stands below the lines, without what there is nothing to say of."""
+        """The parts below the lines, without those that are empty."""
         return Group(*(part for part in (self._now, self._progress, self._summary, self._warning) if part))
 
     def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:

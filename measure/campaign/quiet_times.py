@@ -1,10 +1,10 @@
-"""What a shorter quiet time would have changed in runs that were made with a longer one.
+"""The effects that a shorter quiet time would have had on runs that were made with a longer one.
 
 A run ends when no response to its page has ended for a while after the load event, and none is under way
-(browsers/browsertime/page_complete.js, quiet.mjs; those of older campaigns ended though some were). From the times of
-a run's requests follows when it would have ended after less. What came later would be missing then: responses, and
-changes of the picture. The picture at that time would be the final one, by which all visual metrics are measured. A run
-says nothing of quiet times longer than its own.
+(browsers/browsertime/page_complete.js, quiet.mjs; those of older campaigns ended though some were). The times of a
+run's requests show when it would have ended with a shorter quiet time. Later events would be missing then: responses,
+and changes of the picture. The picture at that time would be the final one, by which all visual metrics are measured. A
+run says nothing of quiet times longer than its own.
 """
 
 import json
@@ -31,7 +31,7 @@ from measure.campaign.expectations import RunOutcome, judge
 from measure.run.evidence import read_request_log
 from measure.run.gates import SHOWN_URL_LENGTH
 
-# What is compared: the visual metrics that a shorter film may change. The first change and the load event come before.
+# The visual metrics that a shorter film may change are compared. The first change and the load event come before.
 METRICS = ("lvc", "vc85", "si")
 STATISTICS = {"median": 50, "p95": 95, "worst": 100}
 # Nobody asks whether a page has finished before so long after the navigation (Browsertime's loadAndWait).
@@ -54,7 +54,7 @@ class BrokenAttempt(EyelevelError):
 
 @dataclass(frozen=True)
 class RunTimes:
-    """When what happened in an attempt; times in ms from the navigation.
+    """The times of the events of an attempt, in ms from the navigation.
 
     `quiet_ms`: after how long without a response it ended; `awaited_requests`: whether only once none was under way.
     `load_ms`: the end of its load event. `responses_ms`: when responses ended that the page's check of its own requests
@@ -155,7 +155,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     if not spans:
         raise BrokenAttempt(f"{run_folder} has no request whose time is known")
     origin = _origin(next((request.url for request in reversed(requests) if request.main_frame), ""))
-    # What frames of other sites ask for, the page's own check does not see.
+    # The page's own check does not see the requests of frames of other sites.
     seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
     responses_ms = tuple(sorted(seen)[:SEEN_RESPONSES])
     times = (load_ms, ended_ms, responses_ms, requests, spans, progress)
@@ -186,7 +186,7 @@ def _metrics(progress: Sequence[tuple[float, int]]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class RunChanges:
-    """What shorter quiet times would have changed in runs, and why other attempts are left out: a line for each.
+    """Changes that shorter quiet times would have made in runs, and why other attempts are left out: a line for each.
 
     `table` has a row for each run and quiet time, only such as are shorter than the run's. Columns: RUN; kept_ms (its
     quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (how long after its end by the rule the browser
@@ -199,7 +199,7 @@ class RunChanges:
 
 
 def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunChanges:
-    """What each of `candidates_ms` would have changed in each run that counts of the campaigns in `folders`.
+    """The changes that each of `candidates_ms` would have made in each run that counts of the campaigns in `folders`.
 
     Attempts without the evidence that this needs are left out. Raises EyelevelError when a campaign was not filmed, or
     a network of one name is another one in another campaign.
@@ -279,7 +279,7 @@ def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
     """The outcome of `run` that expectations compare, had it ended at `stop_ms`; without its last picture, if
     that came later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
-    # What is the browser's own is not counted, and neither is what it had not asked for by then.
+    # The browser's own requests are not counted, and neither are those that it had not made by then.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
     counts = read_request_log(run.folder / REQUEST_LOG, requests)
     picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)

@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does: it is looked at before it is given work, and measures a block at a time.
+"""The tasks of a Dask cluster's worker: it is looked at before it is given work, and measures a block at a time.
 
 A block is measured into a temporary folder on the worker's machine, and its evidence travels back.
 Nothing here knows of the scheduler.
@@ -54,8 +54,8 @@ Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str |
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker must have: the sites' folders, the networks and protocols, the browsers, whether the programs that
-    capture packets, and those of `servers` and `further_programs` (`measure.host.machine.versions`).
+    """The requirements on a worker: the sites' folders, the networks and protocols, the browsers, the programs that
+    capture packets if `captures`, and those of `servers` and `further_programs` (`measure.host.machine.versions`).
 
     `validate`: measures its networks and protocols before, a function of a module; None trusts them.
     """
@@ -107,7 +107,7 @@ def introduce(question: Question) -> Introduction:
         return Introduction(machine_name(), {}, {}, str(error))
 
 
-# Of each worker of this process and each of its lanes: held by the task that measures there.
+# The locks of each worker of this process and each of its lanes, held by the task that measures there.
 _PLACES: dict[tuple[str, int], Lock] = {}
 
 
@@ -115,8 +115,8 @@ _PLACES: dict[tuple[str, int], Lock] = {}
 def having(lanes: Iterable[int]) -> Iterator[None]:
     """Have the `lanes` with these numbers to oneself while the block runs, and wait for them before.
 
-    Dask counts tasks, and knows of no lanes. What a campaign has left running when it was stopped, or thinks lost, goes
-    on in its lane, while the same campaign, begun again, may ask for that lane.
+    Dask counts tasks, and knows of no lanes. A task that a campaign has left running when it was stopped, or takes for
+    lost, goes on in its lane, while the same campaign, begun again, may ask for that lane.
     """
     with ExitStack() as stack:
         for lane in sorted(lanes):

@@ -48,7 +48,7 @@ from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
 from measure.instruments.contract import instrument_columns
 
-# What may be there of a campaign before its `campaign.json` is.
+# The files that a campaign may have before its `campaign.json`.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
 # The names of what an interrupted write leaves (`base.files`, `films.compression`).
@@ -257,7 +257,7 @@ def follow_decisions(folder: Path) -> None:
 
 
 def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]:
-    """What `document` has otherwise than the `original` of its campaign, except for what may be added."""
+    """The differences of `document` from the `original` of its campaign, except for what may be added."""
     return list(_differences(_terms(original), _terms(document)))
 
 
@@ -326,7 +326,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 
 
 def _terms(document: CampaignDocument) -> dict[str, Any]:
-    """What results depend on, as JSON has it: lists, no tuples."""
+    """The settings and versions that results depend on, as JSON has them: lists, no tuples."""
     versions = {"timekeeping": OF_ROOT, "idle_processors": ASLEEP, **document.versions}
     terms: dict[str, Any] = json.loads(json.dumps({"settings": vars(document.settings), "versions": versions}))
     return terms

@@ -1,8 +1,8 @@
 """A campaign goes on from its package (`analysis.package`): its files are copied, and the open runs are measured here.
 
-The evidence of what was measured before stays where it was made. Of it, the comparison with later runs needs digests of
-last frames alone (`dataset.last_frames`). Whether this machine may go on, that is, whether its programs have
-the campaign's versions, is decided as for any campaign (`measure.campaign.results.opened`).
+The evidence of the earlier runs stays where it was made. The comparison with later runs needs only its digests of last
+frames (`dataset.last_frames`). Whether this machine may go on, that is, whether its programs have the campaign's
+versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 
 from dataclasses import replace
@@ -106,7 +106,7 @@ def _number_machines(folder: Path) -> None:
     has been resumed."""
     present, rows = read_table(folder)
     entries, document = kept_entries(folder), require_document(folder)
-    # Of a validation, the host's name is enough to be left out where it was made (`measure.validate.record`).
+    # A validation is left out on any host with the name of the one where it was made (`measure.validate.record`).
     machines = {row.machine for row in rows} | {str(entry.on.get("host", "")) for entry in entries}
     numbers = [machine.rpartition(EARLIER_MACHINE)[2] for machine in machines if EARLIER_MACHINE in machine]
     number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)

@@ -25,7 +25,7 @@ from measure.campaign.store import FolderStore
 from record import collection
 from tuning.networks import Network
 
-# So many sites that were given up are named one by one.
+# The number of given-up sites that are named one by one.
 NAMED_SITES = 3
 # The lines of the table of rejections beside those of its gates: its heading, a rule and blank line, all attempts.
 TABLE_LINES = 6
@@ -93,7 +93,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
 
 
 def troubles(now: Status, folder: Path) -> list[str]:
-    """What is wrong with the campaign in `folder` that stands as `now`, and what to do about it, a line for each."""
+    """The troubles of the campaign in `folder`, which stands as `now`, and what to do about them, a line for each."""
     lines = [str(entry) for entry in now.given_up_sites[:NAMED_SITES]]
     if more := now.given_up_sites[NAMED_SITES:]:
         lines.append(f"{len(more)} more that fail so, with {sum(one.runs for one in more)} runs: {GIVEN_UP} has them")
@@ -116,9 +116,9 @@ def rejecting_gates(rows: Iterable[Row]) -> list[str]:
 
 
 def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = None) -> Table:
-    """What `gates` rejected: a row for each, a column for all attempts and one for each protocol, in each browser if
-    there are several. Columns for which `width` has no room are left out together: those of browsers, or of protocols,
-    too. TABLE_LINES are the lines beside those of the gates."""
+    """The rejections by `gates`: a row for each gate, a column for all attempts and one for each protocol, in each
+    browser if there are several. Columns for which `width` has no room are left out together: those of browsers, or of
+    protocols, too. TABLE_LINES are the lines beside those of the gates."""
     several = len({row.browser for row in rows}) > 1
     splits: list[Callable[[Row], str]] = [lambda row: row.protocol]
     if several:
@@ -155,7 +155,7 @@ def _rejections(rows: Sequence[Row], gates: Sequence[str], split: Callable[[Row]
 
 
 def last_rejections(rows: Sequence[Row], gates: Sequence[str]) -> list[str]:
-    """Of each of `gates`, what it last rejected, and why, in a line each; a column of the table would be too narrow."""
+    """The last attempt that each of `gates` rejected, and why, a line each; a column of the table is too narrow."""
     last = {row.gate: row for row in rows if not row.valid}
     return [
         f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate in gates for row in [last[gate]]

@@ -99,12 +99,12 @@ class CapturedConnection:
 
     @property
     def sent_bytes(self) -> int:
-        """What the server sent, without headers of IP and TCP or UDP; sent again counts again."""
+        """The bytes that the server sent, without headers of IP and TCP or UDP; retransmissions count again."""
         return sum(packet.payload_bytes for packet in self.packets if packet.from_server)
 
     @cached_property
     def transfers(self) -> list[list[CapturedPacket]]:
-        """What the server sent in bulk, divided where it paused for longer than any sender would within an object."""
+        """The server's bulk packets, divided where it paused for longer than any sender would within an object."""
         bulk = [packet for packet in self.packets if packet.from_server and packet.payload_bytes > BULK_BYTES]
         starts = [0, *(n for n, (a, b) in enumerate(pairwise(bulk), 1) if b.at_s - a.at_s > 1.0), len(bulk)]
         return [bulk[begin:end] for begin, end in pairwise(starts)]
@@ -135,7 +135,7 @@ class CapturedConnection:
 
     @property
     def accepted_in_syn_bytes(self) -> int:
-        """What the server acknowledged of data that came with the SYN (RFC 7413); SYN and SYN-ACK come first."""
+        """The bytes that the server acknowledged of data in the SYN (RFC 7413); SYN and SYN-ACK come first."""
         answer = next(packet for packet in self.packets if packet.from_server)
         return int(answer.fields["tcp.ack"][0]) - 1
 
@@ -146,7 +146,7 @@ class CapturedConnection:
 
     @property
     def handshake(self) -> dict[str, str]:
-        """What was agreed upon: TLS version, key exchange group, cipher, application protocol, QUIC's version."""
+        """The agreed parameters: TLS version, key exchange group, cipher, application protocol, QUIC's version."""
         hellos = [p for p in self.packets if p.from_server and SERVER_HELLO in p.fields["tls.handshake.type"]]
         if not hellos:
             raise EyelevelError("no handshake was found in the capture")
@@ -198,9 +198,9 @@ def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
 
 
 def request_after_s(connections: Iterable[CapturedConnection]) -> float:
-    """The least time from a connection's first packet to its first request: what a busy machine did not prolong.
+    """The least time from a connection's first packet to its first request: one that a busy machine did not prolong.
 
-    Of several connections to a server the last is looked at, which a browser that returns makes. Raises EyelevelError.
+    The last of several connections to a server counts, which a returning browser makes. Raises EyelevelError.
     """
     times_s = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
     if not times_s:
@@ -209,7 +209,7 @@ def request_after_s(connections: Iterable[CapturedConnection]) -> float:
 
 
 def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
-    """Of each server that was asked anything, whether it took early data, on the last connection to it."""
+    """Whether each server that was asked anything took early data, on the last connection to it."""
     return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 
@@ -236,7 +236,7 @@ def read_connections(
 
 
 def read_fields(capture: Path, keys: Path, names: Sequence[str], *options: str) -> list[dict[str, list[str]]]:
-    """Of each packet in `capture`, in order, the values of tshark's fields `names`. Raises EyelevelError."""
+    """The values of tshark's fields `names` of each packet in `capture`, in order. Raises EyelevelError."""
     form = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
     form += [word for name in names for word in ("-e", name)]
     with tshark_output(capture, keys, *options, *form) as output:
@@ -249,7 +249,7 @@ def read_fields(capture: Path, keys: Path, names: Sequence[str], *options: str) 
 
 @contextmanager
 def tshark_output(capture: Path, keys: Path, *options: str) -> Iterator[IO[bytes]]:
-    """What tshark prints of `capture`, decrypted with `keys`, when run with `options`. Raises EyelevelError."""
+    """The output of tshark on `capture`, decrypted with `keys`, when run with `options`. Raises EyelevelError."""
     command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", *options]
     with (
         tempfile.TemporaryFile("w+") as complaints,

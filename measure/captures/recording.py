@@ -27,8 +27,8 @@ SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 
 # dumpcap reads what the kernel collected four times a second, and what it has not read when it is ended is lost.
 READ_S = 0.25
-# What the kernel keeps for it meanwhile, when it waits for a processor: a second and more of 100 Mbit/s. Its own 2 MiB
-# were too few on a busy machine, where captures of 12 MB lost some packets.
+# The kernel's buffer for it while it waits for a processor: a second and more of 100 Mbit/s. Its own 2 MiB were too few
+# on a busy machine, where captures of 12 MB lost some packets.
 BUFFER_MIB = 32
 # How long it may take to read what there is; a busy machine lets it wait.
 CATCH_UP_S = 3.0
@@ -81,7 +81,7 @@ def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
 
 
 class _Output:
-    """What a program has written so far to a pipe."""
+    """The output that a program has written to a pipe so far."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe

@@ -1,4 +1,4 @@
-"""What each packet of a server carried of which stream of HTTP, from a decrypted capture at the server's end.
+"""The bytes of each stream of HTTP in each packet of a server, from a decrypted capture at the server's end.
 
 A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. Those of TLS and
 QUIC are nobody's.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from measure.captures.byte_stream import ByteStream
 from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
 
-# What is needed of each packet beside `measure.captures.reading.FIELDS`.
+# The fields of each packet that are needed besides `measure.captures.reading.FIELDS`.
 STREAM_FIELDS = (
     "tcp.seq",
     "tls.record.length",
@@ -35,7 +35,7 @@ CONNECTION = 0
 
 @dataclass(frozen=True)
 class CarriedBytes:
-    """So many bytes of a stream that had not been sent before, and when the packet with them left (s since 1970)."""
+    """The number of bytes of a stream that had not been sent before, and when their packet left (s since 1970)."""
 
     at_s: float
     stream: int
@@ -48,7 +48,7 @@ def is_request_stream(number: int) -> bool:
 
 
 def carried(connection: CapturedConnection) -> list[CarriedBytes]:
-    """What the server sent of each stream, in the order in which it left.
+    """The bytes that the server sent of each stream, in the order in which they left.
 
     `connection` must have been read with `STREAM_FIELDS`.
     """

@@ -41,7 +41,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
 
 
 def security_of(role: Role, address: str) -> Security | None:
-    """What Dask needs for connections of `role` in the cluster whose scheduler has this address; None if unencrypted.
+    """Dask's settings for connections of `role` in the cluster whose scheduler has this address; None if unencrypted.
 
     Raises EyelevelError when there are no keys for it.
     """
@@ -51,7 +51,7 @@ def security_of(role: Role, address: str) -> Security | None:
 
 
 def security(keys: Keys) -> Security:
-    """What Dask needs for connections with `keys`: both ends show a certificate of this cluster, whatever they do."""
+    """Dask's settings for connections with `keys`: both ends show a certificate of this cluster, whatever they do."""
     from distributed.security import Security
 
     files = {

@@ -29,7 +29,7 @@ CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
 
 class Role(StrEnum):
-    """What a machine is in a cluster; its keys are in a folder of this name."""
+    """The role of a machine in a cluster; its keys are in a folder of this name."""
 
     HEAD = "head"
     WORKER = "worker"

@@ -146,7 +146,7 @@ async def _wait_for(scheduler: str, security: Security | None, announce: Callabl
 
 
 def _reason_of(error: BaseException) -> str:
-    """What `error` comes from, in one line."""
+    """The root cause of `error`, in one line."""
     while error.__cause__:
         error = error.__cause__
     return last_line_of(str(error), type(error).__name__)

@@ -1,8 +1,8 @@
-"""Complete recordings, that is, find out what their pages ask for that was not recorded.
+"""Complete recordings, that is, find the requests of their pages that were not recorded.
 
-A site is loaded in replay several times over each transport. What was missed is fetched through the recorder where that
-is possible, and the site is loaded again. What is still missing then is reported, and the result is kept with the site
-(`measure.sites.completeness`).
+A site is loaded in replay several times over each transport. Missed requests are fetched through the recorder where
+that is possible, and the site is loaded again. Requests that are still missed then are reported, and the result is kept
+with the site (`measure.sites.completeness`).
 """
 
 import tempfile
@@ -49,17 +49,17 @@ from record.site import Exchange, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# What was fetched may ask for more, which is fetched too; so often at most.
+# Fetched content may ask for more, which is fetched, too; at most this many times.
 FETCHES = 2
-# So many URLs are fetched each time at most; each takes half a second or more.
+# The most URLs that are fetched each time; each takes half a second or more.
 FETCHED_URLS = 1000
 
 # A page that uses less of its site is hardly the one that was recorded.
 USED_SHARE = 0.5
-# So many URLs of each reason are named in a warning, of each so much.
+# The number of URLs of each reason that a warning names, and the letters that it shows of each.
 EXAMPLES, EXAMPLE_LETTERS = 3, 200
 
-# What our recorder writes into a site; what others recorded is too old to be completed from today's web.
+# The name that our recorder writes into a site; other recordings are too old to be completed from today's web.
 OUR_RECORDER = "mitmproxy"
 
 
@@ -234,7 +234,7 @@ def summary(name: str, completeness: Completeness) -> str:
 
 
 def warnings(site: Site, completeness: Completeness) -> list[str]:
-    """What makes loads of the closed `site` say little about the page that was recorded. Raises EyelevelError."""
+    """The reasons why loads of the closed `site` say little about the page that was recorded. Raises EyelevelError."""
     texts = []
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges):

@@ -17,11 +17,11 @@ from record.http1 import Response
 # A page may have a name or a word in any script.
 LETTERS = 10
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
-# What HTML says of its encoding is at its beginning (HTML, section 4.2.5.4).
+# HTML declares its encoding at its beginning (HTML, section 4.2.5.4).
 CHARSET_BYTES = 1024
 INVISIBLE = frozenset({"script", "style", "title", "template", "noscript"})
 FC_LIST_LIMIT_S = 30
-# So much of a document is looked at; a longer one has shown its script.
+# The bytes of a document that are read; a longer one has shown its script by then.
 DOCUMENT_BYTES = 1 << 20
 
 

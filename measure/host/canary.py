@@ -1,4 +1,4 @@
-"""What the machine can do right now: the same small tasks before each block, timed.
+"""The machine's present speed: the same small tasks before each block, timed.
 
 A processor task and a page load that have nothing to do with what is measured. When they take longer, the
 machine has changed (another tenant, heat, a different clock), and so will the runs.
@@ -37,14 +37,14 @@ PRIVATE = Path("/dev/shm")
 PICTURE = PRIVATE / "canary.png"
 SCRIPT = f'"$@" && test -s {PICTURE}'
 
-# What is usual is the median of so many of the first canaries, what is now that of so many of the last; how much
-# slower is called drift. On a shared machine of two cores a single one is off by up to a third.
+# The usual time is the median of this many of the first canaries, the present time that of this many of the last; the
+# slowdown is called drift. On a shared machine of two cores a single one is off by up to a third.
 USUAL = 5
 RECENT = 3
 DRIFT = 1.25
-# From here on the runs after a single canary do not count (`gates.machine_busy`). Of 143 canaries of two campaigns on
-# such a machine, the second beside compilers and other campaigns, one took more than twice as long as usual; the runs
-# after those that took 1.25 to 2 times as long were up to 8 % slower than their setting's median, in SI and PLT.
+# From here on the runs after a single canary do not count (`gates.machine_busy`). Among 143 canaries of two campaigns
+# on such a machine, the second beside compilers and other campaigns, one took more than twice as long as usual; the
+# runs after those that took 1.25 to 2 times as long were up to 8 % slower than their setting's median, in SI and PLT.
 BUSY = 2.0
 
 

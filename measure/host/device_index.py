@@ -1,8 +1,8 @@
 """How fast a processor is of which processes get a share: its index (`tuning.devices`), by Lighthouse's benchmark in
 Node.js, whose JavaScript engine is Chromium's.
 
-What a process does within its share changes with the machine (other tenants, heat). So before each block the share is
-changed until the device's index is reached, and after it the index is looked at again: runs do not count if it is
+The speed of a process within its share changes with the machine (other tenants, heat). So before each block the share
+is changed until the device's index is reached, and after it the index is looked at again: runs do not count if it is
 another by then (`measure.run.gates.pace_not_kept`).
 """
 
@@ -184,7 +184,7 @@ class Paces:
         return self._looks[device.name][1]
 
     def look_again(self, devices: Collection[Device], cores: Sequence[int]) -> dict[str, Pace]:
-        """What the paces of `devices` are after a block, by their names. Raises EyelevelError."""
+        """The paces of `devices` after a block, by their names. Raises EyelevelError."""
         paces: dict[str, Pace] = {}
         if not devices:
             return paces

@@ -36,8 +36,8 @@ def measuring_alone(activity: str) -> Iterator[None]:
     """Keep this machine for `activity` ("validating"), and its processors awake, while the block runs, or until this
     process ends.
 
-    What is started by the process that has it may measure, too. Raises EyelevelError, in one line that says who
-    measures here and since when, if anybody else does.
+    Processes that are started by the one that keeps the machine may measure, too. Raises EyelevelError, in one line
+    that says who measures here and since when, if anybody else does.
     """
     path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:

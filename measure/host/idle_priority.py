@@ -39,7 +39,8 @@ STAT_FLAGS = 6
 PF_EXITING = 0x4
 
 PREFIX = "eyelevel-idle-"
-# Of a second: where control groups have shares of real-time priority, for the emulated network.
+# The most real-time priority of a group, in µs of each second, where control groups have shares of it: for the emulated
+# network.
 REAL_TIME_US = 50_000
 
 
@@ -62,7 +63,7 @@ class Policy(IdlePriority):
         return [tool("chrt"), "--idle", "0"]
 
     def lift(self, root: int) -> None:
-        # What a thread starts before its turn comes is found by the next look.
+        # A thread that another one starts before its turn comes is seen by the next look.
         while threads := [thread for process in _tree(root) for thread in idle_threads(process)]:
             for thread in threads:
                 with suppress(ProcessLookupError):
@@ -80,7 +81,7 @@ class Group(IdlePriority):
         return [tool("sh"), "-c", 'echo $$ > "$0" && exec "$@"', self._group / "cgroup.procs"]
 
     def lift(self, root: int) -> None:
-        # What a process starts before its turn comes is in the group.
+        # A process that another one starts before its turn comes is in the group.
         while processes := (self._group / "cgroup.procs").read_text().split():
             for process in processes:
                 with suppress(ProcessLookupError):
@@ -106,8 +107,8 @@ def by_group() -> Iterator[IdlePriority]:
             _allow_real_time(group, place.present)
             yield Group(group, place.present)
         finally:
-            # What an interruption left in it ends by itself, and the next campaign removes the group, as it does where
-            # this process is killed.
+            # Processes that an interruption left in it end by themselves, and the next campaign removes the group, as
+            # it does where this process is killed.
             with suppress(OSError):
                 group.rmdir()
 

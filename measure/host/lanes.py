@@ -42,7 +42,7 @@ class Lanes:
         return bool(self.lanes) or self.count == 1
 
     def record(self) -> dict[str, Any]:
-        """What `campaign.json` keeps of them; nothing when there is nothing to say."""
+        """Their entry in `campaign.json`; empty when there is nothing to say."""
         if self.count == 1 and self.calibration is None:
             return {}
         return {

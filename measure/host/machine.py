@@ -1,4 +1,4 @@
-"""What a campaign was measured with: the programs' versions, and the machine."""
+"""The programs' versions and the machine with which a campaign was measured."""
 
 import os
 import platform
@@ -71,8 +71,8 @@ def machine() -> dict[str, str | int]:
 def commit_of_testbed(project: Path = PROJECT) -> str:
     """The commit of the testbed in the folder `project`, with `-dirty` if it was changed since; else "unknown".
 
-    Of a checkout git says it. What git archived of one, or what was copied into an image, has it in a file; what was
-    changed there later cannot be seen.
+    Git gives the commit of a checkout. An archive that git made of one, or a copy in an image, has it in a file; later
+    changes there cannot be seen.
     """
     # Git would also answer of a repository that an unpacked archive happens to lie in.
     if (project / ".git").exists() and (

@@ -1,8 +1,8 @@
 """The processor of a device in place of this machine's: a browser's processes run at the pace of the device.
 
-What they may use of a processor is limited by control groups (cgroups, version 1 or 2): each process by a share of one,
-so that no thread is faster than the device's, and all together by so many times as much as the device has cores. The
-share is the one by which the device's index is reached (`measure.host.device_index`).
+Control groups (cgroups, version 1 or 2) limit their use of a processor: each process gets a share of one, so that no
+thread is faster than the device's, and all together get one such share for each core of the device. The share is the
+one by which the device's index is reached (`measure.host.device_index`).
 
 Other processes of a load (its servers, the emulated network, the screen, the film) are not limited, nor is the browser
 before and after the load itself.
@@ -96,7 +96,7 @@ def paced(
 ) -> Iterator[None]:
     """Hold the processes of `browser` that descend from `root` at the pace of `device` while the block runs.
 
-    The pace is that of the last look, on `cores` if there are any. What was done is given to `keep`. Raises
+    The pace is that of the last look, on `cores` if there are any. An account of it is given to `keep`. Raises
     EyelevelError when the pace cannot be had, when a process that every page has was not there at the beginning, or
     when one was not limited at the end.
     """
@@ -132,7 +132,7 @@ def _runs_outside(process: int, group: str) -> bool:
     try:
         if group in Path(f"/proc/{process}/cgroup").read_text():
             return False
-        # What follows the name, which may have any letters (proc(5)).
+        # The fields after the name, which may have any letters (proc(5)).
         flags = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[6])
     except (FileNotFoundError, ProcessLookupError):
         return False

@@ -116,7 +116,7 @@ class Schedstat(Account):
             self._counts_waits = _schedstat(f"/proc/self/task/{os.getpid()}")[0] > 0
         except OSError:
             self._counts_waits = False
-        # Of each process, how long each of its threads has waited (ns), those that have ended included.
+        # How long each thread of each process has waited (ns), including threads that have ended.
         self._waits: dict[int, dict[str, int]] = {}
 
     def times(self, process: int) -> ProcessTimes | None:

@@ -2,7 +2,7 @@
 
 SHARE is of one processor's time: 0.5 is half of one, and 1.5 is three quarters of a machine of two. The kernel's
 control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the
-rest. Exits with the command's status. What the command leaves running is killed.
+rest. Exits with the command's status. Processes that the command leaves running are killed.
 """
 
 import math
@@ -79,9 +79,9 @@ def hierarchy(mounts: str, groups: str) -> Hierarchy:
 
 @contextmanager
 def limited(share: float) -> Iterator[None]:
-    """What is started while the block runs gets `share` of a processor, and is killed when the block ends.
+    """Give `share` of a processor to all that is started while the block runs, and kill that when the block ends.
 
-    This process itself is among it until then. Raises EyelevelError when that is not possible.
+    This process itself has that share until then. Raises EyelevelError when that is not possible.
     """
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     remove_abandoned(place.parent, PREFIX)

@@ -1,4 +1,4 @@
-"""With what the emulated network keeps time on this machine: real-time priority, and stamps of the kernel's.
+"""The emulated network's means to keep time on this machine: real-time priority, and stamps of the kernel's.
 
 The first can be granted (`setup/grant priority`); the second only root has. Without real-time priority the network
 waits for a processor as any program does, and on a busy machine many more runs are rejected; without stamps a delay is
@@ -18,13 +18,13 @@ from dataset.table import REAL_TIME_PRIORITY
 
 # An environment variable of a container's processes (systemd's CONTAINER_INTERFACE; the Containerfile sets it).
 CONTAINER = "container"
-# What root has. When campaigns did not keep it yet, only root could measure.
+# The timekeeping of root: only root could measure when campaigns did not record it yet.
 OF_ROOT = f"{REAL_TIME_PRIORITY}, kernel stamps"
 
 
 @cache
 def timekeeping() -> str:
-    """What `mm-net --timekeeping` says of a network that is made to find out. Raises EyelevelError."""
+    """How a network that is made to find out keeps time, by `mm-net --timekeeping`. Raises EyelevelError."""
     command = [*namespaced("net"), tool("mm-net"), "--timekeeping", "/dev/stdout", "--", "true"]
     trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if trial.returncode:
@@ -40,7 +40,7 @@ def has_real_time_priority() -> bool:
 
 
 def priority_warning() -> str | None:
-    """What there is to know, and to do, where the emulated network has no real-time priority, or None."""
+    """A warning, with its remedy, where the emulated network has no real-time priority, or None."""
     if REAL_TIME_PRIORITY in timekeeping():
         return None
     # Nobody can grant a container more than it was started with.

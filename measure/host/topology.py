@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-# What the kernel says of its processors, a folder for each.
+# The kernel's description of its processors, a folder for each.
 PROCESSORS = Path("/sys/devices/system/cpu")
 # The last cache before the memory, which several cores share.
 LAST_CACHE = "cache/index3/id"
@@ -31,7 +31,7 @@ def processors_in(text: str) -> list[int]:
 
 
 def _text(path: Path) -> str:
-    """What is in `path`; nothing when the kernel has no such file."""
+    """The text in `path`; empty when the kernel has no such file."""
     try:
         return path.read_text().strip()
     except OSError:

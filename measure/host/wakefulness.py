@@ -21,7 +21,7 @@ AWAKE, ASLEEP = "awake", "asleep"
 
 
 def idle_processors() -> str:
-    """What processors are while they have nothing to do and something is measured here: AWAKE, or ASLEEP where nobody
+    """The state of processors that have nothing to do while something is measured here: AWAKE, or ASLEEP where nobody
     can keep them awake."""
     # Some containers let nobody open it, whatever its mode says.
     try:
@@ -38,7 +38,7 @@ def processors_awake() -> Iterator[None]:
     if idle_processors() == ASLEEP:
         yield
         return
-    # Of whoever asks for it, the shortest time holds, and that is what can be read.
+    # The shortest time that anybody asks for holds, and that is the one that can be read.
     with LATENCY.open("r+b", buffering=0) as latency:
         latency.write(AT_ONCE)
         if latency.read(len(AT_ONCE)) != AT_ONCE:

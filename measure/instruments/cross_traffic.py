@@ -1,4 +1,4 @@
-"""What a run's folder has of background flows: how many bytes of each had come, over time, and their account."""
+"""The background flows of a run, from its folder: how many bytes of each had come, over time, and their account."""
 
 import csv
 from bisect import bisect_right
@@ -27,7 +27,7 @@ class CrossTrafficFlow:
 
 
 def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
-    """Of each flow in `folder`, by its number, when (s since 1970) how many bytes had come; nothing without flows."""
+    """When (s since 1970) how many bytes of each flow in `folder` had come, by its number; empty without flows."""
     series: dict[int, list[tuple[float, int]]] = {}
     if (folder / CROSS_TRAFFIC_SAMPLES).exists():
         # Who writes it may have been ended in the middle of a line.

@@ -28,10 +28,10 @@ from servers.contract import Server
 from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
-# What the processes of a load are for: the browser's parts, and what else there is. The film needs the screen.
+# The roles of a load's processes: the browser's parts, and all others. The film needs the screen.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("ffmpeg", "Xvfb")
-# Of which `runs.csv` has the processor time, and those for which a page may wait.
+# The roles whose processor time `runs.csv` has, and those for which a page may wait.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 MEANINGS = {
@@ -57,7 +57,7 @@ PARENT, START_TIME = 1, 19
 
 
 class Birth(NamedTuple):
-    """Of which `parent` a process is, and when it `began`, in the kernel's ticks since the machine started."""
+    """The `parent` of a process, and when it `began`, in the kernel's ticks since the machine started."""
 
     parent: int
     began: int
@@ -69,7 +69,7 @@ class Sampler:
     def __init__(self, root: int, browser: Browser, servers: Collection[Server], account: Account) -> None:
         self._browser, self._account = browser, account
         self._server_programs = {program for server in servers for program in server.programs}
-        # Of each process of the tree: its role, and how often it was looked at; and when it began, since the kernel
+        # The role of each process of the tree, with how often it was looked at; and when it began, since the kernel
         # gives the number of a process that has ended to another one, which may be anybody's.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
         self._births: dict[int, Birth] = {}
@@ -166,7 +166,7 @@ def _birth(process: int) -> Birth | None:
 
 
 def _kernel_file(process: int, name: str) -> bytes:
-    """What the kernel says of `process` in one of its files, nothing when it has ended."""
+    """The content of one of the kernel's files on `process`, empty when it has ended."""
     # Path takes four times as long.
     try:
         descriptor = os.open(f"/proc/{process}/{name}", os.O_RDONLY)

@@ -23,8 +23,8 @@ ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
 # over TCP on every stack alike.
 HTTP_PORT = 80
 # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP, is it no
-# later fragment, is of SYN and ACK only SYN set, and is it for another port than HTTP_PORT? What passes is counted.
-# (Replays have no other IP.)
+# later fragment, is of SYN and ACK only SYN set, and is it for another port than HTTP_PORT? Packets that pass are
+# counted. (Replays have no other IP.)
 IS_SYN = (
     (0x30, 0, 0, 0),  # the byte at 0: version, and length of the header
     (0x54, 0, 0, 0xF0),

@@ -32,7 +32,7 @@ LIMIT_S = 120.0
 ATTEMPTS = 2
 # The name of the gate for what a test asks beside the usual gates.
 GATE = "interop"
-# What losses are drawn from; a method adds the attempt's number.
+# The seed of losses; a method adds the attempt's number.
 SEED = 0
 
 
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
+        """The name of its folder."""
         return f"{self.server.name}-{self.browser.name}-{self.test.name}-{self.http_version}".replace(" ", "-")
 
 
@@ -90,7 +90,7 @@ class InteropMethod(ObservationMethod):
 
 
 def cases(servers: Iterable[Server], browsers: Sequence[Browser], tests: Sequence[Test]) -> list[Case]:
-    """Every case, in the order of the table. What a server has no transport for is a case, too: it is unsupported."""
+    """Every case, in the order of the table, also those for which a server has no transport: they are unsupported."""
     return [
         Case(server, browser, test, version)
         for server in servers

@@ -1,7 +1,7 @@
 """The pages of the tests. Each fetches objects and reports what of each arrived: status, bytes, and their digest.
 
-The report is a request, so that the account of the browser's own scripts stands in the servers' log of requests. What
-is asked for is generated: the same name always gives the same bytes.
+The report is a request, so that the account of the browser's own scripts stands in the servers' log of requests. The
+objects are generated: the same name always gives the same bytes.
 """
 
 import hashlib
@@ -19,7 +19,8 @@ from record.site import Exchange, Recording, Site, write_site
 
 HOST = "interop.example"
 REPORT_PATH = "/report"
-# Of SHA-256, so that the reports of some hundred objects fit into a request that every server takes.
+# The bytes of SHA-256 that are reported, few enough that the reports of some hundred objects fit into a request that
+# every server takes.
 DIGEST_BYTES = 8
 OPEN_TO_ALL = (("Access-Control-Allow-Origin", "*"),)
 
@@ -37,7 +38,7 @@ class Page:
     at_once: bool = False
 
     def objects(self) -> list[Exchange]:
-        """What it fetches, in order; noise, which nothing on the way can make smaller."""
+        """The objects that it fetches, in order; noise, which nothing on the way can make smaller."""
         noise = random.Random(self.name)
         return [
             generated_exchange(
@@ -64,7 +65,7 @@ class Page:
         return write_site(Recording(page.url, (page, *objects, report), {"name": "eyelevel interop"}), folder)
 
     def fault(self, requests: Iterable[LoggedRequest]) -> str | None:
-        """What of the objects did not arrive as it was sent, by the last report among `requests`; None if all did."""
+        """The objects that did not arrive as they were sent, by the last report among `requests`; None if all did."""
         reports = [report for request in requests if (report := _reported(request.url)) is not None]
         if not reports:
             return "the page made no report, so it did not come to its end"
@@ -91,6 +92,6 @@ def _account(one: Exchange) -> str:
 
 
 def _reported(url: str) -> list[str] | None:
-    """What the page reports of each object by asking for `url`; None when it asks for something else."""
+    """The page's report on each object, made by asking for `url`; None when it asks for something else."""
     parts = urlsplit(url)
     return parse_qs(parts.query).get("got", [""])[0].split() if parts.path == REPORT_PATH else None

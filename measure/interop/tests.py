@@ -1,8 +1,8 @@
-"""The tests: what each loads, behind what, and what must be so beside what holds of every load.
+"""The tests: the page and the network of each, and its requirements besides those of every load.
 
-Of every load it must be so that each object has arrived with all its bytes and its status, as the page itself found by
-their digests (`measure.interop.site`), that each request used the version of HTTP that is tested, that none failed or
-went elsewhere (`measure.run.gates`), and that all were answered from what was recorded.
+In every load, each object must have arrived with all its bytes and its status, as the page itself checked by their
+digests (`measure.interop.site`), each request must have used the version of HTTP that is tested, none may have failed
+or gone elsewhere (`measure.run.gates`), and all must have been answered from the recording.
 """
 
 import ipaddress

@@ -61,7 +61,7 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
 
 
 def settings_of(network: Network) -> dict[str, Any]:
-    """What is kept of `network`, to know it again: not where its traces are, which their fingerprints stand for."""
+    """The settings of `network` by which it is known again: no places of traces, for which their fingerprints stand."""
     # As JSON has them, which knows no tuples.
     known = json.loads(json.dumps(asdict(network)))
     kept = {name: value for name, value in known.items() if value is not None}

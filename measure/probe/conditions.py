@@ -1,4 +1,4 @@
-"""What packets say of a rate, delay and loss that change over time, beside the files that they should follow."""
+"""A rate, delay and loss that change over time, as packets show them, beside the files that they should follow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ Floats = NDArray[np.float64]
 # begun so much later than that.
 EARLIEST_MS, LATEST_MS, STEP_MS = -10.0, 60.0, 0.5
 BEGINNINGS_MS = np.arange(EARLIEST_MS, LATEST_MS, STEP_MS)
-# So many packets say which beginning fits.
+# The number of packets that show which beginning fits.
 FITTED_PACKETS = 2000
 
 
 @dataclass(frozen=True)
 class SeenConditions:
-    """What was seen of a direction's conditions, and what should have been, by their file.
+    """Observations of a direction's conditions, and the values expected by their file.
 
     `delay_ms` and `expected_delay_ms` are means over packets, beyond the network's own delay; half of all packets were
     off by no more than `off_ms`. `expected_loss` and `loss_sd` are the mean and the standard deviation of the share of
@@ -37,7 +37,7 @@ class SeenConditions:
 
 @dataclass(frozen=True)
 class LetThrough:
-    """What a trace lets through, by its file, in the time of a measurement: Mbit/s, and by how much chance moves it."""
+    """The rate that a trace lets through, by its file, during a measurement: Mbit/s, and its random deviation."""
 
     mbps: float
     sd_mbps: float = 0.0
@@ -52,7 +52,7 @@ def let_through(
     lost: float,
     rtt_ms: float,
 ) -> LetThrough:
-    """What a saturated link with this trace lets through between the first and the last of its packets.
+    """The rate that a saturated link with this trace lets through between the first and the last of its packets.
 
     They arrived at these times since the network's beginning, nearly; the beginning that fits them best is taken, of
     those that are possible with a round trip of `rtt_ms`. `behind` the link are delays and losses over time, and a

@@ -30,7 +30,8 @@ PROGRAM = "eyelevel probe-network"
 PORT = 8617
 SECRET_BYTES = 32
 NUMBER_BYTES = 16
-# Of a line from whom we do not know yet, and from the other end: that has all that arrived of the largest flow.
+# The longest line of a sender that we do not know yet, and of the other end, which lists all arrivals of the largest
+# flow.
 GREETING_BYTES, LINE_BYTES = 1000, 1 << 26
 # The longest silence of the other end: of one that is there, and while it sends a flow and what waits goes.
 CONNECTING_S, SILENCE_S = 5.0, 45.0
@@ -78,7 +79,7 @@ def read_secret(file: Path) -> bytes:
 
 
 def _signed(key: bytes, *parts: bytes) -> str:
-    """What only who has `key` can make of `parts`."""
+    """The signature of `parts`, which only a holder of `key` can make."""
     # Parts of any length must not run into each other.
     return hmac.new(key, b"".join(len(part).to_bytes(8) + part for part in parts), hashlib.sha256).hexdigest()
 
@@ -113,7 +114,7 @@ class Conversation:
             raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
 
     def hear(self) -> Message:
-        """What the other end says next. Raises EyelevelError when it says why it ends, is silent, or is another."""
+        """The other end's next message. Raises EyelevelError when it says why it ends, is silent, or is another."""
         signature, _, text = _line(self._lines, LINE_BYTES).partition(b" ")
         if not _is_same(_signed(self._other_key, self._received.to_bytes(8), text), signature.decode("latin-1")):
             raise EyelevelError("what the other end said was changed on the way; try again")
@@ -162,7 +163,7 @@ def answer(connection: socket.socket, secret: bytes) -> Conversation:
 
 
 def understood(message: Message, kind: type[T]) -> T:
-    """What the other end says, as a `kind`. Raises EyelevelError in so many letters at most, whatever it says."""
+    """The other end's message, as a `kind`. Raises EyelevelError of at most FAULT_LETTERS letters, whatever it says."""
     try:
         return structured(dict(message), kind, "what the other end says")
     except EyelevelError as error:

@@ -10,7 +10,7 @@ from measure.probe.flows import ECHO, HEADER, IP_UDP_BYTES, Arrivals, Flow, send
 
 TOKEN_BYTES = 8
 IPV6_UDP_BYTES = 48
-# Of one flow, beyond what any phase of a probe asks for.
+# The limits of one flow, beyond those of any phase of a probe.
 LONGEST_FLOW_S, MOST_MBPS = 30.0, 10_000.0
 # linux/in.h, linux/in6.h: a datagram that is longer than the path's packets is refused, not parted.
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IPV6_MTU_DISCOVER = 10, 2, 23
@@ -117,7 +117,7 @@ class End:
             raise EyelevelError(f"no datagram can be sent to {address[0]}: {error.strerror}; does UDP pass?") from None
 
     def arrived(self, numbers: Numbers, quiet_s: float) -> Times:
-        """What has arrived of `numbers`, once the last of them has, or nothing for `quiet_s`."""
+        """The arrivals of `numbers`, once the last of them has come, or nothing for `quiet_s`."""
         begin_s = at_s = time.monotonic()
         count = len(self._arrivals)
         while (now_s := time.monotonic()) - begin_s < LONGEST_SETTLING_S:

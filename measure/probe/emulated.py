@@ -71,7 +71,7 @@ OVERLOAD_S = 3.0
 # Queues that are not seen by how full they get: a little more than the link carries, for this long, in at least this
 # many packets a second.
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
-# What waits in a queue that nothing limits, at the end of that.
+# The wait in a queue that nothing limits, at the end of such an overload.
 UNLIMITED_WAIT_MS = 2000.0
 # On and off: so many periods are looked at, but for no longer than this. As many packets that are lost one behind the
 # other as are by chance but once in a billion packets say that it was off.
@@ -119,7 +119,7 @@ class Client:
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.connect(CONTROL)
         self._answers = self._control.makefile("r")
-        # What is on its way when a flow has been sent: both delays, a full queue, and some.
+        # The time in which all of a flow arrives after it has been sent: both delays, a full queue, and some.
         self._conditions = {direction: network.conditions_of(direction) for direction in (UP, DOWN)}
         further_ms = sum(one.largest(DELAY) for one in self._conditions.values() if one)
         further_ms += sum(longest_repair_ms(network, direction) for direction in (UP, DOWN))
@@ -174,7 +174,7 @@ class Client:
         return self._arrived(UP, up, arrived_up), self._arrived(DOWN, down, arrived_down)
 
     def _steady(self, link_mbps: float | None) -> Flow:
-        """What a link takes without a queue, and so much of it that enough is lost, or seen to be repeated."""
+        """A flow that a link takes without a queue, long enough for enough losses, or enough repeats, to be seen."""
         network, cost_ms = self._network, self._network.retransmit_ms
         loss = max(network.loss_of(UP), network.loss_of(DOWN))
         most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
@@ -185,8 +185,8 @@ class Client:
             without_loss = CONDITIONS_PACKETS if any(self._conditions.values()) else PACKETS_WITHOUT_LOSS
             packets = round(self._lost_packets / loss) if loss else without_loss
         else:
-            # Nothing can be told of a packet that waits for another. It waits for none with the probability 1/e, if one
-            # is lost on average in the time that a repeat costs. What has waited goes together, and must fit into a
+            # A packet that waits for another shows nothing. It waits for none with the probability 1/e, if one is lost
+            # on average in the time that a repeat costs. Packets that have waited go together, and must fit into a
             # queue.
             mbps = min(REPAIRED_LOAD * (link_mbps or most_mbps), SMALL_BYTES * 8 / 1e3 / (loss * cost_ms))
             most_packets = REPAIRED_S * mbps * 1e6 / 8 / SMALL_BYTES
@@ -199,7 +199,7 @@ class Client:
         return Flow(max(packets, round(seconds * mbps * 1e6 / 8 / SMALL_BYTES)), SMALL_BYTES, mbps)
 
     def _arrived(self, direction: str, flow: Flow, arrived: dict[int, tuple[int, int]]) -> Direction:
-        """What the arrivals of `flow` say of its direction, in the order in which they came."""
+        """The measurement of a direction by the arrivals of `flow`, which are in the order in which they came."""
         network = self._network
         runs = list(lost_runs(flow.packets, arrived))
         seen = None
@@ -228,7 +228,7 @@ class Client:
         )
 
     def _least_outage(self, direction: str) -> int:
-        """Of how many packets that are lost one behind the other one may say that the direction was off."""
+        """The least number of consecutive lost packets that may show that the direction was off."""
         loss, bursts = self._network.lasting_loss_of(direction), self._network.bursts_of(direction)
         again = bursts.loss_after_loss if bursts else loss
         return max(LEAST_OUTAGE_PACKETS, math.ceil(math.log(CHANCE) / math.log(again)) if again else 0)
@@ -258,7 +258,7 @@ class Client:
             seen_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
             return replace(without_load, mbps=seen_mbps, trace=self._let_through(way, Path(trace), times_ns))
         if changing:
-            # What the queue adds to a delay that changes cannot be seen.
+            # The queue's part in a changing delay cannot be seen.
             return replace(without_load, mbps=self._rates(direction, size_bytes, times_ns)[0])
         waited_ns = self._waited_ns(arrived)
         rate_mbps, mean_mbps = self._rates(direction, size_bytes, times_ns)
@@ -269,7 +269,7 @@ class Client:
         return replace(without_load, mbps=rate_mbps, queue_bytes=waiting_bytes, mean_mbps=mean_mbps)
 
     def _let_through(self, way: str, trace: Path, times_ns: Sequence[int]) -> LetThrough:
-        """What the trace of a direction lets through while packets arrive at these times of the monotonic clock."""
+        """The rate that a direction's trace lets through while packets arrive at these times of the monotonic clock."""
         lines_ms = [int(line) for line in read_trace(trace)]
         arrived_ms = (np.array(times_ns) - _shell_started_ns()) / 1e6
         # The shell counts a header with each packet, as Mahimahi does.
@@ -282,7 +282,8 @@ class Client:
     def _rates(self, direction: int, size_bytes: int, times_ns: Sequence[int]) -> tuple[float | None, float]:
         """The rate by the usual gap of packets that came at these times, and by all of them together, in Mbit/s."""
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        # The link never rests from the first packet to the last. What is lost on the way down has passed it before.
+        # The link never rests from the first packet to the last. Packets that are lost on the way down have passed it
+        # before.
         passed = len(gaps_ns) / (1 - self._network.lasting_loss_of(DOWN) if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
         # On the way up the delay is behind the link, and where it varies, so do the gaps.
@@ -353,12 +354,12 @@ def is_managed(queue: Queue) -> bool:
 def _conditions_seen(
     conditions: Conditions, flow: Flow, arrived: Times, own_ms: float, direction: str
 ) -> SeenConditions:
-    """What the arrivals of an even `flow` say of `conditions`; the network itself delays them by `own_ms`."""
+    """The `conditions` as the arrivals of an even `flow` show them; the network itself delays these by `own_ms`."""
     started_ns = _shell_started_ns()
     first = min(arrived)
     interval_ms = flow.size_bytes * 8 / flow.mbps / 1e3
     begin_ms = (arrived[first][0] - started_ns) / 1e6 - first * interval_ms
-    # Of what has not arrived, when it was sent is known by its number.
+    # The number of a packet that has not arrived shows when it was sent.
     sent_ms = {number: begin_ms + number * interval_ms for number in range(flow.packets)}
     sent_ms |= {number: (sent - started_ns) / 1e6 for number, (sent, _) in arrived.items()}
     delayed_ms = {number: (at - sent) / 1e6 - own_ms for number, (sent, at) in arrived.items()}

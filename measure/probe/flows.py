@@ -54,10 +54,10 @@ class Flow:
 
 
 class Arrivals:
-    """What arrived at a socket: number → (time sent, time it arrived), in ns; echoes on the side of the peer.
+    """The datagrams that arrived at a socket: number → (time sent, time of arrival), in ns; echoed on the peer's side.
 
-    `marked` are the numbers of those that met congestion on the way (RFC 3168). What `admits` refuses, by its content
-    and its sender, is as if it had never come.
+    `marked` are the numbers of those that met congestion on the way (RFC 3168). Datagrams that `admits` refuses, by
+    their content and their sender, count as if they had never come.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ def send(
 
 
 def _to_monotonic_ns() -> int:
-    """What the monotonic clock shows more than the wall clock: by those two of several readings that are nearest."""
+    """The monotonic clock minus the wall clock, by those two of several readings that are nearest."""
 
     def reading_ns() -> tuple[int, int]:
         before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -16,14 +16,13 @@ LATE_SHARE, FREE_SHARE = 0.5, 0.25
 
 @dataclass(frozen=True)
 class Direction:
-    """What was measured of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
+    """The measurement of one direction: rate in Mbit/s, loss of how many packets, queue in bytes.
 
-    Of a constant rate, `mbps` is that of the usual gap between two packets, None where the rate is given out in whole
-    packets, and `mean_mbps` that of all together;
-    `trace` is what a trace lets through in the time in which the rate was measured. `lost_numbers` are the first
-    of the packets that were lost, from 0; `lost_behind_lost` is how many of them followed another. What was lost while
-    the direction was off is in `outages` alone. `least_ms` is the shortest way of a packet, without serialisation.
-    `in_order`: whether no packet overtook another.
+    `mbps` of a constant rate is that of the usual gap between two packets, None where the rate is given out in whole
+    packets, and `mean_mbps` is that of all together; `trace` is the rate that a trace lets through in the time in which
+    the rate was measured. `lost_numbers` are the first of the packets that were lost, from 0; `lost_behind_lost` is how
+    many of them followed another. Losses while the direction was off are in `outages` alone. `least_ms` is the shortest
+    way of a packet, without serialisation. `in_order`: whether no packet overtook another.
     """
 
     sent: int
@@ -44,10 +43,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class Repairs:
-    """What was seen of a link that repeats what it loses.
+    """Observations of a link that retransmits its losses.
 
-    Of `free` packets, which did not wait for another, `late` came later, by `repeat_ms` in the median (None if none
-    did).
+    Among the `free` packets, which did not wait for another, `late` came later, by `repeat_ms` in the median (None if
+    none did).
     """
 
     free: int
@@ -70,8 +69,8 @@ class Outages:
 
 @dataclass(frozen=True)
 class Managed:
-    """What a queue did to `flow`, which was a little more than its link carries: of all packets the shares that were
-    dropped and marked, the wait in the queue in the median of those in the second half, and that of another flow's
+    """The effect of a queue on `flow`, which was a little more than its link carries: the shares of all packets that
+    were dropped and marked, the wait in the queue in the median of those in the second half, and that of another flow's
     packets, of which there were few."""
 
     flow: Flow
@@ -83,7 +82,7 @@ class Managed:
 
 @dataclass(frozen=True)
 class NetworkMeasurement:
-    """What was measured of a network. Times in ms; round trips are of the empty network, without serialisation.
+    """The measurement of a network. Times in ms; round trips are of the empty network, without serialisation.
 
     `in_opportunities`: whether a constant rate is given out in whole packets (`replay.shells.contract`).
     """
@@ -102,14 +101,14 @@ class NetworkMeasurement:
 def outages(arrived: Times, runs: Sequence[range], flow: Flow, least_packets: int, times: OnOff) -> Outages:
     """When a direction was off, by the times at which the packets before and behind each of `runs` were sent.
 
-    What began before the first packet, or did not end before the last, is none.
+    An outage that began before the first packet, or did not end before the last, does not count.
     """
     interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
     inner = [run for run in runs if run.start - 1 in arrived and run.stop in arrived]
     edges_s = [(arrived[run.start - 1][0] / 1e9, arrived[run.stop][0] / 1e9) for run in inner]
     off_s = [end_s - begin_s - interval_s for begin_s, end_s in edges_s]
     on_s = [begin_s - end_s + interval_s for (_, end_s), (begin_s, _) in itertools.pairwise(edges_s)]
-    # Of times that are always the same, the median, which a busy machine does not change.
+    # Times that are always the same are seen by their median, which a busy machine does not change.
     average = statistics.median if times.periodic else statistics.fmean
     mean_off_s, mean_on_s = (average(spans) if spans else 0.0 for spans in (off_s, on_s))
     return Outages(len(on_s), mean_off_s, mean_on_s, least_packets * interval_s)
@@ -118,14 +117,14 @@ def outages(arrived: Times, runs: Sequence[range], flow: Flow, least_packets: in
 def repairs(arrived: Times, cost_ms: float, *, waits: bool) -> Repairs:
     """How a link repeated what it lost of the packets that arrived: number → (time sent, time it arrived), in ns.
 
-    They are in the order in which they came; a try in vain costs `cost_ms`. `waits`: whether what follows a packet
-    waits for it. Of a packet that waits for another it cannot be told whether it was lost itself. Those that wait for
-    none are a sample of all: whether one does has nothing to do with whether it is lost.
+    They are in the order in which they came; a try in vain costs `cost_ms`. `waits`: whether packets wait for the one
+    before them. A packet that waits for another does not show whether it was lost itself. Those that wait for none are
+    a sample of all: whether one does has nothing to do with whether it is lost.
     """
     late_ms = {number: (at - sent) / 1e6 for number, (sent, at) in arrived.items()}
     least_ms = min(late_ms.values(), default=0)
     late_ms = {number: ms - least_ms for number, ms in late_ms.items()}
-    # What is behind a packet that never came may wait for it, too.
+    # A packet after one that never came may wait for it, too.
     free_ms = [
         ms for number, ms in late_ms.items() if not waits or late_ms.get(number - 1, cost_ms) < FREE_SHARE * cost_ms
     ]

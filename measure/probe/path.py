@@ -30,11 +30,11 @@ FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
 TRAIN_PACKETS = 50
 # A direction is full when it passes less than this share of what was sent; it may lose the rest.
 FULL_SHARE = 0.8
-# A sender keeps a rate if it reaches this share of it. What passes less than the second share of it is full; if it is
-# not, more is sent, so often.
+# A sender keeps a rate if it reaches this share of it. A direction that passes less than the second share of it is
+# full; otherwise more is sent, at most this many times.
 KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
 ECHO_INTERVAL_S = 0.02
-# Of what a direction carries, and so many packets a second at most: no queue may fill.
+# Losses are counted at this share of a direction's rate, and at most this many packets a second: no queue may fill.
 LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
 # When nothing has come for so long and a round trip, nothing will.
 QUIET_S = 0.3
@@ -49,7 +49,7 @@ REGULAR_SHARE = 0.1
 # A drop-tail queue drops what comes while it is full. It is managed if more than the second share of losses, and more
 # than so many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
-# Of fewer losses, nothing is known of how full the queue was.
+# Fewer losses than this do not show how full the queue was.
 LEAST_DROPS = 10
 # A queue has filled when it drops at least this share of what it has to.
 DROPPED_SHARE = 0.5
@@ -76,7 +76,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Flood:
-    """What was seen of a direction to which more was sent than it carries.
+    """Observations of a direction to which more was sent than it carries.
 
     `mbps` is its rate, IP and UDP headers included, and `low_mbps` to `high_mbps` that of 80 % of groups of packets one
     after the other; `wait_ms` how long a packet waits in a full queue, by this many `packets`, and `low_wait_ms` to
@@ -97,7 +97,7 @@ class Flood:
 
 @dataclass(frozen=True)
 class Way(Flood):
-    """What was measured of a direction: its rate in full packets, and its queue in packets that show it finely.
+    """The measurement of a direction: its rate in full packets, and its queue in packets that show it finely.
 
     `counts_packets`: whether the queue is as long in packets, not in bytes. Without load, `lost` of `sent` packets were
     lost, `behind_lost` of them behind another.
@@ -111,7 +111,7 @@ class Way(Flood):
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """What was measured of a path: round trips in ms, the least of them without the time to send a packet."""
+    """The measurement of a path: round trips in ms, the least of them without the time to send a packet."""
 
     address: str
     port: int
@@ -130,7 +130,7 @@ class PathMeasurement:
 
 @contextmanager
 def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Conversation, End, socket.socket]]:
-    """What talks to the other end of the path to `host`, and this end for datagrams. Raises EyelevelError."""
+    """The conversation with the other end of the path to `host`, and this end for datagrams. Raises EyelevelError."""
     try:
         connection = socket.create_connection((host, port), CONNECTING_S)
     except OSError as error:
@@ -252,7 +252,7 @@ class _Probe:
             )
 
     def _lost(self, rough_mbps: dict[str, float]) -> dict[str, tuple[int, int, int]]:
-        """Of each direction, how many packets were sent, lost, and lost behind another, without load."""
+        """The number of packets of each direction, without load: sent, lost, and lost behind another."""
         most_mbps = LOSS_PACKETS_PER_S * self._end.least_bytes * 8 / 1e6
         flows, numbers = {}, {}
         for way in (UP, DOWN):
@@ -308,7 +308,7 @@ class _Probe:
         return Way(**vars(seen), counts_packets=counts_packets, sent=sent, lost=lost, behind_lost=behind_lost)
 
     def _flooded(self, way: str, mbps: float, size_bytes: int, loss: float) -> Flood:
-        """What is seen of a direction, with this loss, while more packets of this size come than it carries."""
+        """Observe a direction, with this loss, while more packets of this size come than it carries."""
         for _ in range(FLOODS):
             offered_mbps = mbps * overload(mbps)
             flow = Flow(round(self._effort.overload_s * offered_mbps * 1e6 / 8 / size_bytes), size_bytes, offered_mbps)
@@ -336,7 +336,7 @@ class _Probe:
         return numbers, mbps, self._end.arrived(numbers, self._quiet_s)
 
     def _arrived_there(self, flow: Flow, numbers: Numbers) -> Times:
-        """What has arrived of `flow` at the other end."""
+        """The packets of `flow` that have arrived at the other end."""
         return understood(self._ask(flow, numbers, sends=False), Arrived).of(numbers)
 
     def _ask(self, flow: Flow, numbers: Numbers, *, sends: bool) -> Message:
@@ -360,13 +360,13 @@ class _Probe:
 
 
 def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, loss: float) -> Flood:
-    """What the arrivals of a flow of `numbers`, sent at `sent_mbps`, say of the direction that they passed.
+    """The flood of a direction, by the arrivals of a flow of `numbers`, sent at `sent_mbps`.
 
-    Without load, it loses the share `loss`.
+    Without load, the direction loses the share `loss`.
     """
     least_ns = min(at - sent for sent, at in arrived.values())
     waits_ns = {number: arrived[number][1] - arrived[number][0] - least_ns for number in sorted(arrived)}
-    # What comes behind a dropped packet waits as long as that would have, but for one packet.
+    # A packet after a dropped one waits as long as the dropped one would have, but for one packet.
     drops = [(after, after - before - 1) for before, after in itertools.pairwise(waits_ns) if after > before + 1]
     full = [after for after, _ in drops] if len(drops) >= LEAST_DROPS else [*waits_ns][len(waits_ns) // 2 :]
     full_waits_ns = [waits_ns[number] for number in full]

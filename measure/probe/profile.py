@@ -1,4 +1,4 @@
-"""What was measured of a path, as a network's table in `networks.toml`, with how well each number is known."""
+"""The measurement of a path, as a network's table in `networks.toml`, with how well each number is known."""
 
 import re
 import socket
@@ -30,7 +30,7 @@ NAME = re.compile("[A-Za-z0-9_-]+")
 
 
 def name_of(host: str) -> str:
-    """What the profile of the path to `host` is called unless it is given a name."""
+    """The name of the profile of the path to `host` unless it is given one."""
     return "-".join(NAME.findall(host)) or "path"
 
 
@@ -90,7 +90,7 @@ def profile_of(measured: PathMeasurement, host: str, name: str) -> str:
 
 
 def warnings(measured: PathMeasurement) -> Iterator[str]:
-    """What the numbers of a profile do not say of its path, a line each."""
+    """The properties of a path that the numbers of its profile do not show, a line each."""
     for way, one in ((UP, measured.up), (DOWN, measured.down)):
         if one.high_mbps - one.low_mbps > STEADY_SHARE * one.mbps:
             yield (

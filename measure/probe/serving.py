@@ -21,7 +21,7 @@ from measure.probe.flows import LARGE_BYTES, Flow
 
 # Strangers who say nothing cannot keep others away for longer, nor more of them at once.
 GREETING_S, MOST_STRANGERS = 10.0, 16
-# Of one probe, whatever it does.
+# The longest time of one probe, whatever it does.
 LONGEST_PROBE_S = 600.0
 # The other end waits for what is on its way; longer than this makes no sense.
 LONGEST_QUIET_S = 10.0
@@ -65,7 +65,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Arrived:
-    """What arrived at the far end of a flow: number, time sent, time it arrived, in ns of either end's clock."""
+    """The arrivals at the far end of a flow: number, time sent, time of arrival, in ns of either end's clock."""
 
     arrived: tuple[tuple[int, int, int], ...]
 
@@ -79,7 +79,7 @@ class Arrived:
 
 
 class Server:
-    """What serves probes at one address."""
+    """A server of probes at one address."""
 
     def __init__(self, address: str, port: int, secret: Path, most_bytes: int, tell: Callable[[str], None]) -> None:
         """Raises EyelevelError when the address is not this machine's, or the port is in use."""

@@ -1,4 +1,4 @@
-"""What a finished run has left in its folder. Nothing here knows what the run was meant to be."""
+"""The evidence that a finished run has left in its folder. Nothing here knows what the run was meant to be."""
 
 import gzip
 import json
@@ -44,8 +44,8 @@ LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at wo
 
 @dataclass(frozen=True)
 class RequestCounts:
-    """What the page asked the servers for, from their log: requests, how many of them were served and how many missed,
-    and how many different recorded exchanges were used for the answers."""
+    """The page's requests to the servers, from their log: how many there were, how many of them were served and how
+    many missed, and how many different recorded exchanges were used for the answers."""
 
     requests: int = 0
     served: int = 0
@@ -66,7 +66,7 @@ class LoggedRequest:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One run. What is None or empty was not there; times in ms from navigation start.
+    """One run. Values that are None or empty were not there; times in ms from navigation start.
 
     `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
     page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
@@ -127,7 +127,7 @@ class Evidence:
 def analyse_film(folder: Path) -> None:
     """Store beside the film of the run in `folder` what is seen in it; nothing when there is no film.
 
-    What is stored survives a power cut. The film is not needed after that. Raises OSError where it cannot be stored.
+    The results survive a power cut. The film is not needed after that. Raises OSError where they cannot be stored.
     """
     film = folder / FILM
     if not film.exists():
@@ -151,7 +151,7 @@ def analyse_film(folder: Path) -> None:
 
 
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
-    """The evidence in a run's folder. What is missing or broken is one of its `failures`; nothing is raised."""
+    """The evidence in a run's folder. Missing and broken parts are among its `failures`; nothing is raised."""
     failures: list[str] = []
     pages = _json(folder / TIMINGS, failures)
     page = pages[0] if pages else {}
@@ -327,7 +327,7 @@ def _browsertime_errors(page: dict[str, Any]) -> list[str]:
 
 
 def _full_file_systems(folder: Path) -> list[str]:
-    """What the replay says of file systems that were full, so that servers' logs may not be whole."""
+    """The replay's report of full file systems, which may have left servers' logs incomplete."""
     return [fault] if (fault := _account(folder).get("full")) else []
 
 
@@ -338,7 +338,7 @@ def _tcp_attempts(folder: Path) -> int | None:
 
 
 def _account(folder: Path) -> dict[str, Any]:
-    """What the replay has left of how it went; nothing when it failed."""
+    """The replay's own account of how it went; empty when it failed."""
     file = folder / REPLAY_EVIDENCE
     account: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     return account
@@ -354,7 +354,7 @@ def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:
 
 
 def _transfer(folder: Path, load_s: tuple[float, float] | None) -> Transfer | None:
-    """What was transferred while the page loaded; None of a load that failed."""
+    """The transfer while the page loaded; None for a load that failed."""
     return browser_of(folder).read_transfer(folder, *load_s) if load_s else None
 
 

@@ -40,13 +40,13 @@ CLOCK_SHIFT_S = 0.5
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run is said to be.
+    """The properties that a run is claimed to have.
 
     `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it knows when it
     asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
     were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
-    `http1_servers`: which of the servers speak HTTP/1.1 alone. `cross_traffic`: of each background flow
-    its name, direction and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
+    `http1_servers`: which of the servers speak HTTP/1.1 alone. `cross_traffic`: each background flow's name, direction
+    and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
     """
 
     http_version: str

@@ -47,8 +47,8 @@ class Observers:
 
 @dataclass(frozen=True)
 class Moments:
-    """What is called during a load: `quiet` when its page has been quiet for a while, if it is so for that long, and
-    `over` when nothing is measured any more, though the load has not ended."""
+    """The calls during a load: `quiet` when its page has been quiet for a while, if it is so for that long, and `over`
+    when nothing is measured any more, though the load has not ended."""
 
     quiet: Callable[[], object] = lambda: None
     over: Callable[[], object] = lambda: None
@@ -60,7 +60,7 @@ NO_CALLS = Moments()
 class Load:
     """A load of a page that is being prepared, and made once.
 
-    It ends with its context, and with the thread that began it. What it leaves is in its `folder` (see
+    It ends with its context, and with the thread that began it. Its evidence is in its `folder` (see
     `measure.run.visit`), with the servers' log of requests (`REQUEST_LOG`) and the settings as they were read back
     (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
     """

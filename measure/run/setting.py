@@ -1,4 +1,4 @@
-"""What a run loads, behind what, over what, and how; and where and when it is made."""
+"""The page, the network and the protocol of a run, and how the page is loaded; and where and when the run is made."""
 
 from dataclasses import dataclass
 
@@ -35,9 +35,9 @@ class Loading(LoadSettings):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run loads, behind what, over what, and how. The network's losses are drawn from `seed`.
+    """The page, the network and the protocol of a run, and how it loads. The network's losses are drawn from `seed`.
 
-    `timekeeping`: with what the network is to keep time (`measure.host.timekeeping`); with anything unless given.
+    `timekeeping`: how the network is to keep time (`measure.host.timekeeping`); in any way unless given.
     """
 
     site: Site

@@ -110,7 +110,7 @@ class Prompter:
 
 
 def _received(end: socket.socket) -> bytes:
-    """What the other end says; nothing when it was closed, be it before it had read all."""
+    """The bytes that the other end sends; none when it was closed, even before it had read all."""
     try:
         return end.recv(SIGN_BYTES)
     except ConnectionResetError:

@@ -49,7 +49,7 @@ RECORDED = "video/1.mp4"
 
 # How long Browsertime may take beyond the load itself: to start and stop the browser, to write its files.
 LATE_S = 30
-# What is copied at once.
+# The most bytes that are copied at once.
 PIECE_BYTES = 1 << 20
 # Where who captures packets wants the browser's TLS keys, in NSS's form; it writes them to its results first.
 KEY_LOG_VARIABLE = "SSLKEYLOGFILE"
@@ -98,7 +98,7 @@ def visit(spec: VisitSpec) -> int:
     if fault := refusal(browser, spec.protocol, site, device, spec.proxy):
         raise EyelevelError(fault)
     page = page_of(site, device, spec.proxy)
-    # What a page has made of it may not be removable; it ends with the replay.
+    # A page may have made the folder impossible to remove; it ends with the replay.
     with tempfile.TemporaryDirectory(prefix="visit-", ignore_cleanup_errors=True) as temporary:
         results, x_sockets = Path(temporary) / "results", Path(temporary) / "x"
         results.mkdir()

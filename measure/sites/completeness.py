@@ -32,7 +32,7 @@ FORMAT = 1
 FILE_BYTES = 64 << 20
 PART_BYTES = 1 << 20
 
-# What no server was asked for, since its host was not recorded or does not answer there.
+# The kind of a request that no server got, since its host was not recorded or does not answer there.
 UNREACHABLE = "unreachable"
 
 
@@ -65,7 +65,7 @@ class RequestedUrl:
 
     @property
     def matched(self) -> str:
-        """What stands for the answer: all URLs that one recorded exchange answered are one."""
+        """The key of the answer: all URLs that one recorded exchange answered are one."""
         return self.file or f"{self.method} {self.url.partition('?')[0]}"
 
 
@@ -104,7 +104,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What some loads found, of which site (`digest`), when, and with what.
+    """The findings of some loads: of which site (`digest`), when, and with which network and programs.
 
     `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
     exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
@@ -141,7 +141,7 @@ class Completeness:
 
 
 def read(site: Site) -> Completeness | None:
-    """What is known of `site`; None when that is nothing, or is of another recording. Raises EyelevelError."""
+    """The completeness of `site`; None when nothing is known, or only of another recording. Raises EyelevelError."""
     path = site.folder / FILE
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
@@ -164,7 +164,7 @@ def digest(site: Site) -> str:
     paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in ours)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
-        # What people keep beside a recording may be as long as all of it.
+        # Files that people keep beside a recording may be as long as all of it.
         with path.open("rb") as file:
             while part := file.read(PART_BYTES):
                 fingerprint.update(part)
@@ -172,14 +172,14 @@ def digest(site: Site) -> str:
 
 
 def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[RequestedUrl, ...]:
-    """What the page asked for in the load of which `folder` is the evidence and `requests` the netlog's.
+    """The URLs that the page asked for in a load, of which `folder` is the evidence and `requests` the netlog's.
 
     Each URL comes once, with its first answer; the browser's own requests do not count.
     """
     requests = tuple(requests)
     askers = _askers(folder / HAR, requests)
     logged = [(line.method, line.url, line.kind, line.file) for line in page_requests(folder / REQUEST_LOG, requests)]
-    # What was not sent ended before any server could be asked.
+    # Requests that were not sent ended before any server could be asked.
     unsent = [
         (request.method, request.url.partition("#")[0], UNREACHABLE, "")
         for request in requests
@@ -193,7 +193,7 @@ def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[Requested
 
 
 def summarise(loads: Sequence[Sequence[RequestedUrl]], last_frames_unlike: float | None = None) -> Loads:
-    """What the loads of one protocol come to."""
+    """A summary of the loads of one protocol."""
     kinds = Counter(url.kind for load in loads for url in load)
     return Loads(
         loads=len(loads),
@@ -210,7 +210,7 @@ def summarise(loads: Sequence[Sequence[RequestedUrl]], last_frames_unlike: float
 
 
 def missed_urls(loads: Iterable[Iterable[RequestedUrl]]) -> tuple[Missed, ...]:
-    """What was missed in any load, those of most loads first."""
+    """The URLs that were missed in any load, those of most loads first."""
     times: Counter[tuple[str, str]] = Counter()
     asked_by: dict[tuple[str, str], set[str]] = defaultdict(set)
     for requested in (url for load in loads for url in load if url.missed):
@@ -249,7 +249,7 @@ def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> d
 
 
 def _like(url: str) -> str:
-    """What a URL has in common with itself at another time: all but its query and its numbers."""
+    """The part of a URL that is the same at another time: all but its query and its numbers."""
     return NUMBERS.sub("0", url.partition("?")[0])
 
 

@@ -29,8 +29,8 @@ def validate_campaign(
     """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
     are measured as `shells` emulate them, servers where they are farther away than these say (`delayed`).
 
-    Of several protocols also that is measured which no setting says, but which a comparison depends on. Returns the
-    checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
+    With several protocols, properties that no setting states, but on which a comparison depends, are measured, too.
+    Returns the checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
     """
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1

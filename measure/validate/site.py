@@ -33,10 +33,10 @@ BULK_PAGE = "/bulk"
 LOSS_PAGE = "/loss"
 ORDER_PAGE = "/order"
 
-# What the page of the order of service asks for, path → content type: first what is less urgent, and soon afterwards,
-# when nearly all of that still waits, what is more urgent. As what each is asked for, and so its priority, is in the
-# page. No more than six are of a low priority, with the background: of a server that it does not know, Chromium asks
-# for no more of these at once.
+# The objects that the page of the order of service asks for, path → content type: first the less urgent, and soon
+# afterwards, when nearly all of these still wait, the more urgent. The page decides the role in which each is asked
+# for, and so its priority. No more than six are of a low priority, with the background: Chromium asks a server that it
+# does not know for no more of these at once.
 FIRST_WAVE = {
     "/prefetch": "text/plain",
     "/image-1": "image/svg+xml",

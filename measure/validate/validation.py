@@ -64,8 +64,8 @@ def validate(
     """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
     seen; shows how far it is.
 
-    The sites of the validation (`Bench`) are written to `folder`. What cannot be measured at all is a check that
-    failed. Networks are those of `shells`; protocols are seen on ours, which can lose a chosen packet.
+    The sites of the validation (`Bench`) are written to `folder`. A subject that cannot be measured at all is a failed
+    check. Networks are those of `shells`; protocols are seen on ours, which can lose a chosen packet.
     """
     bench = Bench(write_validation_sites(folder), shells, quick=quick, compared=compared)
     steps = [

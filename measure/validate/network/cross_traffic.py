@@ -28,18 +28,18 @@ from tuning.networks import Network
 
 # For how long they are looked at when they are steady.
 WATCHED_S = 5.0
-# Of what a link carries, the share that is neither headers nor acknowledgements: at least, when bulk flows keep it busy
-# and it loses nothing but by its queue; and at most, of 1500 bytes those that are not headers of IP and TCP.
+# The share of a link's rate that is neither headers nor acknowledgements: at least, when bulk flows keep it busy and it
+# loses nothing but by its queue; and at most, the share of 1500 bytes that is not headers of IP and TCP.
 LEAST_SHARE, MOST_SHARE = 0.8, 0.975
-# What was on its way when the time began came a little faster than the link sends.
+# Packets that were on their way when the time began came a little faster than the link sends.
 BURST_S = 0.1
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
 
 
 @dataclass(frozen=True)
 class FlowMeasurement:
-    """What was measured of a flow: its name and direction, what its sender says of its congestion control, its rate in
-    Mbit/s, and its least round-trip time in ms where its sender tells."""
+    """The measurement of a flow: its name and direction, its congestion control by its sender's account, its rate in
+    Mbit/s, and its least round-trip time in ms where its sender gives it."""
 
     name: str
     direction: str

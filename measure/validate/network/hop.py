@@ -28,11 +28,11 @@ from replay.hops.registry import hop_of
 from tuning import protocols
 from tuning.networks import Network
 
-# So many of each; the least is looked at, so that a loss or a busy machine does not matter.
+# The number of each; the least is taken, so that a loss or a busy machine does not matter.
 ECHOES, CONNECTIONS = 20, 10
 TOLERANCE_MS, TOLERANCE = 3.0, 0.01
-# What a handshake may take of the processor at both ends. That it is not shorter than the path says that TLS is the
-# servers' own.
+# The processor time that a handshake may take at both ends. A handshake that is not shorter than the path shows that
+# TLS is the servers' own.
 HANDSHAKE_MS = 40.0
 TIMEOUT_S = 30.0
 
@@ -61,7 +61,7 @@ class Times:
 
 @dataclass(frozen=True)
 class HopMeasurement:
-    """What the client saw, of a hop that tunnels as `tunnel`, and what the hop says of itself (`replay.hop`)."""
+    """The times that the client saw, in `tunnel` for a hop that tunnels, and the hop's own account (`replay.hop`)."""
 
     account: dict[str, Any]
     times: Times | None = None

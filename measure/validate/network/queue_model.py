@@ -1,4 +1,4 @@
-"""What a queue should do to an even flow of more than its link carries: models that are independent of the shells.
+"""The expected effect of a queue on an even flow of more than its link carries: models independent of the shells.
 
 Each follows the pseudo-code of its RFC, with times in seconds. The shells have the same in Rust; a fault in one of the
 two shows as a difference between what is measured and what is expected.
@@ -23,13 +23,13 @@ MARK_UP_TO = 0.1
 SCALES = ((1e-6, 2048), (1e-5, 512), (1e-4, 128), (1e-3, 32), (1e-2, 8), (1e-1, 2))
 # RFC 8290, sections 4.1 and 5.2.
 FQ_PACKETS, FQ_BATCH = 10_240, 64
-# What is random is the same each time.
+# Random decisions are the same each time.
 SEED = 8033
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a queue did to a flow: shares of its packets that it dropped and marked, and how long one waited in it.
+    """The effect of a queue on a flow: the shares of its packets dropped and marked, and how long one waited in it.
 
     The wait is the median, in ms, over the second half of the packets that got through.
     """
@@ -209,7 +209,7 @@ MODELS: Mapping[str, type[Model]] = {
 def expected(
     queue: Queue, rate_mbps: float, rtt_ms: float, packets: int, size_bytes: int, offered_mbps: float
 ) -> Behaviour:
-    """What `queue` in front of a link of this rate does to so many packets that come evenly.
+    """The effect of `queue` in front of a link of this rate on this many packets that come evenly.
 
     `size_bytes`: of each packet. `offered_mbps`: the rate at which they come. `rtt_ms`: the network's, for a limit in
     bandwidth-delay products.

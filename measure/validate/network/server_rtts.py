@@ -20,7 +20,8 @@ from tuning.networks import Network
 PROBE = (sys.executable, "-m", "measure.validate.network.echoes")
 # Behind a delay and nothing else. Without any, the emulator could not wake up early (shells/README.md).
 NETWORK = Network("a delay alone", min_rtt_ms=20.0)
-# Of the shortest round trip. An emulator never sends early, so what is longer was the machine, not the setting.
+# The tolerance of the shortest round trip. An emulator never sends early, so a longer time is the machine's fault, not
+# the setting's.
 TOLERANCE_MS = 0.2
 # The name of these in the document of a validation.
 SERVERS = "servers"
@@ -67,7 +68,7 @@ def judge_server_rtts(delayed: DelayedSite, measured: Mapping[str, list[float]])
 
 
 def seen_of(measured: Mapping[str, list[float]]) -> dict[str, dict[str, float | None]]:
-    """What a validation keeps of echoes: the shortest and the median of each server."""
+    """The numbers that a validation keeps of echoes: the shortest and the median of each server."""
     return {
         address: {
             "rtt_min_ms": min(times_ms, default=None),

@@ -29,7 +29,7 @@ from replay.spec import PROXY_HOST, PROXY_PORT
 
 # Before a payload of UDP (RFC 9298, section 4).
 UDP_CONTEXT = b"\0"
-# Of packets to the proxy, which carry whole packets to the server (1200 bytes).
+# The size of packets to the proxy, which carry whole packets to the server (1200 bytes).
 PACKET_BYTES = 1400
 TIMEOUT_S = 30.0
 # QUIC hands on no address of ours, but wants one.
@@ -117,7 +117,7 @@ class Tunnel(QuicConnectionProtocol):
         super().connection_lost(exc)
 
     def _pass_on(self) -> None:
-        """What the connection to the server has to say and to send."""
+        """Handle the events of the connection to the server, and send its datagrams."""
         assert self._server
         while event := self._server.next_event():
             if isinstance(event, HandshakeCompleted):
@@ -189,7 +189,7 @@ async def _once(host: str) -> list[float]:
         assert isinstance(tunnel, Tunnel)
         await tunnel.reach()
         times_ms.append(1e3 * (time.monotonic() - began_s))
-        # What passes through one tunnel must not come out of another.
+        # Data that passes through one tunnel must not come out of another.
         for _ in range(1, TUNNELS):
             await tunnel.open(host)
         for step in (tunnel.open, tunnel.secure, tunnel.ask):

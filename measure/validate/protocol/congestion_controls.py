@@ -23,7 +23,7 @@ class Behaviour:
     kept_share: tuple[float, float] = (0.0, 1.0)
 
 
-# Of some 30 loads of all settings, on an idle machine and on a busy one, cubic had 9 to 37 %, BBR 69 to 94 %.
+# In some 30 loads of all settings, on an idle machine and on a busy one, cubic had 9 to 37 %, BBR 69 to 94 %.
 LOSS_BOUND, LOSS_BLIND = (0.0, 0.55), (0.6, 1.0)
 # BBR's window grows by what was acknowledged before: over TCP by the segments of handshake and page.
 BBR_GROWTH = {"h2": 9.0, "h3": 4.0}

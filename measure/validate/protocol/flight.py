@@ -1,4 +1,4 @@
-"""What a sender had in flight, and the loss that it answered to, from a capture at the servers. tshark reads it."""
+"""The bytes in flight of a sender, and the loss that it answered to, from a capture at the servers. tshark reads it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ FIELDS = {
         "quic.ack.ack_range",
     ),
 }
-# What a packet carries is not asked for.
+# The contents of packets are not asked for.
 OPTIONS = ("-o", "tcp.desegment_tcp_streams:FALSE")
 
 Fields = Mapping[str, list[str]]
@@ -36,11 +36,11 @@ Fields = Mapping[str, list[str]]
 
 @dataclass(frozen=True)
 class Flight:
-    """What the server of one connection had in flight: `in_flight_bytes` from each of `at_s` (s since 1970) on.
+    """The bytes in flight of one connection's server: `in_flight_bytes` from each of `at_s` (s since 1970) on.
 
-    `lost_packets`: how many did not arrive. Of the first: when the server had to know (`detected_at_s`), and when all
-    was acknowledged that had been sent until then (`recovered_at_s`), which ends the recovery (RFC 6675, section 5;
-    RFC 9002, section 7.3.2). `last_sent_at_s`: when the last data in bulk left.
+    `lost_packets`: how many did not arrive. `detected_at_s`: when the server had to know of the first of them.
+    `recovered_at_s`: when all was acknowledged that had been sent until then, which ends the recovery (RFC 6675,
+    section 5; RFC 9002, section 7.3.2). `last_sent_at_s`: when the last data in bulk left.
     """
 
     at_s: NDArray[np.float64]
@@ -75,8 +75,8 @@ def read_flight(capture: Path, keys: Path, http_version: str) -> Flight:
 
 
 def tcp_flight(packets: Iterable[Fields]) -> Flight | None:
-    """Of the packets of one connection over TCP, or None if none was lost: bytes are in flight from when they are sent
-    until they are acknowledged, selectively or not (RFC 2018)."""
+    """The flight of the packets of one connection over TCP, or None if none was lost: bytes are in flight from when
+    they are sent until they are acknowledged, selectively or not (RFC 2018)."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_end = acknowledged = selective = lost = 0
@@ -105,8 +105,8 @@ def tcp_flight(packets: Iterable[Fields]) -> Flight | None:
 
 
 def quic_flight(packets: Iterable[Fields]) -> Flight | None:
-    """Of the packets of one connection over QUIC, without those of the handshake, or None if none was lost: one is in
-    flight from when it is sent until it is acknowledged, or has to be taken for lost."""
+    """The flight of the packets of one connection over QUIC, without those of the handshake, or None if none was lost:
+    one is in flight from when it is sent until it is acknowledged, or has to be taken for lost."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_at_s: dict[int, float] = {}

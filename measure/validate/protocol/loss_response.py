@@ -1,9 +1,9 @@
 """How a sender answers to exactly one loss: the share of its window that it keeps, and how the window grows after it.
 
 The window is read from the wire: a sender that always has something to send keeps as much in flight as its congestion
-window lets it, so the most in flight within a short time is the window. What the server says of its own window is kept
-beside it, to be shown, and tells whether the window was in use; no check is passed by it, but that of the window kept
-by a server whose pacing leaves less in flight than its window then. There the wire must show that it was not more.
+window lets it, so the most in flight within a short time is the window. The server's own account of its window is kept
+for display, and shows whether the window was in use. No check passes by it, except that of the kept window of a server
+whose pacing leaves less in flight than its window then. There the wire must not show more in flight than that window.
 
 Where there was no loss or more than one, the window was not steady before it, or was not in use after it, nothing can
 be judged, and another load is made.
@@ -45,8 +45,8 @@ ONE_LOSS = Network(
 # A machine that is busy enough brings about what makes a load useless.
 TRIES = 4
 
-# Of a round trip: for how long the most in flight is looked for where the window changes all the time, so that a server
-# that had to wait for the processor is not taken for one with a small window.
+# The share of a round trip over which the maximum in flight is taken where the window changes all the time, so that a
+# server that had to wait for the processor is not taken for one with a small window.
 MOMENT_ROUNDS = 1 / 4
 # The same for the window that was kept, which grows by a thirtieth of itself in each round trip.
 KEPT_ROUNDS = 1 / 16
@@ -54,10 +54,11 @@ KEPT_ROUNDS = 1 / 16
 CYCLE_S, RETURN_S = 0.5, 1.0
 # A window that had been less by so much a round trip before the loss was still growing.
 STEADY_SHARE = 0.9
-# Of the window before: how much less than the server would let may be in flight at the two moments that are compared.
-# Where it is less, the server or the browser had to wait for the processor just then.
+# The shortfall, as a share of the window before, that is accepted between the bytes in flight and those that the server
+# would allow, at the two moments that are compared. Where less is in flight, the server or the browser had to wait for
+# the processor just then.
 UNUSED_SHARE = 0.01
-# Of K: how much of the growth must have been seen.
+# The share of K for which the growth must have been seen.
 LEAST_K = 0.6
 
 KEPT = "window kept after a loss"
@@ -74,7 +75,7 @@ SAMPLE_S, LEAD_S = 0.05, 1.0
 
 @dataclass(frozen=True)
 class LossResponse:
-    """What was seen of the answer to one loss, in segments of the server's.
+    """Observations of the answer to one loss, in segments of the server's.
 
     `before`, `after`: the window when the server had to know of the loss, and at the end of the recovery; a round trip
     took `rtt_s` meanwhile. `at_s` are times since the end of the recovery. At each, `window` is the most that was in
@@ -198,7 +199,7 @@ def _account_of_kept(in_flight_bytes: float, account_bytes: Sequence[float | Non
 
 
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
-    """What was `seen` against how the congestion control of `protocol` answers to a loss."""
+    """The checks of the answer to a loss that was `seen`, against the congestion control of `protocol`."""
     name = protocol.name
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:

@@ -1,4 +1,4 @@
-"""In what order a server sends the responses of one connection, and what leaves before an urgent one asked for late.
+"""The order in which a server sends the responses of one connection, and the bytes before an urgent one asked for late.
 
 The browser asks for resources of known priorities (`measure.validate.site`) so soon one after the other that the server
 has nearly all of them to send at once, over a link that takes a second for them. Then, while a long response is being
@@ -47,7 +47,7 @@ NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=NARROW_MBPS, queu
 # Two responses are compared if that share of each was yet to be sent when the server had all.
 LEAST_SHARE = 0.5
 
-# What is neither first come, first served nor fair sends at least so much against the priorities.
+# A scheduler that is first come, first served or fair sends at least this share against the priorities.
 LEAST_AGAINST_PRIORITY = 0.15
 
 # NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
@@ -63,7 +63,7 @@ class Order:
     others_take_turns: bool
 
 
-# By what a scheduler is called in protocols.toml.
+# The names of schedulers in protocols.toml.
 ORDERS = {
     "urgency": Order(strictly=True, incremental_take_turns=True, others_take_turns=True),
     "urgency-incremental": Order(strictly=True, incremental_take_turns=True, others_take_turns=False),
@@ -87,7 +87,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Served:
-    """So many bytes of the response with that path, that left the server `at_s`."""
+    """The number of bytes of the response with that path, and when they left the server (`at_s`)."""
 
     at_s: float
     path: str
@@ -96,13 +96,13 @@ class Served:
 
 @dataclass(frozen=True)
 class OrderOfService:
-    """What left the server, in order, of which response."""
+    """The responses of a server, and the order in which their parts left it."""
 
     responses: tuple[Response, ...]
     served: tuple[Served, ...]
 
     def document(self) -> dict[str, Any]:
-        """What `analysis.figures.order_of_service` draws, as JSON takes it."""
+        """The data that `analysis.figures.order_of_service` draws, as JSON takes it."""
         return {
             "responses": [asdict(response) for response in self.responses],
             "served": [[round(part.at_s, 4), part.path, part.bytes] for part in _joined(self.served)],
@@ -226,8 +226,8 @@ def against_priority(order: OrderOfService) -> float:
 
 
 def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
-    """Of any two responses of one urgency that are both incremental, or both not, the share of their bytes that left
-    while both were under way, once the server had all."""
+    """The share of the bytes of two responses that left while both were under way, once the server had all: for each
+    two of one urgency that are both incremental, or both not."""
     served = _once_all_are_there(order)
     candidates = [r for r in order.responses if r.path in ORDERED and r.incremental == incremental]
     for one, other in combinations(candidates, 2):
@@ -248,7 +248,7 @@ def in_front(order: OrderOfService) -> tuple[int, float]:
 
 
 def _once_all_are_there(order: OrderOfService) -> list[Served]:
-    """What left when the server had all responses that are ordered, without the urgent one."""
+    """The parts that left when the server had all responses that are ordered, without those of the urgent one."""
     asked_s = max(response.asked_s for response in order.responses if response.path in ORDERED)
     return [part for part in order.served if part.at_s > asked_s + ANSWER_S and part.path != URGENT]
 

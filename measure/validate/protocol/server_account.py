@@ -1,4 +1,4 @@
-"""What a server says of its own congestion window: over QUIC in its qlog, if it writes any; of TCP the kernel."""
+"""A server's account of its own congestion window: over QUIC in its qlog, if it writes any; of TCP the kernel's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

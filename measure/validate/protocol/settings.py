@@ -49,24 +49,25 @@ CLEAR = Network("clear", min_rtt_ms=CLEAR_RTT_MS, up_mbps=10, down_mbps=100, que
 # Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
 # BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=10, down_mbps=20, queue_ms=100, loss=0.08)
-# What losses are drawn from; a method adds the attempt's number.
+# The seed of losses; a method adds the attempt's number.
 SEED = 0
 LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
 # The bulk page asks for nothing after its load event, the other for an object after a pause.
 BULK_LOADING = replace(LOADING, quiet_ms=STATIC_QUIET_MS)
 
-# Of the browser's TLS sessions, in NSS's key log format.
+# The file with the keys of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
 # Connection options that the browser sends of itself: of HTTP/3's ORIGIN frame, nothing that the server decides by.
 BROWSERS_TAGS = ("ORIG",)
-# What is less is a page and a handshake, not an object.
+# A smaller transfer is a page and a handshake, not an object.
 SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
 # A flight is what is sent before the first acknowledgement can be back.
 FLIGHT_S = 0.95 * CLEAR_RTT_MS / 1e3
-# What Chromium sends at once of low priority to a server of which it does not know that it takes priorities.
+# The most requests of low priority that Chromium sends at once to a server of which it does not know that it takes
+# priorities.
 HELD_BACK_MOST = 6
-# What all servers are to agree on with the browser, by HTTP version.
+# The parameters that all servers are to agree on with the browser, by HTTP version.
 AGREED = {
     "h2": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h2"},
     "h3": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h3", "QUIC version": "QUIC v1"},
@@ -76,11 +77,11 @@ CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 
 @dataclass(frozen=True)
 class ProtocolObservation:
-    """What was seen of a protocol: a load over the clear network and one over the lossy, as captured at the server.
+    """Observations of a protocol: a load over the clear network and one over the lossy, as captured at the server.
 
-    `early_data` is, of each server, whether it took any. `congestion_control` is what the server took, by its own
-    account (`servers.contract`), if it gives one. `pictures_at_once`: how many of the page's pictures the browser asked
-    for at once.
+    `early_data`: whether each server took any. `congestion_control` is what the server took, by its own account
+    (`servers.contract`), if it gives one. `pictures_at_once`: how many of the page's pictures the browser asked for at
+    once.
     """
 
     clear: CapturedConnection
@@ -92,7 +93,7 @@ class ProtocolObservation:
     pictures_at_once: int
 
     def document(self) -> dict[str, Any]:
-        """What a reader may want to see of it, as JSON takes it."""
+        """The observations that a reader may want to see, as JSON takes them."""
         clear = self.clear
         return {
             "handshake": clear.handshake,
@@ -154,7 +155,7 @@ def pictures_at_once(connections: Iterable[CapturedConnection]) -> int:
 
 
 def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
-    """What was `seen` against what `protocol` should be."""
+    """The checks of what was `seen` against the settings of `protocol`."""
     name, control = protocol.name, protocol.congestion_control
     agreed = {**AGREED[protocol.http_version], "key exchange group": protocol.tls_group}
     checks = [same(name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
@@ -178,7 +179,7 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
     else:
         checks.append(same(name, "congestion control of the server", control, seen.congestion_control))
     checks.append(_share_check(protocol, seen.lossy))
-    # Of a server of HTTP/2 the browser knows that it takes priorities once there is a connection, as there is here.
+    # The browser knows that a server of HTTP/2 takes priorities once there is a connection, as there is here.
     held_back = not (protocol.browser_knows_servers or protocol.in_kernel)
     bounds = (1, HELD_BACK_MOST) if held_back else (PICTURES, PICTURES)
     checks.append(between(name, "pictures asked for at once", bounds[0], seen.pictures_at_once, bounds[1], "pictures"))
@@ -237,7 +238,7 @@ def _objects(clear: CapturedConnection) -> list[list[CapturedPacket]]:
 
 
 def _flight(transfer: list[CapturedPacket]) -> list[CapturedPacket]:
-    """What was sent before the first acknowledgement could be back."""
+    """The packets that were sent before the first acknowledgement could be back."""
     return [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S]
 
 
