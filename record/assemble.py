@@ -20,11 +20,11 @@ from record.urls import joined, normal_url
 # A document of which others are loaded before the page is named by some of them: a login, a consent, a start of the
 # browser's own. It counts as the start if it is named by so large a share of what the most named is named by.
 NAMED_SHARE = 0.1
-# What an HTML document has near its beginning, and no text; and what pictures begin with.
+# Marks near the beginning of an HTML document, which no text has; and the first bytes of pictures.
 MARKUP = re.compile(rb"<[a-z!]", re.IGNORECASE)
 PICTURES = (b"GIF8", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
 MARKUP_BYTES = 1 << 16
-# So many likely pages are named to whoever chooses, of each so much.
+# The number of likely pages that an error names, and the letters of each URL.
 LIKELY, LIKELY_LETTERS = 5, 200
 
 
@@ -176,7 +176,7 @@ def _without_scheme(url: str) -> str:
 
 
 def _is_page(exchange: Exchange) -> bool:
-    """Whether it is an HTML document. Of tracking pixels and cookie exchanges only the type is text/html."""
+    """Whether it is an HTML document. Tracking pixels and cookie exchanges have only the type text/html."""
     response = exchange.response
     if response.status != 200 or not response.is_html:
         return False

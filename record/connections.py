@@ -12,7 +12,7 @@ from typing import Any
 
 from record.limits import SERVERS
 
-# So many of a site are kept: a browser opens six to a host over HTTP/1.1.
+# The most connections of a site that are kept: a browser opens six to a host over HTTP/1.1.
 CONNECTIONS = 6 * SERVERS
 # No handshake that ended well takes longer.
 HANDSHAKE_MS = 60_000.0

@@ -151,7 +151,7 @@ def _hint(edit: Edit, recording: Recording) -> "Change":
     return _header(replace(edit, value=f"Link: {edit.value}"), recording)
 
 
-# What an edit makes of an exchange; None drops it.
+# The change that an edit makes to an exchange; None drops the exchange.
 Change = Callable[[Exchange], Exchange | None]
 KINDS: dict[str, Callable[[Edit, Recording], Change]] = {
     "drop": _drop,

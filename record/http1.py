@@ -47,7 +47,8 @@ ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 
 
 # A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last Content-Type and Location
-# that are not empty. Of the others, 1.22 sends all and 1.26 the first alone. One is stored, so that all servers agree.
+# that are not empty. NGINX 1.22 sends all of the others, and 1.26 the first alone. One is stored, so that all servers
+# agree.
 SINGLE = frozenset(
     {
         "content-length",

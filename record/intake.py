@@ -1,7 +1,7 @@
 """Decides what of a recording enters a site, for every importer and for the recorder.
 
-An exchange that cannot be replayed is left out and named with the reason. What must not be published is removed. So
-all other code can trust the methods, URLs, status codes and header fields of a site.
+An exchange that cannot be replayed is left out and named with the reason. Header fields that must not be published are
+removed. So all other code can trust the methods, URLs, status codes and header fields of a site.
 """
 
 import math
@@ -67,7 +67,8 @@ class Intake:
         """
         try:
             exchange = admitted(read(), keep_cookies=self.keep_cookies)
-        # MalformedMessage is a ValueError, too. What else a library or Python makes of odd text costs one exchange.
+        # MalformedMessage is a ValueError, too. Other errors of a library or of Python about odd text cost one
+        # exchange, too.
         except (ValueError, OSError) as error:
             self.leave_out(name, error)
             return
@@ -86,7 +87,7 @@ class Intake:
                 self.connections.append(sound(connection))
 
     def leave_out(self, name: str, reason: Exception | str) -> None:
-        """Add a line to `skipped`: what is left out, and why. Of very many lines the rest is only counted."""
+        """Add a line to `skipped`: what is left out, and why. Lines beyond the limit are only counted."""
         if len(self.skipped) >= LINES or self._skipped_letters > LINES_LETTERS:
             self._further_skipped += 1
             return
@@ -148,7 +149,7 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
         raise MalformedMessage(BODY_TOO_LONG)
     if not is_recorded_ip(exchange.recorded_ip):
         raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
-    # What a recording calls by the names of our own fields (gateways do) would say which request it answers.
+    # Recorded fields with the names of our own (gateways send them) would say which request the response answers.
     headers = without_originals(_sendable(response.headers))
     headers = headers if keep_cookies else without_credentials(headers)
     sound = response._replace(reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)

@@ -32,7 +32,7 @@ ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, O
 
 AUTHORITY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?")
 FILE_NAME = re.compile("([0-9]{5})-[A-Za-z0-9._-]{1,60}")
-# What Linux's file systems take as a name.
+# The longest name that Linux's file systems take.
 NAME_BYTES = 255
 
 

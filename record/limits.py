@@ -33,7 +33,7 @@ USER_AGENT_BYTES = 1024
 # How long a server waits, at most, when it takes the time that the recorded one took.
 THINK_TIME_S = 60.0
 
-# What is read of one message's beginning before it is judged: its header fields, and a format's own framing.
+# The most that is read of one message's beginning before it is judged: its header fields, and a format's own framing.
 HEAD_BYTES = 1 << 20
 # URLs and header fields of a recording together.
 TEXT_BYTES = 64 << 20

@@ -1,4 +1,4 @@
-"""What of a recording must not be published: credentials in header fields, which are removed, and in URLs, which stay.
+"""Credentials, which must not be published: those in header fields are removed, and those in URLs stay.
 
 Bodies are never looked into.
 """

@@ -5,12 +5,12 @@ from record.privacy import secret_parameters
 from record.round_trips import rtts_of
 from record.site import Site
 
-# So many names of query parameters stand for all.
+# The number of query parameters that are named for all of them.
 NAMES = 5
 
 
 def summary(site: Site) -> str:
-    """What `site` holds, and what was left out, in a few lines."""
+    """The content of `site`, and the parts that were left out, in a few lines."""
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
     lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]

@@ -25,7 +25,7 @@ READS_PROTOCOL = re.compile(
 )
 # The same by the letter after `http`, which is `s` or `:`.
 READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
-# What both end with, in lower case, and what their names and dots are made of.
+# The ends of both, in lower case, and the characters of their names and dots.
 PROTOCOL_END, LETTER_END = "location.protocol", "url.charat(4)"
 CHAIN = re.compile(r"[\w$.]*")
 # The texts `http:` and `:` as expressions without quotation marks, since the script may be inside a string.

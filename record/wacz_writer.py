@@ -1,8 +1,8 @@
 """Writes a site as a collection of web archives (WACZ 1.1.1, Webrecorder), which replayweb.page and pywb open.
 
 The archive (WARC 1.1) has each response as the site stores it, its request and its server's address. Sites keep no
-date, so times count from 1970, as in HARs. What a WARC has no field for is not in it: how long servers took to answer,
-how the recorder was connected, the size of its window.
+date, so times count from 1970, as in HARs. Data for which a WARC has no field is not in it: how long servers took to
+answer, how the recorder was connected, the size of its window.
 """
 
 import hashlib
@@ -31,7 +31,8 @@ VERSION = "1.1.1"
 SOFTWARE = "Eyelevel"
 ARCHIVE = "data.warc.gz"
 
-# Of `search_key`: what a host's name may begin with, what stands for itself in paths and queries, and sessions in them.
+# Patterns of `search_key`: the beginning of a host's name, characters that stand for themselves in paths and queries,
+# and sessions in them.
 WWW = re.compile(r"^www\d*\.")
 UNESCAPED = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 SESSIONS_IN_PATHS = [
@@ -134,7 +135,7 @@ def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:
     )
     started_ms = 0.0
     for number, exchange in enumerate(map(site.recorded, site.exchanges)):
-        # What has no time has that of the one before it.
+        # An exchange without a time has that of the one before it.
         started_ms = started_ms if exchange.started_ms is None else exchange.started_ms
         time = datetime.fromtimestamp(started_ms / 1000, UTC)
         fields = _fields(f"{name} {number}", time)
@@ -182,11 +183,11 @@ def _request_head(exchange: Exchange, headers: Headers) -> _AsStored:
 
 
 def search_key(url: str) -> str:
-    """What the index sorts `url` by, as Webrecorder's programs do (SURT): `https://www.a.example/B?d&c` is
+    """The key by which the index sorts `url`, as Webrecorder's programs do (SURT): `https://www.a.example/B?d&c` is
     `example,a)/b?c&d`.
 
-    What differs but in upper and lower case, in needless escapes, in the order of the query, or in one of the usual
-    names of sessions is one page to a web archive (the library `surt`, whose rules these are).
+    URLs that differ only in upper and lower case, in needless escapes, in the order of the query, or in a session with
+    one of the usual names are one page to a web archive (the library `surt`, whose rules these are).
     """
     parts = urlsplit(url)
     host = WWW.sub("", parts.hostname or "")

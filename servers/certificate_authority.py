@@ -98,7 +98,7 @@ def _builder(
 
 
 def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
-    """What a key may be used for: the two given, and nothing else."""
+    """The permitted uses of a key: the two given, and nothing else."""
     return x509.KeyUsage(
         digital_signature=digital_signature,
         key_cert_sign=key_cert_sign,

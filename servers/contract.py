@@ -1,4 +1,4 @@
-"""What a server is to the rest of the testbed."""
+"""The contract between a server and the rest of the testbed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ class ServerCertificate:
 
 @dataclass(frozen=True)
 class Serving:
-    """What a server needs: the site, the folder its responses lie in, and where to log requests.
+    """All that a server needs: the site, the folder its responses lie in, and where to log requests.
 
     `content` has the site's files, or what stands in for them; the server makes its files in `folder`, in which its
     logs lie, too. Its programs read what strangers wrote, so they are to run in `jail()` (`base.jail`).
@@ -54,7 +54,7 @@ class Serving:
         return self.certify()
 
     def jail(self, *more: Path, certified: bool = True) -> Jail:
-        """What a server's programs need to have, and `more` to read; the certificates if they are `certified`."""
+        """The jail of a server's programs, with `more` to read, and with the certificates if they are `certified`."""
         certificates = self.certificates.values() if certified else ()
         files = [file for certificate in certificates for file in (certificate.chain, certificate.key)]
         # The content may be links into the site's folder.
@@ -139,12 +139,12 @@ class Server(ABC):
         return protocol.connection_options
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        """In what order it sends the responses of one connection, by the name of a scheduler of quic_server (see
+        """The order in which it sends the responses of one connection, by the name of a scheduler of quic_server (see
         `protocols.toml`); None if that is not known, or not the server's to say."""
         return None
 
     def window_segment_bytes(self, protocol: Protocol) -> int:
-        """What the server counts its window in."""
+        """The bytes of the unit in which the server counts its window."""
         return protocol.segment_bytes
 
     def reno_kept_share(self, protocol: Protocol) -> float:

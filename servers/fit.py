@@ -34,7 +34,7 @@ def fit_of(requested_range: str | None, conditional: bool, status: int, content_
 
 
 def _fit_of_part(requested_range: str, content_range: str) -> Fit:
-    """Of one range; a client that asks for several at once is answered as if none fitted."""
+    """The fit of a response to one range; a client that asks for several at once is answered as if none fitted."""
     recorded = CONTENT_RANGE.fullmatch(content_range)
     requested = RANGE.fullmatch(requested_range)
     if recorded is None or requested is None:

@@ -28,7 +28,7 @@ _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _MESSAGE_BYTES = 72
 _ANSWER_BYTES = 1 << 18
-# Of tcp_info, how long ago things were: never twice the same.
+# The place of the ages in tcp_info: how long ago events were, so never twice the same.
 _AGES_AT, _AGES_END = 44, 60
 
 # Where in tcp_info a field lies, and its struct format.
@@ -121,7 +121,7 @@ class KernelSockets:
 
 
 def identity(message: bytes) -> bytes:
-    """What distinguishes the connection of a message from all others, also from later ones between the same ends."""
+    """The bytes that distinguish a message's connection from all others, also from later ones between the same ends."""
     return message[44:52]
 
 
@@ -160,7 +160,7 @@ def decoded(message: bytes) -> TcpInfo | None:
         cwnd=fields["snd_cwnd"],
         retransmitted=fields["total_retrans"],
         pacing_bytes_per_s=fields["pacing_rate"],
-        # What is acknowledged out of order has arrived, too.
+        # Data that is acknowledged out of order has arrived, too.
         delivered_bytes=fields["bytes_acked"] + fields["sacked"] * fields["snd_mss"],
         unsent_bytes=fields["notsent_bytes"],
         delivery_bytes_per_s=fields["delivery_rate"],

@@ -6,8 +6,8 @@ and query are compared as they were sent. Among the recorded exchanges of the au
 1. exact      same method, path and query. Recorded several times, those that fit best (`servers.fit`) are
               served in recorded order, each once, the last of them again and again. Bodies of requests do
               not matter, since they are not stored: of two POSTs to one URL the first gets the first answer.
-2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest. Of
-              its recordings the first that fits best.
+2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest. The
+              first of its recordings that fit best is served.
 3. head       a HEAD that was not recorded is answered like a GET, without the body.
 4. preflight  a CORS preflight that was not recorded is granted.
 5. miss       404.
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Recorded(NamedTuple, Generic[T]):
-    """What of a recorded exchange decides when it is served, and the response as the server has it."""
+    """The parts of a recorded exchange that decide when it is served, and the response as the server has it."""
 
     method: str
     url: str
@@ -49,7 +49,7 @@ class Recorded(NamedTuple, Generic[T]):
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """What is kept of a recorded exchange beside its request, by which it is found."""
+    """A recorded exchange without its request, by which it is found."""
 
     status: int
     content_range: str | None
@@ -72,7 +72,8 @@ class Matcher(Generic[T]):
         self._served: set[int] = set()
         for exchange in recorded:
             parts = urlsplit(exchange.url)
-            # Of a site of thousands of exchanges, authorities are in memory once, and lists no longer than they are.
+            # A site may have thousands of exchanges: each authority is in memory once, and a list of one has no spare
+            # capacity.
             path = (exchange.method, intern(normal_authority(parts.netloc)), parts.path or "/")
             candidate = Candidate(exchange.status, exchange.content_range, exchange.response)
             queries = self._by_path.setdefault(path, {})
@@ -124,7 +125,7 @@ def normal_authority(authority: str) -> str:
 
 
 def preflight_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What grants a CORS preflight (Fetch standard, section 3.3). `headers`: the request's, lower case."""
+    """The fields that grant a CORS preflight (Fetch standard, section 3.3). `headers`: the request's, lower case."""
     granted = [
         ("access-control-allow-origin", headers["origin"]),
         ("access-control-allow-credentials", "true"),

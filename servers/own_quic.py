@@ -15,7 +15,8 @@ from servers.contract import Server, Serving
 from servers.endpoints import write_endpoints
 from tuning.protocols import Protocol
 
-# What quiche counts windows in. Others' are made of segments as long, so that as many have as many bytes.
+# The unit in which quiche counts windows. Other servers' segments have the same length, so that equal numbers are equal
+# bytes.
 SEGMENT_BYTES = 1460
 
 
@@ -27,7 +28,7 @@ class OwnQuicServer(Server):
 
     @abstractmethod
     def arguments(self, protocol: Protocol) -> list[str]:
-        """What the program's command line says of `protocol`, beside the group of TLS."""
+        """The options of the program's command line for `protocol`, besides the group of TLS."""
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:

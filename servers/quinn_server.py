@@ -1,7 +1,7 @@
 """Serving a site over QUIC and HTTP/3 by our `quinn_server` (Rust, in `servers/quinn/`): one process for all addresses.
 
-Beside quic_server it is another implementation of QUIC. What it does as quic_server does, and what not, is in
-`servers/quinn/README.md`.
+It is another implementation of QUIC than quic_server. `servers/quinn/README.md` has their common behaviour and their
+differences.
 """
 
 from typing import ClassVar

@@ -1,7 +1,8 @@
 """Certificate chains that are as long as the recorded ones, and name as many hosts; by the CA that makes all others.
 
-What a handshake sends before the client has shown that it is there is bounded for QUIC, to three times what came (RFC
-9000, section 8.1): a longer chain costs it a round trip, where TCP's initial window has room (docs/distant-servers.md).
+A QUIC server may send three times the bytes that it received, and no more, before the client's address is validated
+(RFC 9000, section 8.1): a longer chain costs QUIC a round trip, where TCP's initial window has room
+(docs/distant-servers.md).
 """
 
 import os
@@ -19,7 +20,7 @@ from base.errors import EyelevelError
 from record.site import Site
 from servers.certificate_authority import CertificateAuthority
 
-# What nobody knows is left alone (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
+# Clients ignore an extension that nobody knows (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
 PADDING = x509.ObjectIdentifier("1.3.6.1.4.1.32473.1")
 # Chromium refuses longer chains (BoringSSL's SSL_DEFAULT_MAX_CERT_LIST is 100 KiB, frames included).
 MOST_BYTES = 90_000
@@ -29,7 +30,7 @@ FURTHER = "Eyelevel further certificate"
 
 @dataclass(frozen=True)
 class ChainForm:
-    """What a chain is to be like: the bytes of each certificate (DER), the server's own first, and names in that."""
+    """The form of a chain: the bytes of each certificate (DER), the server's own first, and the names in that one."""
 
     certificates: tuple[int, ...]
     names: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ def recorded_chains(site: Site) -> dict[str, ChainForm]:
         if connection.certificates:
             chains.setdefault(connection.server, ChainForm(connection.certificates, connection.names))
     for address, chain in chains.items():
-        # What the certificates name is part of them, or makes them longer.
+        # The names are part of the certificates, or make them longer.
         chain_bytes = max(sum(chain.certificates), sum(map(len, chain.names)))
         if chain_bytes > MOST_BYTES:
             raise EyelevelError(
@@ -79,7 +80,7 @@ def issue_chain(
     names = [*addresses, *(x509.DNSName(text) for text in form.names if text not in given)]
     first, *others = form.certificates
     chain = [_issued(ca, key, name, lifetime, names, first)]
-    # What the first has beyond its own, or lacks, the others make up for.
+    # The others make up for the bytes that the first has too many or too few.
     missing = first - _size(chain[0])
     for place, size in enumerate(others):
         share = missing // (len(others) - place)

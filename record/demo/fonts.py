@@ -8,7 +8,7 @@ from fontTools.ttLib import TTFont
 
 # The same as in templates/services/fonts.css: ASCII and typographic signs.
 LETTERS = [*range(0x20, 0x7F), 0xA9, 0xB7, 0x2013, 0x2014, 0x2018, 0x2019, 0x201C, 0x201D, 0x2026, 0x2192]
-# What a page of English does without: hinting, substitutions, what the font's editor noted.
+# Tables that a page of English does not need: hinting, substitutions, the notes of the font's editor.
 UNUSED_TABLES = ["GPOS", "GSUB", "GDEF", "kern", "FFTM"]
 # DejaVu is larger than most fonts at the same size.
 SHRINKING = 1.1

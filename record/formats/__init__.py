@@ -16,7 +16,7 @@ from record.site import Recording, Site
 
 @runtime_checkable
 class Format(Protocol):
-    """What every module of this folder has."""
+    """The interface of every module of this folder."""
 
     @property
     def NAME(self) -> str:
@@ -24,7 +24,7 @@ class Format(Protocol):
 
     @property
     def DESCRIPTION(self) -> str:
-        """What a recording in this format is, with an article, as in "give a folder of raw responses"."""
+        """A recording in this format in words, with an article, as in "give a folder of raw responses"."""
 
     @property
     def ENDINGS(self) -> tuple[str, ...]:

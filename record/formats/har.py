@@ -56,7 +56,7 @@ LEAST_SHARE_OF_TLS, COMPUTING_MS = 0.25, 20.0
 ALPNS = (("quic", "h3"), ("h3", "h3"), ("http/3", "h3"), ("h2", "h2"), ("http/2", "h2"), ("http/1", "http/1.1"))
 ALPN = "_alpn"
 
-# So many pages are named to whoever chooses.
+# The number of pages that an error names.
 LISTED = 5
 NOT_OF_THE_PAGE = 3
 
@@ -168,17 +168,17 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _titles(log: dict[str, Any], page: str) -> list[str]:
-    """What the archive calls the page `page`: in Chromium's and in ours that is its URL."""
+    """The titles of the page `page` in the archive: in Chromium's archives and in ours, its URL."""
     return [str(one.get("title", "")) for one in _listed_pages(log, page)]
 
 
 def _listed_pages(log: dict[str, Any], page: str) -> list[dict[str, Any]]:
-    """What the archive says of the page `page`."""
+    """The archive's descriptions of the page `page`."""
     return [one for one in _described_pages(log) if _id_of(one) == page]
 
 
 def _described_pages(log: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the archive says of its pages, in its order."""
+    """The archive's descriptions of its pages, in its order."""
     pages = log.get("pages")
     return [one for one in pages if isinstance(one, dict)] if isinstance(pages, list) else []
 
@@ -286,8 +286,8 @@ def _handshakes(connection: Connection) -> dict[str, float]:
 def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | None:
     """The connection that was begun for `entry`, if one was, and the archive says how long that took.
 
-    `connect` has TLS in it (HAR 1.2), except where `tls_is_beside`, as in Firefox's archives. Of QUIC, both are the
-    same handshake.
+    `connect` has TLS in it (HAR 1.2), except where `tls_is_beside`, as in Firefox's archives. Both are the same
+    handshake with QUIC.
     """
     try:
         timings, address = entry["timings"], entry["serverIPAddress"]

@@ -24,7 +24,7 @@ NAME = "mahimahi"
 DESCRIPTION = "a folder of Mahimahi's save.* files"
 ENDINGS = ()
 
-# What a file is made of, as Mahimahi's `src/http/http_record.proto` has it.
+# The form of a file, as in Mahimahi's `src/http/http_record.proto`.
 DESCRIPTOR = Path(__file__).with_name("http_record.textproto")
 
 HTTPS = 2

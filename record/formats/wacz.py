@@ -39,7 +39,7 @@ ENDINGS = (".wacz",)
 ARCHIVE = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 PACKAGE, PACKAGE_DIGEST = "datapackage.json", "datapackage-digest.json"
 PAGES = ("pages/pages.jsonl", "pages/extraPages.jsonl")
-# What the main page is called in `datapackage.json`: in the specification, and by some programs.
+# The names of the main page's field in `datapackage.json`: in the specification, and by some programs.
 MAIN_PAGES = ("mainPageUrl", "mainPageURL")
 
 # The list of a ZIP file's members: some ten thousand. A recording of a page has a handful.
@@ -54,7 +54,8 @@ ENCRYPTED = 1
 HASHES = ("sha256", "md5")
 BLOCK_BYTES = 1 << 20
 
-# What `zipfile` and those below it raise about broken files, NotImplementedError and other RuntimeErrors among them.
+# The errors that `zipfile` and the libraries below it raise about broken files, NotImplementedError and other
+# RuntimeErrors among them.
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
 
 
@@ -64,7 +65,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of all archives in the collection `path`, in the order they began. What is broken is left out and
+    """The exchanges of all archives in the collection `path`, in the order they began. Broken parts are left out and
     named. Raises EyelevelError."""
     intake = Intake(path.name, keep_cookies=keep_cookies)
     with _opened(path) as package:
@@ -139,7 +140,7 @@ def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc
 def _require_digests(package: zipfile.ZipFile, path: Path) -> None:
     """Refuse a collection that lacks a file that it lists, or one of those that are read is not what its digest says.
 
-    What cannot be unpacked is left to whoever reads it. Raises EyelevelError.
+    A file that cannot be unpacked is left to its reader. Raises EyelevelError.
     """
     listed = _document(package, PACKAGE).get("resources")
     digests = [entry for entry in (listed if isinstance(listed, list) else [])[:EXCHANGES] if isinstance(entry, dict)]

@@ -39,10 +39,10 @@ REVISIT = "revisit"
 # Records in which archives list their pages, and the name of Browsertrix's.
 LISTING_RECORDS = ("warcinfo", "metadata", "resource")
 PAGE_INFO = "urn:pageinfo:"
-# What sites of web archives say of servers whose addresses were not recorded.
+# The note that sites of web archives have about servers whose addresses were not recorded.
 SERVERS = {"server_ips": "not recorded; one for each host"}
 
-# What packed archives may hold together: a site's bodies, and as much that is no part of one.
+# The most that packed archives may hold together: a site's bodies, and as much that is no part of one.
 ARCHIVE_BYTES = 2 * SITE_BYTES
 # Header lines of all records. Each costs more time than its letters do.
 LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
@@ -74,7 +74,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 
 
 def servers(intake: Intake) -> dict[str, str]:
-    """What the site of these exchanges says of its servers."""
+    """The note that the site of these exchanges has about its servers; none if all addresses were recorded."""
     return SERVERS if any(exchange.recorded_ip == authority_of(exchange.url) for exchange in intake.exchanges) else {}
 
 
@@ -94,7 +94,7 @@ def take(intake: Intake, archives: Sequence[Archive]) -> None:
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
         exchange = partial(_exchange, record, url, method, headers, originals)
-        # What a record repeats may follow it, in another file of a collection for example.
+        # The original of a repeating record may follow it, in another file of a collection for example.
         if record.rec_type == REVISIT and not originals.has(record) and len(early) < EXCHANGES:
             early.append((url, exchange))
         else:
@@ -139,7 +139,7 @@ class _Originals:
 
     @staticmethod
     def _names_of_original(revisit: Any) -> list[tuple[str, ...]]:
-        """By what it names the record that it repeats; by its URL alone only where it says no date."""
+        """The names of the record that `revisit` repeats; its URL alone only where `revisit` has no date."""
         url, date = (_field(revisit, f"WARC-Refers-To-{name}") for name in ("Target-URI", "Date"))
         names = [("id", _field(revisit, "WARC-Refers-To")), ("digest", _field(revisit, "WARC-Payload-Digest"))]
         return [name for name in [*names, ("url", url, date) if date else ("url", url)] if name[1]]
@@ -209,7 +209,7 @@ class _Bounds:
 
 
 class _Counted:
-    """What is read from `stream`, packed or not: what holds nothing takes time, too."""
+    """Counts the bytes read from `stream`, packed or not: parts that hold nothing take time, too."""
 
     def __init__(self, stream: IO[bytes], bounds: _Bounds) -> None:
         self.stream = stream
@@ -332,7 +332,7 @@ def _server(record: Any, url: str) -> str:
         address = ip_address(_field(record, "WARC-IP-Address").strip())
     except ValueError:
         return authority_of(url)
-    # Of what came through a proxy beside the crawler, it is the proxy's.
+    # The address of a response that came through a proxy on the crawler's machine is the proxy's.
     return authority_of(url) if address.is_loopback or address.is_unspecified else str(address)
 
 
@@ -351,7 +351,7 @@ def _response(record: Any, method: str) -> Response:
     if record.http_headers is None:
         raise MalformedMessage(f"no HTTP response in the record, or header fields of more than {HEAD_BYTES >> 20} MiB")
     try:
-        # Of broken archives warcio says on standard error what it raises as well.
+        # warcio prints the errors of broken archives on standard error, and raises them as well.
         with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
             body = record.raw_stream.read(BODY_BYTES + 1)
     except Exception as error:  # as in _records

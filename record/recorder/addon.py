@@ -159,7 +159,7 @@ def sent_at_s(request: http.Request, server: connection.Server) -> float:
 
 
 def connection_of(server: connection.Server, handshakes_ms: Mapping[tuple[str, int], float]) -> Connection:
-    """What was seen of a connection; `handshakes_ms`: our end of each → how long TCP's handshake took.
+    """The observations of a connection; `handshakes_ms`: our end of each → how long TCP's handshake took.
 
     mitmproxy's own time for that has the resolution of the name in it, and all that the proxy did meanwhile.
     """

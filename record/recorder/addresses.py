@@ -35,7 +35,7 @@ IPV4_IN_IPV6 = (
     (ip_network("64:ff9b::/96"), 0),
     (ip_network("2002::/16"), 80),
 )
-# Of IPv6, this alone is given out for the Internet (RFC 3587).
+# The only addresses of IPv6 that are assigned for the Internet (RFC 3587).
 UNICAST = ip_network("2000::/3")
 # Python 3.11 takes these for public: special assignments (RFC 6890), in which a cloud has its metadata, and multicast.
 NOT_PUBLIC = (ip_network("192.0.0.0/24"), ip_network("224.0.0.0/4"))

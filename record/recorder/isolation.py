@@ -8,7 +8,7 @@ from base.errors import EyelevelError
 from base.places import tool
 from base.processes import run_program
 
-# What Python offers from 3.12 on (unshare(2), linux/sched.h).
+# Python offers this from 3.12 on (unshare(2), linux/sched.h).
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
 
@@ -16,7 +16,7 @@ _CLONE_NEWNET = 0x40000000
 def enter_private_network() -> None:
     """Take this process, with all that it starts from now on, into a fresh network with a loopback device only.
 
-    What it has started before stays where it is. Raises EyelevelError.
+    Processes that it has started before stay where they are. Raises EyelevelError.
     """
     if _LIBC.unshare(_CLONE_NEWNET):
         reason = os.strerror(ctypes.get_errno())

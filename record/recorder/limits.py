@@ -1,4 +1,4 @@
-"""What a recording may hold while it runs: a page, or its servers, must not be able to fill the memory.
+"""The most that a recording may hold while it runs: a page, or its servers, must not be able to fill the memory.
 
 Standard library only: the proxy's Python loads it too.
 """
@@ -12,7 +12,7 @@ BROWSER_BYTES = 1 << 30
 # Each folder's other files: logs, keys, sockets.
 OVERHEAD_BYTES = 64 << 20
 
-# Of the proxy: bodies on their way, with copies, and what other messages it has to hold, such as those of WebSockets.
+# The proxy's memory: bodies in transit, with copies, and other messages that it has to hold, such as WebSockets'.
 PROXY_BYTES = 3 << 30
 
 # The answer of the browser's driver.

@@ -25,11 +25,12 @@ from record.recorder.webdriver import Session
 ADDON = Path(__file__).with_name("addon.py")
 START_LIMIT_S = 60.0
 
-# What the programs get of our environment, which may have secrets: where programs are, and what a page can see.
+# The variables of our environment that the programs get, since others may have secrets: the places of programs, and
+# settings that a page can see.
 ENVIRONMENT_NAMES = re.compile("PATH|LANG|LANGUAGE|LC_.*|TZ|EYELEVEL_.*")
 
-# What mitmproxy would do otherwise: listen in its own network, connect to a server before the browser has a request for
-# it, forward what is no HTTP, answer for a host of its own, hold long requests in memory.
+# Without these options mitmproxy would listen in its own network, connect to a server before the browser has a request
+# for it, forward what is no HTTP, answer for a host of its own, and hold long requests in memory.
 PROXY_OPTIONS = {
     "server": "false",
     "connection_strategy": "lazy",

@@ -1,4 +1,4 @@
-"""What the proxy gives to the recorder: a file for each finished exchange, one for each connection with such a one, and
+"""The proxy's output for the recorder: a file for each finished exchange, one for each connection with such a one, and
 events as they happen.
 
 The file of an exchange is one line of JSON, then the body as it was sent; that of a connection is JSON. It gets its
@@ -44,7 +44,7 @@ class ProxyOutput:
         self._write_event({"requested": number, "what": f"{method} {excerpt}"})
 
     def store(self, number: int, exchange: Exchange) -> None:
-        """An exchange has ended well; its `started_ms` is a time of day. What must not be kept is not written."""
+        """An exchange has ended well; its `started_ms` is a time of day. Header fields not to be kept are left out."""
         response = exchange.response._asdict()
         body = response.pop("body")
         if not self.keep_cookies:

@@ -1,4 +1,4 @@
-"""What the recorder tells the proxy, through its environment.
+"""The settings that the recorder gives to the proxy, through its environment.
 
 Standard library only: both load it.
 """

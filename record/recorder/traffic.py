@@ -1,4 +1,4 @@
-"""What goes through the proxy while a page loads, as its events say."""
+"""The traffic through the proxy while a page loads, by the proxy's events."""
 
 import json
 import threading

@@ -7,12 +7,12 @@ from typing import Any
 from base.errors import EyelevelError
 from record.recorder.limits import ANSWER_BYTES
 
-# What a command may need on a busy machine beyond the limits that the driver itself keeps.
+# The time that a command may need on a busy machine beyond the limits that the driver itself keeps.
 MARGIN_S = 60.0
 
 
 class WebDriverError(EyelevelError):
-    """What the driver answered; `kind` is WebDriver's own word for it, such as `timeout`."""
+    """The error that the driver answered; `kind` is WebDriver's own word for it, such as `timeout`."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"the browser says: {message.splitlines()[0] if message else kind}")
@@ -36,7 +36,7 @@ class Session:
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments: object) -> Any:
-        """What `script`, the body of a function that is called with `arguments`, returns in the page."""
+        """The value that `script`, the body of a function that is called with `arguments`, returns in the page."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": arguments})
 
     def ignore_content_policies(self) -> None:

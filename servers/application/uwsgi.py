@@ -13,7 +13,7 @@ from base.processes import Daemon, first_readable, pidfd, running
 from servers.application.wsgi import READY
 from servers.contract import Serving
 
-# What uWSGI is called, and its option that prints the version: for servers that use it.
+# uWSGI's name, and its option that prints the version: for servers that use it.
 PROGRAMS = {"uwsgi": "--version"}
 
 START_TIMEOUT_S = 20.0
@@ -22,7 +22,7 @@ START_TIMEOUT_S = 20.0
 PACKAGES = ("base", "record", "servers")
 
 THREADS = 8
-# So many connections may wait for a thread.
+# The number of connections that may wait for a thread.
 BACKLOG = 1024
 # A response that waits for its time keeps a thread: as many as a page may ask for at once. So does one that is taken
 # only as fast as the browser takes it.

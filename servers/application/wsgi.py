@@ -52,8 +52,8 @@ DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 READY = "ready"
 # Which variable has a request's target there.
 BEHIND_NGINX = "REQUEST_URI"
-# What Go's clients of HTTP add "Cache-Control: no-cache" for, where there is none: this as the first value of Pragma.
-# With the mark it is left alone; who hands the response on takes the mark off.
+# Go's HTTP clients add "Cache-Control: no-cache", where there is none, to a response whose first value of Pragma is
+# this. They leave a value with the mark alone; the program that hands the response on takes the mark off.
 GO_CHANGES, PRAGMA_MARK = "no-cache", "eyelevel:"
 
 # An open file takes as much memory.
@@ -134,7 +134,7 @@ class Application:
         """Return when all of the request has come, since an answer comes only then. NGINX asks only then, and hands no
         body on.
 
-        What was not read would also reset the connection, and with it the answer, which then is a 502 or cut short.
+        An unread rest would also reset the connection, and with it the answer, which then is a 502 or cut short.
         """
         # A browser sends no length of what it streams. uWSGI's `wsgi.input` is empty then.
         chunked = environ.get("HTTP_TRANSFER_ENCODING") == "chunked"

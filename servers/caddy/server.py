@@ -103,7 +103,7 @@ class Caddy(Server):
         return super().reno_kept_share(protocol) if protocol.in_kernel else QUIC_KEPT_SHARE
 
 
-# What Caddy does with requests at an address and a port: its handler of them, without what goes for all.
+# Caddy's handler of requests at an address and a port, without the settings for all requests.
 Behind = Callable[[str, int], dict[str, Any]]
 
 
@@ -148,7 +148,7 @@ def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
                 "session_tickets": {"disabled": True},
             },
             "http": {
-                # Of what is still being served at the end, nobody waits for the rest.
+                # Nobody waits for the rest of responses that are still being sent at the end.
                 "grace_period": 1,
                 "servers": {
                     f"{address}:{port}": _server(address, port, serving.protocol, behind(address, port))

@@ -29,7 +29,7 @@ from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
 
-# So many at a time, to find out whether it answers.
+# The number of handshakes at a time that find out whether it answers.
 HANDSHAKES = 4
 
 LOG = "nginx.log"
@@ -69,8 +69,8 @@ class Nginx(Server):
             yield
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        # By the tree of RFC 7540, in which Chromium puts each stream behind all that are as urgent. What NGINX has
-        # written leaves in the order in which it was written, which may be all that there is.
+        # By the tree of RFC 7540, in which Chromium puts each stream behind all that are as urgent. Data that NGINX has
+        # written leaves in the order in which it was written, and without a limit this may be all data.
         return "urgency-first-come" if protocol.notsent_lowat_bytes else None
 
     def lacked_buffers(self, folder: Path) -> bool:

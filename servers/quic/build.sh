@@ -40,7 +40,7 @@ require_sanitizers() {
     fail "$CXX has no sanitizers; run 'setup/packages proof', or install libclang-rt-${CXX##*-}-dev"
 }
 
-# What the build reads of this folder, as paths below it.
+# The files of this folder that the build reads, as paths below it.
 sources() {
   (cd "$here" && find . -type f \( -name '*.cc' -o -name '*.h' -o -name '*.cmake' -o -name CMakeLists.txt \) | sort)
 }

@@ -1,4 +1,4 @@
-// What a connection's congestion controller is doing, in one word.
+// The state of a connection's congestion controller, in one word.
 
 #ifndef EYELEVEL_SERVERS_QUIC_CONGESTION_STATE_H_
 #define EYELEVEL_SERVERS_QUIC_CONGESTION_STATE_H_
@@ -15,12 +15,12 @@ namespace eyelevel {
 // A controller as the testbed's settings call it: cubic, bbr, bbr2, ...
 absl::string_view ControllerName(quic::CongestionControlType type);
 
-// Makes Cubic behave as so many connections; other controllers have no such
+// Makes Cubic behave as this many connections; other controllers have no such
 // number.
 void SetCubicConnections(quic::QuicSentPacketManager& manager, uint32_t number);
 
-// Of how many connections Cubic behaves as one, by its reaction to a loss; none
-// for other controllers.
+// The number of connections as which Cubic behaves, by its reaction to a loss;
+// none for other controllers.
 std::optional<uint32_t> CubicConnections(
     const quic::QuicSentPacketManager& manager);
 

@@ -1,4 +1,4 @@
-// What a connection's congestion control does over time, as a qlog.
+// A connection's congestion control over time, as a qlog.
 
 #ifndef EYELEVEL_SERVERS_QUIC_CONNECTION_LOG_H_
 #define EYELEVEL_SERVERS_QUIC_CONNECTION_LOG_H_
@@ -76,7 +76,7 @@ class ConnectionLog : public quic::QuicConnectionDebugVisitor {
                           quic::ConnectionCloseSource source) override;
 
  private:
-  // What was written last of each, so that only what has changed is again.
+  // The last value written of each, so that only changes are written again.
   struct Metrics {
     int64_t min_rtt_us = 0;
     int64_t smoothed_rtt_us = 0;

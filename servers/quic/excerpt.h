@@ -1,4 +1,4 @@
-// What a foreign file says, in error messages.
+// Excerpts of foreign files, for error messages.
 
 #ifndef EYELEVEL_SERVERS_QUIC_EXCERPT_H_
 #define EYELEVEL_SERVERS_QUIC_EXCERPT_H_

@@ -42,8 +42,8 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kFolder = "folder";
 constexpr char kPartEnd = '\x1e';
-// Of an error's one line: the names of a file's folders and of the file, and
-// what is quoted of it.
+// The most bytes of an error's one line: the names of a file's folders and of
+// the file, and the excerpt of it.
 constexpr size_t kMaxErrorBytes = 4096;
 // The two fields that are added where they are missing, and their bytes.
 constexpr size_t kDefaultFields = 2, kDefaultBytes = 47;
@@ -67,7 +67,7 @@ fs::path InFolder(absl::string_view text) {
   return path;
 }
 
-// What cannot be made, such as a file in a file, is left out.
+// An entry that cannot be made, such as a file in a file, is left out.
 void MakeEntry(absl::string_view part) {
   if (part.empty()) {
     return;

@@ -6,7 +6,8 @@
 //    best (fit.h) are served in recorded order, each once, the last of them
 //    again and again. Bodies of requests do not matter.
 // 2. prefix: same method and path; the longest common prefix of the queries;
-//    ties go to the earliest. Of its recordings the first that fits best.
+//    ties go to the earliest. The first of its recordings that fit best is
+//    served.
 // 3. head: a HEAD that was not recorded is answered like a GET, without the
 //    body.
 // 4. preflight: a CORS preflight that was not recorded is granted.
@@ -33,7 +34,8 @@ enum class MatchKind { kExact, kPrefix, kHead, kPreflight, kMiss };
 // The kind's word in the request log.
 absl::string_view ToString(MatchKind kind);
 
-// What of a request decides its answer. Headers that were not sent are empty.
+// The parts of a request that decide its answer. Headers that were not sent are
+// empty.
 struct Request {
   absl::string_view method;
   absl::string_view authority;

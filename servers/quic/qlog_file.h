@@ -12,8 +12,8 @@
 
 namespace eyelevel {
 
-// Written in large pieces, and whole when it is destroyed. What cannot be
-// written is told on stderr, once.
+// Written in large pieces, and whole when it is destroyed. A write error is
+// reported on stderr, once.
 class QlogFile {
  public:
   // A new file at `path`; there must be none yet.

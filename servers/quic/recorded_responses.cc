@@ -29,7 +29,7 @@ constexpr absl::string_view kOriginalMethod = "x-original-method";
 constexpr absl::string_view kOriginalWait = "x-original-wait-ms";
 constexpr absl::string_view kContentLength = "content-length";
 
-// Of each field: the colon, a space and the line's end.
+// The overhead of each field: the colon, a space and the line's end.
 constexpr size_t kFieldOverhead = 4;
 
 std::optional<absl::string_view> Value(const std::vector<Header>& headers,
@@ -133,7 +133,8 @@ bool IsAuthority(absl::string_view text) {
          });
 }
 
-// What stands between colon and value, or behind it (RFC 9110 section 5.6.3).
+// Removes whitespace between colon and value, and after it (RFC 9110 section
+// 5.6.3).
 absl::string_view WithoutPadding(absl::string_view text) {
   const size_t first = std::min(text.find_first_not_of(" \t"), text.size());
   text.remove_prefix(first);

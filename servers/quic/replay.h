@@ -1,5 +1,5 @@
-// What a server answers: recorded responses by the matching rule, and the two
-// it makes up.
+// The answers of a server: recorded responses by the matching rule, and the two
+// that it makes up.
 
 #ifndef EYELEVEL_SERVERS_QUIC_REPLAY_H_
 #define EYELEVEL_SERVERS_QUIC_REPLAY_H_

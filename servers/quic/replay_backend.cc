@@ -102,7 +102,7 @@ void ReplayBackend::FetchResponseFromBackend(
     return;
   }
   quic::QuicConnection& connection = *stream.spdy_session()->connection();
-  // What waits is recorded, so it outlives the request.
+  // An answer that waits is a recorded one, so it outlives the request.
   std::unique_ptr<quic::QuicAlarm> alarm(
       connection.alarm_factory()->CreateAlarm(
           new LateAnswer(stream, std::move(answer))));

@@ -29,10 +29,10 @@ namespace {
 // The transport's numbers, in one place so that none follows a default of
 // whichever version this is built from.
 
-// What a request's body may fill before the server has read it. Responses are
-// bounded by the browser's windows (6 MiB a stream, 15 MiB a connection in
-// Chromium). quiche's QuicServer has the same two numbers; both windows grow by
-// themselves when an upload needs it.
+// The windows that a request's body may fill before the server has read it.
+// Responses are bounded by the browser's windows (6 MiB a stream, 15 MiB a
+// connection in Chromium). quiche's QuicServer has the same two numbers; both
+// windows grow by themselves when an upload needs it.
 constexpr uint32_t kStreamWindowBytes = 64 * 1024;
 constexpr uint32_t kConnectionWindowBytes = 1024 * 1024;
 
@@ -57,8 +57,9 @@ quic::QuicConfig Config() {
   return config;
 }
 
-// What a client that asks for nothing gets: Cubic, paced, from 32 packets. A
-// client asks by connection options, such as TBBR, B2ON, BYTE, IW10, IW20.
+// The defaults for a client that asks for nothing: Cubic, paced, from 32
+// packets. A client asks by connection options, such as TBBR, B2ON, BYTE, IW10,
+// IW20.
 void SetCongestionControlDefaults() {
   SetQuicReloadableFlag(quic_default_to_bbr, false);
   SetQuicReloadableFlag(quic_default_to_bbr_v2, false);
@@ -137,8 +138,8 @@ absl::Status ReplayServer::Listen(const quic::QuicSocketAddress& address) {
 }
 
 quic::QuicPacketWriter* ReplayServer::CreateWriter(int fd) {
-  // Of what makes the socket, only this can be overridden; it has set other
-  // sizes before.
+  // No other step in making the socket can be overridden; an earlier one has
+  // set other sizes.
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kSocketBufferBytes,
              sizeof kSocketBufferBytes);
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes,

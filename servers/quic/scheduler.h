@@ -36,7 +36,7 @@ class Scheduler {
   // flag when it is made, and never again.
   void SetUpQuiche() const;
 
-  // What a stream gets for what the browser asks for.
+  // The priority that a stream gets for the one that the browser asks for.
   quic::HttpStreamPriority PriorityFor(quic::HttpStreamPriority request) const;
 
   // The name of what holds for sessions that are made now: of this, or

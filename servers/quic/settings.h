@@ -1,4 +1,4 @@
-// What the command line says of the server's connections.
+// The settings of the server's connections, from the command line.
 
 #ifndef EYELEVEL_SERVERS_QUIC_SETTINGS_H_
 #define EYELEVEL_SERVERS_QUIC_SETTINGS_H_
@@ -12,7 +12,7 @@
 namespace eyelevel {
 
 struct Settings {
-  // Of how many connections Cubic behaves as one.
+  // The number of connections as which Cubic behaves.
   uint32_t emulated_connections = quic::kDefaultNumConnections;
   // The largest congestion window in quiche's segments, or 0 for its own.
   uint32_t max_window_packets = 0;

@@ -20,8 +20,8 @@
 namespace eyelevel {
 namespace {
 
-// A process may have 65,530 mappings, fewer than there may be files. What is
-// not used of one takes no memory.
+// A process may have 65,530 mappings, fewer than there may be files. The unused
+// part of one takes no memory.
 constexpr size_t kMappingBytes = 16 << 20;
 
 // AddressSanitizer tells so many bytes from others.

@@ -23,7 +23,7 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  // So many bytes, which stay where they are until the memory is destroyed. A
+  // Memory of `size` bytes, which stays where it is until this is destroyed. A
   // null pointer when there is no more; errno says why.
   char* Allocate(size_t size);
 

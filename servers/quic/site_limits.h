@@ -1,5 +1,5 @@
-// What a recorded site may have at most. record/limits.py has the same numbers,
-// and a test compares them: a site that can be imported can be served.
+// The limits of a recorded site. record/limits.py has the same numbers, and a
+// test compares them: a site that can be imported can be served.
 
 #ifndef EYELEVEL_SERVERS_QUIC_SITE_LIMITS_H_
 #define EYELEVEL_SERVERS_QUIC_SITE_LIMITS_H_
@@ -12,7 +12,8 @@ namespace eyelevel {
 inline constexpr size_t kMaxHosts = 2000;
 inline constexpr size_t kMaxExchanges = 50'000;
 
-// Of one response, without the fields that the testbed adds (X-Original-*).
+// The limits of one response, without the fields that the testbed adds
+// (X-Original-*).
 inline constexpr size_t kMaxHeaderFields = 1000;
 inline constexpr size_t kMaxHeaderBytes = 60 * 1024;
 

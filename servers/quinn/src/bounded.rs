@@ -13,7 +13,7 @@ use h3::quic::{
 
 /// As one of NGINX's large_client_header_buffers on the TCP side.
 pub const MAX_HEADER_BYTES: u64 = 128 * 1024;
-/// Of a browser's control stream: settings, and the priorities of some 50,000 requests.
+/// The most bytes of a browser's control stream: settings, and the priorities of some 50,000 requests.
 const MAX_CONTROL_BYTES: u64 = 1024 * 1024;
 const DATA_FRAME: u64 = 0;
 
@@ -168,9 +168,9 @@ fn too_much() -> StreamErrorIncoming {
 /// Where in the frames of a request its bytes are (RFC 9114, section 7.1).
 #[derive(Default)]
 struct Frames {
-    /// Of a frame's type and length, what has come so far.
+    /// The received part of a frame's type and length.
     header: Vec<u8>,
-    /// What is still to come of a frame.
+    /// The bytes of a frame that are still to come.
     rest: u64,
 }
 

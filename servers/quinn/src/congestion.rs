@@ -42,7 +42,7 @@ impl ControllerFactory for Factory {
     }
 }
 
-/// What `controller` is, as protocols.toml names it: read from the controller itself, not from what was asked for.
+/// The name of `controller` in protocols.toml: read from the controller itself, not from the settings.
 pub fn name_of(controller: &dyn Controller) -> &'static str {
     let own = controller.clone_box().into_any();
     if let Some(observed) = own.downcast_ref::<Observed>() {
@@ -64,7 +64,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// What it is doing, in the words of `studies/states`.
+    /// Its state, in the words of `studies/states`.
     fn state(&self, app_limited: bool) -> &'static str {
         let metrics = self.controller.metrics();
         match metrics.ssthresh {

@@ -1,4 +1,4 @@
-//! What a connection's congestion control does over time, as a qlog in the form that `base/qlog.py` describes: a file
+//! A connection's congestion control over time, as a qlog in the form that `base/qlog.py` describes: a file
 //! for each connection. It has no events of packets.
 
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 /// A write of this size to the page cache takes less time than a packet of the fastest link.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What is known of the connection; `delivered` are bytes that were acknowledged since the metrics before.
+/// The values of the connection; `delivered`: the bytes that were acknowledged since the metrics before.
 pub struct Metrics {
     pub window: u64,
     pub ssthresh: Option<u64>,
@@ -140,7 +140,7 @@ impl ConnectionLog {
         self.losses.notified().await;
     }
 
-    /// The connection is over; `by_client` says by whom, `code` why. What comes later is not written.
+    /// The connection is over; `by_client` says by whom, `code` why. Later events are not written.
     pub fn close(&self, by_client: bool, code: u64) {
         let owner = if by_client { "remote" } else { "local" };
         let data = json!({"owner": owner, "connection_code": code});
@@ -179,7 +179,8 @@ impl Inner {
     }
 
     fn add_event(&mut self, now_ms: f64, name: &str, data: &Value) {
-        // What the connection hears of is of the time when packets came in, which others may have overtaken.
+        // The connection's own events have the time when packets came in, and later events may be written
+        // already.
         self.last_ms = self.last_ms.max(rounded(now_ms));
         self.add_record(&json!({"time": self.last_ms, "name": name, "data": data}));
     }

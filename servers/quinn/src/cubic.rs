@@ -8,7 +8,8 @@ pub type Cubic = LossBased<Curve>;
 
 /// How fast the window grows, in segments/s³ (RFC 9438, section 5).
 const C: f64 = 0.4;
-/// What an estimate of Reno grows by in a round trip, in segments, until it is where the loss was (section 4.3).
+/// The growth of the estimate of Reno in a round trip, in segments, until it reaches the window before the
+/// loss (section 4.3).
 const RENO_GROWTH: f64 = 3.0 * (1.0 - Curve::KEPT_SHARE) / (1.0 + Curve::KEPT_SHARE);
 
 /// Congestion avoidance since it began, in bytes.

@@ -27,7 +27,8 @@ pub fn fit_of(range: &str, conditional: bool, status: u16, content_range: &str) 
     }
 }
 
-/// Of one range; a client that asks for several at once is answered as if none fitted. `None` if there is no telling.
+/// The fit of a response to one range; a client that asks for several at once is answered as if none fitted.
+/// `None` if it cannot be determined.
 fn fit_of_part(range: &str, content_range: &str) -> Option<Fit> {
     let (place, total) = content_range.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = place.split_once('-')?;

@@ -1,4 +1,5 @@
-//! What `quinn_server` and `masque_proxy` share: how their connections send, and what these take from a stranger.
+//! The common part of `quinn_server` and `masque_proxy`: how their connections send, and what these accept
+//! from a stranger.
 
 pub mod bounded;
 pub mod congestion;

@@ -1,8 +1,8 @@
-//! What Cubic and NewReno have in common: slow start with HyStart, which ends it before the queue overflows, and one
-//! answer to all losses of a flight. How the window grows afterwards is each one's own (`Avoidance`).
+//! The common part of Cubic and NewReno: slow start with HyStart, which ends it before the queue overflows,
+//! and one answer to all losses of a flight. How the window grows afterwards is each one's own (`Avoidance`).
 //!
-//! quinn has both, too, which begin no less than any slow start without that: they overfill every queue once. Linux's
-//! and quiche's do not, so a comparison with them would be one of slow starts.
+//! quinn has both, too, with a slow start without HyStart: they overfill every queue once. Linux's and
+//! quiche's do not, so a comparison with them would be one of slow starts.
 
 use std::any::Any;
 use std::cmp::max;
@@ -281,7 +281,7 @@ pub mod tests {
         fn promise<A: Avoidance>(sender: &mut Sender<A>) {
             for _ in 0..4 {
                 sender.round(RTT);
-                // Of the next round, the first packets took longer, as where acknowledgements wait.
+                // The first packets of the next round took longer, as where acknowledgements wait.
                 sender.control.acknowledged(sender.now, sender.now - RTT * 2, SEGMENT.into(), true, RTT);
             }
             assert_eq!(sender.control.ssthresh, u64::MAX);

@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What of a request decides its answer; authority and target as they were sent.
+/// The parts of a request that decide its answer; authority and target as they were sent.
 pub struct Request<'a> {
     pub method: &'a str,
     pub authority: &'a str,
@@ -106,7 +106,7 @@ impl Matcher {
             self.served.insert(place);
             return Some((Kind::Exact, place));
         }
-        // Of several that are longest, the first, which `max_by_key` would not give.
+        // The first of several longest prefixes, which `max_by_key` alone would not give.
         let nearest = queries.iter().rev().max_by_key(|repeats| common_prefix(&repeats.query, query))?;
         Some((Kind::Prefix, best_fitting(&nearest.places, request, responses)[0]))
     }

@@ -9,7 +9,7 @@ pub type Reno = LossBased<Line>;
 /// Congestion avoidance: a segment more for each window that was acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// What was acknowledged of a window since it grew, in bytes.
+    /// The acknowledged part of a window since it grew, in bytes.
     acknowledged: u64,
 }
 

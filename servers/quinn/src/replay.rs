@@ -1,4 +1,4 @@
-//! What the server answers: recorded responses by the matching rule, and the two that it makes up.
+//! The answers of the server: recorded responses by the matching rule, and the two that it makes up.
 
 use std::sync::Mutex;
 use std::time::Duration;

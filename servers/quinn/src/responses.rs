@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-// What a site may have at most: `record/limits.py` has the same numbers, and a test compares them.
+// The limits of a site: `record/limits.py` has the same numbers, and a test compares them.
 const MAX_HOSTS: usize = 2000;
 const MAX_EXCHANGES: usize = 50_000;
 const MAX_HEADER_FIELDS: usize = 1000;
@@ -48,7 +48,7 @@ const NOT_REPLAYED: [&str; 11] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// Of each field: the colon, a space and the line's end.
+/// The overhead of each field: the colon, a space and the line's end.
 const FIELD_OVERHEAD: usize = 4;
 const EXCERPT_BYTES: usize = 80;
 
@@ -381,7 +381,7 @@ fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What stands between colon and value, or behind it, is not the value's (RFC 9110, section 5.6.3).
+/// Whitespace between colon and value, or after it, is no part of the value (RFC 9110, section 5.6.3).
 fn without_padding(text: &[u8]) -> &[u8] {
     let is_padding = |byte: &u8| b" \t".contains(byte);
     let first = text.iter().position(|byte| !is_padding(byte)).unwrap_or(text.len());

@@ -33,14 +33,16 @@ use crate::request_log::RequestLog;
 
 /// The payload of every full UDP packet: as quic_server's.
 const PACKET_BYTES: u16 = 1250;
-/// What a client may send at once, as quic_server lets it.
+/// The largest payload of a client's UDP packet, as in quic_server.
 const MAX_UDP_PAYLOAD: u16 = 1472;
-/// What a request's body may fill before the server has read it, as quic_server has it.
+/// The windows that a request's body may fill before the server has read it, as in quic_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// What is held to be sent: more than a browser lets be under way (15 MiB of Chromium's), so that nothing of ours limits.
+/// The most data that is held to be sent: more than a browser's windows allow (15 MiB in Chromium), so that
+/// the limit is not ours.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
-/// As NGINX's http2_max_concurrent_streams on the TCP side; and what HTTP/3 needs beside requests, with some to spare.
+/// As NGINX's http2_max_concurrent_streams on the TCP side; and the streams that HTTP/3 needs besides
+/// requests, with some to spare.
 const MAX_REQUESTS: u32 = 100;
 const MAX_CONTROL_STREAMS: u32 = 16;
 /// As NGINX's keepalive_timeout on the TCP side: the browser's own timer, 30 s in Chromium, always comes first.
@@ -61,7 +63,7 @@ pub enum TlsGroup {
     P384,
 }
 
-/// What the command line says of connections. `qlog`: the folder to which they are logged.
+/// The settings of connections, from the command line. `qlog`: the folder to which connections are logged.
 #[derive(Clone)]
 pub struct Settings {
     pub control: CongestionControl,
@@ -72,7 +74,7 @@ pub struct Settings {
     pub qlog: Option<PathBuf>,
 }
 
-/// What all addresses share.
+/// The state that all addresses share.
 pub struct Site {
     pub replay: Replay,
     pub log: RequestLog,

@@ -1,4 +1,4 @@
-// What quiche needs of Chromium's //url, and no more.
+// The part of Chromium's //url that quiche needs, and no more.
 //
 // quiche's own header of this name (in quiche/common/platform/default) includes
 // //url, which pulls in half of //base. This one comes first on the include

@@ -43,7 +43,7 @@ const QUEUE_BYTES: usize = 1024 * 1024;
 const MAX_CONNECTIONS: usize = 100;
 /// Each host of a page has a tunnel, which is a request.
 const MAX_TUNNELS: u32 = 1000;
-/// What HTTP/3 needs beside requests, with some to spare.
+/// The streams that HTTP/3 needs besides requests, with some to spare.
 const MAX_CONTROL_STREAMS: u32 = 16;
 /// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it.
 /// As in quinn_server.
@@ -51,7 +51,7 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// As in quinn_server.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
-/// Of `http:` URLs, for which browsers never use QUIC.
+/// The port of `http:` URLs, for which browsers never use QUIC.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 const NO_ERROR: u32 = 0x100; // H3_NO_ERROR (RFC 9114, section 8.1)
@@ -131,7 +131,7 @@ impl Account {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Proxy {
     hosts: HashMap<String, IpAddr>,
     account: Account,
@@ -220,7 +220,7 @@ fn server_config(arguments: &Arguments) -> Result<ServerConfig> {
     Ok(config)
 }
 
-/// Host → address, by a text as in hosts(5). Of several addresses the first counts.
+/// Host → address, by a text as in hosts(5). The first of several addresses counts.
 fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
     let mut hosts = HashMap::new();
     for (number, line) in text.lines().enumerate() {
@@ -274,7 +274,7 @@ async fn send_to_servers(quic: Connection, sockets: Sockets, proxy: Arc<Proxy>) 
             proxy.account.without_tunnel.fetch_add(1, Ordering::Relaxed);
             continue;
         };
-        // What its buffer has no space for is lost, as at any hop.
+        // A datagram for which the socket's buffer has no space is lost, as at any hop.
         if datagram.try_get_u8() == Ok(UDP_CONTEXT) && socket.try_send(&datagram).is_ok() {
             proxy.account.to_servers.fetch_add(1, Ordering::Relaxed);
         }
@@ -344,7 +344,7 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
     let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
     stream.send_response(response).await?;
     proxy.account.tunnels.fetch_add(1, Ordering::Relaxed);
-    // Of longer datagrams, which fit no packet to the browser, the rest is not read.
+    // The rest of longer datagrams, which fit no packet to the browser, is not read.
     let mut buffer = vec![0; PACKET_BYTES.into()];
     loop {
         tokio::select! {
@@ -375,7 +375,7 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
     }
 }
 
-/// What a request asks for.
+/// The service that a request asks for.
 #[derive(Debug, Eq, PartialEq)]
 enum Wish {
     /// Datagrams to this address (CONNECT-UDP).

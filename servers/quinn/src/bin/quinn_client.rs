@@ -44,7 +44,7 @@ struct Arguments {
     #[arg(long)]
     address: SocketAddr,
 
-    /// What to download
+    /// The URL to download
     #[arg(long)]
     url: Uri,
 
