@@ -66,9 +66,9 @@ def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mappin
         "",
         "## What each test asks",
         "",
-        "Of every load it is asked that each object has arrived with its status and all its bytes, as the page itself",
-        "found by their digests in the browser (SHA-256), that every request used the version of HTTP that is tested,",
-        "and that none failed or went elsewhere. Beside that:",
+        "In every load, each object must have arrived with its status and all its bytes, as the page itself found by",
+        "their digests in the browser (SHA-256), every request must have used the version of HTTP that is tested, and",
+        "none may have failed or gone elsewhere. Besides that:",
         "",
         *_table(
             ["test", "asks", "network"],

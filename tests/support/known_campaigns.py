@@ -319,7 +319,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
         unclean=0.01,
     ),
     "early": KnownCampaign(
-        "Of RUNS=auto: QUIC takes 10 % less on DSL, which ended after 5 blocks, 3 % less on LTE, after 20, and the "
+        "With RUNS=auto, QUIC takes 10 % less on DSL, which ended after 5 blocks, 3 % less on LTE, after 20, and the "
         "same on DA2GC, which had all 31.",
         FirstScreen(
             {"dsl": frozenset({FASTER}), "lte": frozenset({FASTER}), "da2gc": NO_CLAIM},
