@@ -45,7 +45,7 @@ class Nothing(IdlePriority):
 
 
 class Forever(Policy):
-    """What is at idle priority stays there."""
+    """Leaves processes that are at idle priority there."""
 
     def lift(self, root: int) -> None:
         pass
