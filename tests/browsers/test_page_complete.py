@@ -95,7 +95,7 @@ def said(
 
 
 def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
-    """The JSON that `script` prints last in Browsertime's Node with one of our changes; `values` replace names in it."""
+    """The JSON that `script` prints last in Browsertime's Node with one of our changes; `values` replace its names."""
     for name, value in {"LIBRARY": None, **values}.items():
         text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
         script = script.replace(name, text)
