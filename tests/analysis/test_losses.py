@@ -95,7 +95,7 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     other = losses.success_rates(campaign_with(shuffled, 30)).set_index("protocol")
     for name, place in zip(names, order, strict=True):
         columns = ["lost", "p_corrected", "warning"]
-        # If two lost equally many, the first is left out first, which the other's p does not show.
+        # If two lost equally many, the first one is left out first, so that their p depends on the order.
         if len(set(lost)) == 3:
             assert one.loc[name, columns].tolist() == pytest.approx(other.loc[names[place], columns].tolist())
     assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()

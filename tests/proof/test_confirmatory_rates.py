@@ -63,7 +63,7 @@ NOISES = [normal, lognormal, heavy]
 
 
 def campaigns(noise: Noise, number: int, sites: int, blocks: int, seed: int) -> Iterator[Array]:
-    """This many campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each;
+    """`number` campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each;
     several at once, the networks of one after those of another.
 
     The runs of a block have noise in common, and the metrics of a run have most of theirs in common; with the noise of

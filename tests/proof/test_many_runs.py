@@ -24,10 +24,10 @@ VALID_SHARE = 0.9
 # Before that, programs are looked up, modules loaded, and buffers grown.
 WARM_UP_SHARE = 0.2
 # The memory that a campaign may keep of a run: an attempt is a row of about fifty values. (A run leaves 150 kB on the
-# disk.) And the step in which memory is given back.
+# disk.) The second number is the step in which memory is given back.
 MEMORY_BYTES_A_RUN = 20_000
 MEMORY_STEP_BYTES = 2_000_000
-# Growth of the machine's: other programs come and go, and the kernel takes networks down some time after their last
+# Counts of the whole machine: other programs come and go, and the kernel takes networks down some time after their last
 # process.
 OTHERS = {"cgroups": 5, "kernel_networks": 20}
 

@@ -42,7 +42,7 @@ BUSY_MS = 100.0
 
 
 def captured_runs(folder: Path, site: Site, network: Network, runs: int) -> list[CapturedRun]:
-    """This many loads of `site` over each transport, dissected."""
+    """`runs` loads of `site` over each transport, dissected."""
     campaign = Campaign(
         folder=folder / "packets",
         sites={site.name: site},

@@ -171,7 +171,7 @@ exec sleep 1000
 
 @dataclass(frozen=True)
 class Host:
-    """The host's belongings: a site, and beside it files, and sockets that wait for somebody."""
+    """The host: a site, and beside it files, and sockets that wait for somebody."""
 
     site: Site
     listener: socket.socket

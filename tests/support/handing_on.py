@@ -101,7 +101,7 @@ def survival(site: Site, back: Site) -> dict[str, list[str]]:
 
 
 def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
-    """The changes of those properties that the document says `form` keeps, after `site` has gone through it."""
+    """The changes in those properties that the document says `form` keeps, after `site` has gone through it."""
     back = handed_on(site, form, folder)
     kept = kept_by(form)
     lost = [f"it left out {reason}" for reason in back.skipped]

@@ -45,7 +45,7 @@ class Nothing(IdlePriority):
 
 
 class Forever(Policy):
-    """Leaves processes that are at idle priority there."""
+    """Leaves processes at idle priority for ever."""
 
     def lift(self, root: int) -> None:
         pass
