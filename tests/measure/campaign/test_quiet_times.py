@@ -1,4 +1,4 @@
-"""The effect of a shorter quiet time is read from the runs that were made; runs of two such times are never compared."""
+"""The effect of a shorter quiet time is read from the runs made; runs of two quiet times are never compared."""
 
 import gzip
 import json
