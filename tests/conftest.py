@@ -35,7 +35,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup, which pytest 
 settings.register_profile("eyelevel", database=None, deadline=None)
 settings.load_profile("eyelevel")
 
-# What takes long, and how long each test of it may.
+# The folder of the tests that take long, and the time that each of them may take.
 PROOF = Path(__file__).parent / "proof"
 PROOF_TIMEOUT_S = 3600
 
@@ -106,7 +106,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ModulesSched
 
 
 class Groups:
-    """What a worker adds to a session: which tests go to one worker together."""
+    """A worker's contribution to a session: which tests go to one worker together."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -161,7 +161,7 @@ def is_in_a_lane(item: pytest.Item) -> bool:
 
 
 def place_of(item: pytest.Item) -> tuple[bool, ...]:
-    """What sorts tests such that those that take long come first, and timing tests last."""
+    """The sort key that puts tests that take long first, and timing tests last."""
     return (
         has(item, TIMING),
         not is_in_a_lane(item),
@@ -232,7 +232,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail the session when processes, mounts or temporary files of it outlive its last test.
 
-    Of tests side by side (pytest-xdist) each worker is a session of its own.
+    When tests run side by side (pytest-xdist), each worker is a session of its own.
     """
     tmp_path_factory.getbasetemp()  # pytest's own folder is made, and cleared away, by itself
     worker = getattr(request.config, "workerinput", None)

@@ -1,4 +1,4 @@
-"""What conftest.py promises of every session of tests."""
+"""The promises of conftest.py for every session of tests."""
 
 import fcntl
 import os

@@ -21,7 +21,7 @@ from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 DECLARED = hypotheses.load()
-# What is no interval, although it has two ends: the range over what might be left out, or over what might have been.
+# Tables whose two ends are no interval: the range over what might be left out, or over what might have been.
 RANGES = ("sensitivity", "loss_bounds")
 
 
@@ -33,7 +33,7 @@ def ends_of(table: pd.DataFrame) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def unusual() -> Findings:
-    """What is found under hypotheses of which every number differs from those that are declared."""
+    """The findings under hypotheses of which every number differs from those that are declared."""
     return varied_findings(replace(DECLARED, confidence=0.9, significant_p=0.03, equivalence_margin=0.07))
 
 

@@ -1,4 +1,4 @@
-"""What became of a run is told from its attempts."""
+"""The outcome of a run follows from its attempts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What RUNS=auto is said to save before a campaign, and what it has saved after it."""
+"""The savings of RUNS=auto: those expected before a campaign, and those achieved after it."""
 
 import json
 from dataclasses import replace

@@ -62,7 +62,7 @@ def test_a_machine_that_is_as_much_slower_as_its_canary_is_no_regression(before:
     assert not change.is_worse
     assert change.allowance == pytest.approx(0.15, abs=0.02)
     assert not change.over_sites["beyond_canary"].any()
-    # What slows all protocols alike cancels within blocks.
+    # A slowdown of all protocols alike cancels within blocks.
     assert (change.contrasts["p_corrected"] > 0.01).all()
 
 

@@ -1,4 +1,4 @@
-"""What the figures show is what the tables say, and their files hold what a paper needs."""
+"""Figures show what the tables say, and their files hold what a paper needs."""
 
 from pathlib import Path
 
@@ -183,7 +183,7 @@ def test_the_map_has_each_gain_in_percent(gain_table: pd.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_a_band_holds_the_whole_distribution_at_its_rate() -> None:
-    """Of 400 samples of 20, the band of 95 % must leave the true uniform distribution about 20 times."""
+    """The band of 95 % must miss the true uniform distribution in about 20 of 400 samples of 20 values."""
     draw = np.random.default_rng(1)
     outside = 0
     for _ in range(400):

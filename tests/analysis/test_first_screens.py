@@ -1,4 +1,4 @@
-"""Of campaigns of known truth the report's first screen says what is true, and warns of what one must know."""
+"""The first screen of a report on a campaign of known truth says what is true, and warns of what one must know."""
 
 import re
 from html import unescape
@@ -16,7 +16,7 @@ from analysis.runs import load
 from analysis.text import label
 from base.places import PROJECT
 
-# Of these, one of each kind of answer, the page is written.
+# The campaigns, one of each kind of answer, whose page is written.
 REPORTED = ("null", "broken", "early")
 
 

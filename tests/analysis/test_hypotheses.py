@@ -1,4 +1,4 @@
-"""What a campaign's hypotheses are, whatever the order of its protocols, and what their file may hold."""
+"""The hypotheses of a campaign, whatever the order of its protocols, and the content that their file may have."""
 
 import hashlib
 from dataclasses import replace
@@ -91,7 +91,7 @@ def test_a_campaign_is_asked_what_it_declared(simulated: Path) -> None:
     assert question.origin.sha256 == hashlib.sha256((simulated / "hypotheses.toml").read_bytes()).hexdigest()
     sentence = hypotheses.origin_sentence(question.origin)
     assert f"were declared on {moment(document.begun_at)}, before the first run" in sentence
-    # What a campaign is restricted to comes from the same file.
+    # Hypotheses that are restricted to protocols and metrics come from the same file.
     assert question.restricted_to(("tcp", "quic"), ("si",)).origin == question.origin
 
 
@@ -101,7 +101,7 @@ def test_what_came_after_the_first_run_is_not_what_was_declared_before_it(simula
     document = replace(document, hypotheses=document.hypotheses | added)
     question = hypotheses.of_campaign(simulated, document)
     assert question.added_networks == {"mss": "then"}
-    # Of three protocols TCP+ and QUIC would be the family.
+    # With three protocols, TCP+ and QUIC would be the family.
     restricted = question.restricted_to(("tcp", "tcp+", "quic"), ("si",))
     assert restricted.family == (Pair("tcp", "tcp+"),)
     assert Pair("tcp+", "quic") in restricted.comparisons

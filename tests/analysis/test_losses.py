@@ -59,7 +59,7 @@ def test_success_is_of_runs_not_of_attempts() -> None:
 
 def test_losses_are_compared_within_blocks() -> None:
     rates = losses.success_rates(campaign_with({"tcp": 3, "tcp+": 6, "quic": 20}, 372)).set_index("protocol")
-    # Of blocks 1 to 3 all runs were lost, of 4 to 6 two of three, of 7 to 20 one of three: QUIC's each time.
+    # In blocks 1 to 3 all runs were lost, in 4 to 6 two of three, in 7 to 20 one of three: QUIC's each time.
     assert rates.loc["quic", "p"] == pytest.approx((2 / 3) ** 3 * (1 / 3) ** 14)
     # Once QUIC is left out, TCP+ is compared with TCP alone.
     assert rates.loc["tcp+", "p"] == pytest.approx(1 / 8)
@@ -95,7 +95,7 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     other = losses.success_rates(campaign_with(shuffled, 30)).set_index("protocol")
     for name, place in zip(names, order, strict=True):
         columns = ["lost", "p_corrected", "warning"]
-        # Of two that lost as many the first is left out first, which the other's p does not show.
+        # If two lost equally many, the first one is left out first, so that their p depends on the order.
         if len(set(lost)) == 3:
             assert one.loc[name, columns].tolist() == pytest.approx(other.loc[names[place], columns].tolist())
     assert ((one["p_corrected"] >= one["p"] - 1e-12) | one["p"].isna()).all()
@@ -238,7 +238,7 @@ def test_the_range_of_equivalence_is_symmetric_in_logarithms(
 ) -> None:
     row = {"verdict": EQUIVALENT, "margin": 0.025, "gain": 0.0, "gain_low": gain_low, "gain_high": gain_high}
     assert losses._is_shaken(row | {"lost_reference": 1, "lost_compared": 0}) is is_shaken
-    # What is no loss cannot be the losses' fault.
+    # Contrasts without losses cannot be shaken by them.
     assert not losses._is_shaken(row | {"lost_reference": 0, "lost_compared": 0})
 
 

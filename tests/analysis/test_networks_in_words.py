@@ -52,7 +52,7 @@ WORDS = {
     "down_conditions": ("/a/b.csv", "delay and loss down over time, after b.csv"),
     "retransmit_ms": (60, "the link repairs losses, 60 ms a try"),
 }
-# Of these a reader learns by others, or from columns of their own.
+# Properties without words of their own: a reader learns them from columns, or from the words of other properties.
 NONE = {"name", "min_rtt_ms", "up_mbps", "down_mbps", "loss", "queue_ms", "quiet_ms"}
 WITH_OTHERS = {"reorder", "loss_on", "retransmit_tries", "retransmit_reorder"}
 

@@ -32,8 +32,8 @@ def waits_of(table: CampaignTable) -> pd.DataFrame:
 def test_waits_of_a_protocol_that_are_as_large_as_its_difference_are_named() -> None:
     table = waits_of(waiting(0.1, {"quic": 2}))
     assert set(table["warning"]) == {DIFFERENT}
-    # Of the Speed Index, 1.7 * 0.2 of which are waited for over TCP+ and twice that over QUIC, which takes 1.1 times as
-    # long.
+    # 1.7 * 0.2 of the Speed Index is waited for over TCP+, and twice that share over QUIC, whose loads take 1.1 times
+    # as long.
     si = table[table["metric"] == "si"]
     assert si["wait_gain"].to_numpy() == pytest.approx(1.7 * 0.2 * (2 * 1.1 - 1), rel=0.1)
     ratio = table["wait_compared"] / table["wait_reference"]

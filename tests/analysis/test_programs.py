@@ -94,7 +94,7 @@ def test_one_program_changes_at_a_time() -> None:
 
 
 def real(*names: str) -> dict[str, dict[str, Any]]:
-    """What `campaign.json` says of these settings of the testbed."""
+    """The entries of `campaign.json` for these settings of the testbed."""
     return {name: unstructured(KNOWN[name]) for name in names}
 
 
@@ -119,7 +119,7 @@ def test_another_server_is_compared_with_the_nearest_setting() -> None:
 
 
 def differences_of(protocols: dict[str, dict[str, Any]], all_declared: Hypotheses | None = None) -> pd.DataFrame:
-    """Of four blocks of one site behind LTE."""
+    """The differences between programs in a campaign of four blocks of one site on LTE."""
     times = np.exp(np.random.default_rng(1).normal(7, 0.2, (1, 1, len(protocols), 1, 4)))
     samples = Samples(times, ("lte",), ("s",), tuple(protocols), ("si",))
     declared = (all_declared or hypotheses.load()).restricted_to(samples.protocols, ["si"])

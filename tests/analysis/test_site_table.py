@@ -1,4 +1,4 @@
-"""What is told of the recorded sites."""
+"""The table of the recorded sites, its figure, and the facts about them that a campaign keeps."""
 
 import json
 import shutil

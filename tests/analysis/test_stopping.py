@@ -1,4 +1,4 @@
-"""What RUNS=auto measures no more."""
+"""The cells that RUNS=auto no longer measures."""
 
 from dataclasses import replace
 from pathlib import Path

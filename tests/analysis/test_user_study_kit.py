@@ -15,7 +15,7 @@ from base.errors import EyelevelError
 
 TRUTH = Truth(sites=3, networks=("dsl", "lte"), protocols=("tcp", "tcp+", "quic"), runs=2)
 PAIRS = [Pair("tcp+", "quic")]
-# What the beginning of a film says it is (ISO/IEC 14496-12, section 4.3).
+# The beginning of a file that names it a film (ISO/IEC 14496-12, section 4.3).
 NO_FILM_BUT_A_NAME = b"\0\0\0\x18ftyp"
 
 

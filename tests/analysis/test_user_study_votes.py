@@ -60,7 +60,7 @@ VOTE = Vote(
     height=900,
     answered_at="2026-11-23T22:00:00.000Z",
 )
-# Of somebody who sees all differences.
+# The answers of somebody who sees all differences.
 GOOD = {
     "pair1": "right",
     "pair2": "right",
@@ -183,7 +183,7 @@ def test_shares_and_their_intervals() -> None:
     z = 1.959964
     centre, reach = (8 + z * z / 2) / (10 + z * z), z * math.sqrt(10 * 0.8 * 0.2 + z * z / 4) / (10 + z * z)
     assert (row["notice_low"], row["notice_high"]) == pytest.approx((centre - reach, centre + reach), abs=1e-6)
-    # Of 8, 7 or more, or 1 or fewer, of a fair coin.
+    # The probability of 7 or more, or 1 or fewer, of 8 tosses of a fair coin.
     assert row["preference_p"] == pytest.approx(2 * 9 / 256)
     # Each said "same" of the other pair: 0.4 of the votes notice, as a mean over ten people of 0.5 and 0.
     (both,) = results.shares(pairs).to_dict("records")

@@ -313,7 +313,7 @@ def test_a_pipe_that_is_left_in_it_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def opened(folder: Path, name: str) -> bytes | None:
-    """What `opened_in` reads there."""
+    """The content of the file that `opened_in` opens, or None."""
     if file := opened_in(folder, name):
         with file:
             return file.read()

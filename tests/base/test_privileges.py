@@ -1,4 +1,4 @@
-"""What is asked of the kernel before anything is measured: it is tried, and what is missing is told in one line."""
+"""The demands on the kernel are tried before anything is measured, and each that is not met is named in one line."""
 
 import os
 import subprocess

@@ -113,7 +113,7 @@ def test_the_ratio_of_deviations_is_within_its_interval(after: float, truth: flo
 
 @pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say_also_for_long_tails() -> None:
-    """Of deviations, of runs with Student's distribution of five degrees of freedom, where an F test is too bold."""
+    """For runs with Student's distribution of five degrees of freedom, an F test of deviations would be too bold."""
     random = np.random.default_rng(3)
     keys = pd.DataFrame(
         [

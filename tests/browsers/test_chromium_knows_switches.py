@@ -15,7 +15,7 @@ from tuning import protocols
 
 PROTOCOLS = protocols.load()
 PAGE = Page("https://a.example/", ("a.example",), ("a.example:443",), Window(800, 600, mobile=False), "an agent")
-# What lists names in its value, and what stands between a name and its own value.
+# Switches whose values are lists of names; a name may have a value of its own after a slash.
 FEATURES = ("enable-features", "disable-features", "force-fieldtrials", "force-fieldtrial-params")
 
 

@@ -1,4 +1,4 @@
-"""What Firefox is made to do, what it refuses, and which of its processes is for what."""
+"""The settings that Firefox is given, the loads that it refuses, and the part of each of its processes."""
 
 from dataclasses import replace
 from pathlib import Path

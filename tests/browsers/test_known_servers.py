@@ -1,4 +1,4 @@
-"""What a fresh profile of Chromium knows of servers. That the browser takes it is validated (`measure.validate`)."""
+"""The servers that a fresh profile of Chromium knows. `measure.validate` checks that the browser uses the profile."""
 
 import base64
 import json

@@ -15,7 +15,7 @@ from browsers.browsertime.run import SCRIPTS
 BROWSERTIME = tool("browsertime").resolve()
 QUIET_MS = 3000
 
-# What the page's script says; it is given the page's time, when its load event ended, and when its resources did.
+# Prints the answer of the page's script, given the page's time, when its load event ended, and when its resources did.
 ASK = """
 const [check, address, now, load, ends, poll, quiet] = JSON.parse(process.argv[1]);
 globalThis.location = new URL(address);
@@ -95,7 +95,7 @@ def said(
 
 
 def in_browsertime(tmp_path: Path, script: str, change: str, **values: Any) -> Any:
-    """What `script` prints last, as JSON, in Browsertime's Node with one of our changes; names in it have `values`."""
+    """The JSON that `script` prints last in Browsertime's Node with one of our changes; `values` replace its names."""
     for name, value in {"LIBRARY": None, **values}.items():
         text = (BROWSERTIME.parents[1] / "lib").as_uri() if name == "LIBRARY" else json.dumps(value)
         script = script.replace(name, text)

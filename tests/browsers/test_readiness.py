@@ -19,7 +19,7 @@ from tuning.defaults import FRAMERATE
 IDLE = SCRIPTS / "idle.mjs"
 FILM_FRAMES = SCRIPTS / "film_frames.mjs"
 
-# Waits for the others to be idle. What is said of that is one line.
+# Waits for the others to be idle, and prints one line about the wait.
 UNTIL_IDLE = f"""
 import {{ Threads, untilIdle }} from "{IDLE}";
 const [apart, limit, proc] = process.argv.slice(1);
@@ -34,13 +34,13 @@ console.log(JSON.stringify(await untilFilmed(progress, {{ frames: Number(frames)
 
 
 def answer(script: str, *arguments: str | Path, around: tuple[str | Path, ...] = ()) -> Any:
-    """What a script of Node prints, as JSON; `around` is a command that runs it."""
+    """The JSON that a script of Node prints; `around` is a command that runs it."""
     command = [*around, tool("node"), "--input-type=module", "--eval", script, *arguments]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def beside(others: str, *arguments: str, readable: tuple[Path, ...] = ()) -> Any:
-    """What is said in a jail in which the shell's command `others` runs, too."""
+    """The answer in a jail in which the shell's command `others` runs, too."""
     jail = Jail(readable=(SCRIPTS, tool("node"), *readable))
     script = f'{others} & exec "$@"'
     around = (*namespaced("mount"), *jailed(jail, ["sh", "-c", script, "sh"]))

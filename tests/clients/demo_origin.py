@@ -24,7 +24,7 @@ from servers.certificates import certify, machine_ca
 # Header fields of responses on which the page depends; NGINX makes the others.
 KEPT = ("content-encoding", "cache-control", "timing-allow-origin", "vary")
 KEPT_PREFIX = "access-control-"
-# What a file is called whose URL has no ending.
+# The ending of a file whose URL has none.
 PAGE_ENDING = ".html"
 
 NGINX = """

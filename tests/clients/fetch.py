@@ -31,7 +31,7 @@ from h2.events import DataReceived as H2Data
 from h2.events import ResponseReceived, StreamEnded, StreamReset
 
 TIMEOUT_S = 120.0
-# Of HTTP/2; all of a body must fit into the first window, of 65,535 bytes (RFC 9113, section 6.9.2).
+# The size of HTTP/2 frames; all of a body must fit into the first window, of 65,535 bytes (RFC 9113, section 6.9.2).
 FRAME_BYTES = 16_384
 
 Request = dict[str, Any]

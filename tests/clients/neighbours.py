@@ -2,10 +2,10 @@
 
 To be run in fresh network, mount and process namespaces, which are the machine. The web is in another network behind a
 pair of devices. In it evil.example is the one public server: its page tries to reach all others. It has a page over
-plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways. What comes to the
-others is written to FOLDER/arrivals, a line each: to which address, and what; there are also all packets that leave the
-machine for any address but the public server's, answered or not. What evil.example is asked for is in FOLDER/requests.
-The exit status is that of COMMAND.
+plain HTTP, and one over TLS, with a certificate of this machine's authority, which tries more ways. FOLDER/arrivals has
+a line for each request to the others (its address and first line), each datagram (its sender and port), and each packet
+that leaves the machine for any address but the public server's, answered or not. FOLDER/requests has the requests to
+evil.example. The exit status is that of COMMAND.
 """
 
 import json
@@ -80,7 +80,7 @@ SECURE_ATTEMPTS = (
 )
 # Chromium makes a page wait long for its further ones, of WebSockets and WebTransport.
 FEW_ATTEMPTS = (f"https://{LAN}/", f"https://127.0.0.1:{PORT}/", f"https://[{UNIQUE_LOCAL}]/", "https://lan.example/")
-# What WebRTC is to ask at these: over UDP, TCP and TLS; and at which it is to find whom it talks to.
+# The hosts that WebRTC is to ask, over UDP, TCP and TLS; and at which it is to find its peer.
 ICE_HOSTS = (LAN, METADATA, f"[{UNIQUE_LOCAL}]", "127.0.0.1", "[::1]", MACHINE)
 ICE_SERVERS = [
     {"urls": f"{scheme}:{host}:{PORT}{transport}", "username": "x", "credential": "x"}
@@ -225,8 +225,8 @@ def note_datagrams(folder: Path, port: int) -> None:
 
 
 def note_packets(folder: Path, packets: socket.socket) -> None:
-    """Note the packets for others than EVIL, until standard input ends. What the kernel sends to find neighbours and to
-    join groups (ICMPv6, IGMP) says nothing of a page's."""
+    """Note the packets for others than EVIL, until standard input ends. The kernel's own packets that find neighbours
+    and join groups (ICMPv6, IGMP) say nothing about a page's."""
     packets.setblocking(False)
     while True:
         readable, _, _ = select.select([packets, sys.stdin], [], [])
@@ -258,7 +258,7 @@ def write_hosts(folder: Path, hosts: dict[str, str]) -> None:
 
 
 def be_the_web(folder: Path) -> None:
-    """What runs in the web's network: its servers, until standard input ends."""
+    """Run the servers of the web's network, until standard input ends."""
     print("there", flush=True)
     sys.stdin.readline()
     set_up("there", WEB_ADDRESSES)

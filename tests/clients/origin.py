@@ -178,7 +178,7 @@ def accept_websockets(chain: Path, key: Path) -> None:
 
 
 def ask(method: str, url: str, user_agent: str) -> dict[str, Any]:
-    """What a server says to one request when nothing is in between."""
+    """The answer of a server to one request when nothing is in between."""
     parts = urlsplit(url)
     context = ssl.create_default_context(cafile=machine_ca_certificate())
     connection = http.client.HTTPSConnection(parts.netloc, context=context)

@@ -60,7 +60,7 @@ def processes() -> dict[str, list[dict[str, str]]]:
 
 
 def listening_in(process: str) -> set[str]:
-    """What listens in the network of a process: TCP ports, and the names of abstract sockets."""
+    """The listeners in the network of a process: TCP ports, and the names of abstract sockets."""
     sockets = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:

@@ -80,7 +80,7 @@ def campaign(folder: Path, site: Site, runs: int = 31, **changes: Any) -> Campai
     return replace(one, **changes)
 
 
-# What is named
+# Names of sites
 
 
 def test_the_site_of_a_url_has_the_name_that_was_given() -> None:
@@ -221,11 +221,11 @@ def test_what_was_measured_before_takes_no_more_time(begun: Callable[..., Path],
     table["valid"] = table["valid"].astype(str).str.lower()
     table.assign(site="demo-light").to_csv(folder / RUNS, index=False)
     assert expected(campaign(folder, site, runs=6)) == 0
-    # Of those that are there the table says 11.5 s each.
+    # The table gives 11.5 s for each of the runs that are there.
     assert expected(campaign(folder, site, runs=8)) == pytest.approx(2 * 2 * 11.5)
 
 
-# What goes on
+# Resuming
 
 
 def test_a_stop_prints_the_command_that_resumes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +235,7 @@ def test_a_stop_prints_the_command_that_resumes(capsys: pytest.CaptureFixture[st
     assert "to go on: make answer NET=dsl" in capsys.readouterr().err
 
 
-# What is known of servers
+# Servers
 
 
 def test_what_the_answer_leaves_out_of_the_recorded_servers_is_told_with_the_command_that_does_not(

@@ -87,7 +87,7 @@ def test_enough_is_what_the_campaign_declared(tmp_path: Path) -> None:
 
 
 def eyelevel_campaign(results: Path, *options: str | Path) -> str:
-    """What `eyelevel campaign` says when it refuses, without root."""
+    """The message with which `eyelevel campaign` refuses, without root."""
     done = CliRunner().invoke(
         main, ["--sites", "demo-light", "--campaign", "c", "--results", str(results), *map(str, options)]
     )

@@ -82,7 +82,7 @@ def asked(
             text = b""
             while b"any other key to leave it" not in text:
                 text += os.read(terminal, 4096)
-            # What is typed before a single key is waited for is thrown away.
+            # Keys that are typed before the program waits for a single key are thrown away.
             while termios.tcgetattr(terminal)[3] & termios.ICANON:
                 time.sleep(0.01)
             assert process.poll() is None
@@ -94,7 +94,7 @@ def asked(
 
 
 def rest_of(terminal: int) -> str:
-    """What the terminal shows from now on until the last program has left it: then reading fails."""
+    """The output on the terminal from now on until the last program has left it: then reading fails."""
     text = b""
     with suppress(OSError):
         while more := os.read(terminal, 4096):

@@ -1,8 +1,8 @@
-"""What documents say can be done: make and the program take their commands, and print what they show.
+"""Commands in documents work: make and the program take them, and print what the documents show.
 
 A block of commands (```sh) has only lines that begin with make or eyelevel, which are checked here, or a comment "not
-run by the tests" as its first line. Of sentences, what gives make a value (`make report CAMPAIGN=x`) is a command, too.
-docs/clusters.md's other commands are run by tests/proof/test_clusters.py.
+run by the tests" as its first line. In sentences, code that gives make a value (`make report CAMPAIGN=x`) is a command,
+too. docs/clusters.md's other commands are run by tests/proof/test_clusters.py.
 """
 
 import json

@@ -122,7 +122,7 @@ def test_a_navigation_begins_when_browser_and_film_are_ready(campaign: Campaign,
         ready = json.loads((campaign.folder / name / READINESS).read_text())
         assert ready["browser"]["is_idle"] or ready["browser"]["waited_ms"] >= IDLE_LIMIT_MS
         assert ready["film"]["frames"] >= ORANGE_FRAMES or ready["film"]["waited_ms"] >= ORANGE_LIMIT_MS
-        # What was waited for is in the film.
+        # The orange frames that were waited for are in the film.
         start = json.loads((campaign.folder / name / VISUAL).read_text())["start"]
         assert start["orange_frames"] >= ready["film"]["frames"]
 

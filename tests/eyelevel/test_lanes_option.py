@@ -1,4 +1,4 @@
-"""What --lanes means for a campaign: for one that begins, for one that goes on, here and on a cluster."""
+"""The meaning of --lanes for a campaign: for one that begins, for one that goes on, here and on a cluster."""
 
 import io
 from pathlib import Path

@@ -96,7 +96,7 @@ def test_the_document_has_the_claims_of_the_package() -> None:
     held, not_held = words[counts["holds"]], words[counts["does not hold"]]
     said = f"{held} hold today, {not_held} does not, and {counts['not decided']} are not decided"
     assert f"Of the paper's {len(claims)} claims {said}" in text
-    # What decides a claim, with its interval: -5.9 % (-9.1 % to -2.5 %).
+    # The number that decides a claim, with its interval: -5.9 % (-9.1 % to -2.5 %).
     decided = claims[claims["verdict"] != "not decided"].set_index("claim")["sentence"]
     for claim in ("tuning", "tcps_da2gc"):
         numbers = re.search(r"([+-][\d.]+) % \(([+-][\d.]+) % to ([+-][\d.]+) %\)", decided[claim])

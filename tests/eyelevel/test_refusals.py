@@ -1,4 +1,4 @@
-"""What a campaign cannot measure is refused in one line before anything is measured."""
+"""A campaign that cannot be measured is refused in one line before anything is measured."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Adding a metric, a gate or a study is one entry in a list: toys are added, measured, and followed to the report.
 
-The toys are in a temporary folder and use nothing but the public lists. What they measure is made up, and so is the
+The toys are in a temporary folder and use nothing but the public lists. Their measurements are made up, and so is the
 canary, so that no browser is needed.
 """
 

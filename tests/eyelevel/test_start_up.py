@@ -76,8 +76,8 @@ print(json.dumps(results))
 
 
 def outputs(lines: Sequence[tuple[Mapping[str, str], Sequence[str]]], folder: Path) -> list[str]:
-    """What each of `lines` (variables, and arguments of the program) prints in an empty `folder`. Fails where one loads
-    what takes long."""
+    """The output of each of `lines` (variables, and arguments of the program) in an empty `folder`. Fails if one loads
+    a module that takes long."""
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps([sorted(HEAVY), lines]),

@@ -66,7 +66,7 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def printed(campaign: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> list[str]:
-    """What the command prints, on a terminal of 80 x 24 or for another program."""
+    """The lines that the command prints, on a terminal of 80 x 24 or for another program."""
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     monkeypatch.setenv("LINES", str(LINES))
     monkeypatch.delenv("NO_COLOR", raising=False)

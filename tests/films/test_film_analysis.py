@@ -1,4 +1,4 @@
-"""What a run keeps of its film is what Browsertime's own script, and a decoder for each other question, make of it."""
+"""Runs keep of a film what Browsertime's own script, and a decoder for each other question, compute from it."""
 
 import json
 import subprocess
@@ -66,7 +66,7 @@ FILMS = {
         (with_dot(page(0.8), 100, 100, 2), 7),
         (page(0.8), 30),
     ],
-    # What first changes is in the middle, which is passed over; what changes last is faint, small, or in the top rows.
+    # The first change is in the middle, which is passed over; the last ones are faint, small, or in the top rows.
     "middle and end": [
         *BEGINNING,
         (with_dot(frame(WHITE), 118, 158, 4), 4),
@@ -161,7 +161,7 @@ def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
     monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 1 << 20)
     analyse = "import sys; from pathlib import Path; from measure.run.evidence import analyse_film\n"
     analyse += "analyse_film(Path(sys.argv[1]))"
-    # What it stores is small; a larger file cannot be written.
+    # The files that it stores are small; a larger file cannot be written.
     command: list[str | Path] = ["prlimit", f"--fsize={1 << 20}", sys.executable, "-c", analyse, tmp_path]
     subprocess.run(command, check=True)
     assert json.loads((tmp_path / VISUAL).read_text())["faults"] == []

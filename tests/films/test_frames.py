@@ -1,4 +1,4 @@
-"""What is read from a film: its start, and the times at which the page changed."""
+"""The readings of a film: its start, and the times at which the page changed."""
 
 from pathlib import Path
 

@@ -65,13 +65,13 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What the settings of old results name: sites by folder, networks and protocols by the values they had."""
+    """The names in settings of old results: sites by folder, networks and protocols by the values they had."""
 
     folders: tuple[Path, ...]
     document: CampaignDocument
 
     def setting(self, run: Run, loading: Loading, seed: int) -> Setting:
-        """What `run` loaded. Raises EyelevelError."""
+        """The setting that `run` loaded. Raises EyelevelError."""
         known = protocols.load()
         protocol = known.get(run.protocol.partition("~")[0])
         if protocol is None:
@@ -157,7 +157,7 @@ def _row(run: Run, attempt: int, document: Mapping[str, Any], reason: Reason | N
 
 
 def check_campaign(folder: Path, sites: tuple[Path, ...], copy: Path) -> list[str]:
-    """What this version says otherwise of the campaign in `folder`, of which `copy` is a copy."""
+    """The differences between the campaign in `folder` and its judgement by this version; `copy` is a copy of it."""
     document = require_document(folder)
     catalogue, rows = Catalogue(sites, document), read_rows(folder)
     anew = judged_anew(copy, rows, catalogue, PAGES, loading_of(document))

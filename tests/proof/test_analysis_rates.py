@@ -5,7 +5,7 @@ import pytest
 from support import analysis_truth as truth
 
 CELLS = 20_000
-# Of the studentised bootstrap at 95 %, with 31 runs of which one in ten may be several times as long.
+# The coverage of the studentised bootstrap at 95 %, with 31 runs of which one in ten may be several times as long.
 HEAVY_COVERAGE = 0.892
 
 
@@ -35,7 +35,7 @@ def test_false_positives_are_at_the_stated_level(noise: truth.Noise, level: floa
         # All cells of one size share their 2000 resamples, and few runs have few different ones.
         (truth.normal, 10, 0.943),
         (truth.normal, 5, 0.962),
-        # What both protocols share does not scatter their ratio, so the interval is wider than it need be.
+        # Noise that both protocols share does not scatter their ratio, so the interval is wider than it need be.
         (truth.drifting, 31, 1.0),
         # No interval of a mean is exact for a tail without a third moment and 31 runs; the report warns of it.
         (truth.heavy, 31, HEAVY_COVERAGE),

@@ -45,7 +45,7 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     assert page.count('src="data:image/jpeg;base64,') == 16
     assert "What differs besides the transport" in page
     assert (folder / "report" / "index.html").exists()
-    # What the answer leaves out of the servers, it names; the command that it names answers with it.
+    # The answer names the properties of the servers that it leaves out; the command that it names answers with them.
     (command,) = re.findall(
         r"With it: <code>make answer SITE=\S+ (THINK_TIME=recorded.*?) CAMPAIGN=(\S+?)</code>", page
     )
@@ -69,7 +69,7 @@ def option_of(variable: str) -> tuple[str, str]:
 
 
 def answered(folder: Path, arguments: list[str], status: int = 0) -> str:
-    """What `eyelevel answer`, which ends with `status`, prints among the demo page's servers, which have `folder`."""
+    """The output of `eyelevel answer`, which ends with `status`, among the demo page's servers, which have `folder`."""
     folder.mkdir(mode=0o755)
     origin = [str(PROJECT / "tests" / "clients" / "demo_origin.py"), str(folder), "demo-light", "1"]
     command = [

@@ -30,12 +30,12 @@ KILLS = 50
 SERVER_KILLS = 4
 WORKER_KILLS = 4
 SEED = 7
-# So many campaigns may end before they begin, since what was killed belongs to no run yet.
+# This many campaigns may end before they begin, since the process that was killed belongs to no run yet.
 REFUSALS = 5
 # How programs are called in /proc/PID/comm, which has 15 letters.
 VICTIMS = ("orchestrator", "chromium", "ffmpeg", "nginx", "quic_server", "mm-net", "node", "uwsgi")
 PATIENCE_S = 20
-# What is validated beforehand is not a campaign's process.
+# The processes of validations beforehand are not a campaign's.
 OPTIONS = ["--plain", "--no-validate"]
 CAMPAIGN = ["--net", "dsl", "--proto", "tcp,quic", "--sites", "demo-light", "--campaign", "faults"]
 

@@ -25,7 +25,7 @@ LIMIT_S = 2400
 # Enough for workers to be measuring when a minute is over.
 SLURM_RUNS = 8
 
-# What a machine's folder has while its worker measures a block (measure.campaign.remote).
+# The folder that a machine has while its worker measures a block (measure.campaign.remote).
 MEASURED_BLOCK = "tmp/eyelevel-cluster-*/*/*/block-*/runs"
 
 

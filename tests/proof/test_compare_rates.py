@@ -1,5 +1,5 @@
 """How often `eyelevel compare` says of two campaigns of the same that one is worse: in simulation, a thousand times in
-each of several worlds. What is found is printed.
+each of several worlds. The results are printed.
 """
 
 import pytest

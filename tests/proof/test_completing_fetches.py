@@ -38,7 +38,7 @@ run("close", "origin.example", "--sites-folder", sites, "--loads", "1", "--proto
 
 @dataclass(frozen=True)
 class Closed:
-    """What was recorded and lost, the closed site, what is known of it, and what was said."""
+    """The responses that were recorded and lost, the closed site, its completeness, and the output."""
 
     lost: dict[str, Response]
     site: Site

@@ -1,5 +1,5 @@
 """The declared family's error rates, over campaigns whose truth is known: false claims, coverage, and power at the
-number of blocks that planning names. Each is of whole campaigns, Holm's correction included. What is found is printed.
+number of blocks that planning names. Each is of whole campaigns, Holm's correction included. The results are printed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from analysis.statistics.samples import Array, Samples
 
 # The share of runs in which a correct rate fails its test.
 FALSE_ALARM = 1e-4
-# Of times at once: 8 MB, whose Walsh averages are computed in parts.
+# The number of times at once: 8 MB, whose Walsh averages are computed in parts.
 CHUNK = 2**20
 FRAME_MS = 1000 / 30
 Noise = Callable[[np.random.Generator, tuple[int, ...]], Array]
@@ -63,11 +63,11 @@ NOISES = [normal, lognormal, heavy]
 
 
 def campaigns(noise: Noise, number: int, sites: int, blocks: int, seed: int) -> Iterator[Array]:
-    """So many campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each; several
-    at once, the networks of one after those of another.
+    """`number` campaigns in which no protocol differs, of networks x sites x protocols x metrics x blocks each;
+    several at once, the networks of one after those of another.
 
-    The runs of a block have noise in common, and the metrics of a run have most of theirs in common; of a film's frames
-    they have all.
+    The runs of a block have noise in common, and the metrics of a run have most of theirs in common; with the noise of
+    film frames they have all in common.
     """
     draw = np.random.default_rng([seed, sites, blocks])
     at_once = max(1, CHUNK // (len(NETWORKS) * sites * len(PROTOCOLS) * len(METRICS) * blocks))
@@ -180,8 +180,8 @@ def test_the_planned_number_of_blocks_has_the_planned_power(
         is_there = (table["network"] == NETWORKS[0]) & (table["compared"] == "quic") & (table["metric"] == METRICS[0])
         slower += int((table.loc[is_there, "verdict"] == SLOWER).sum())
     tell(capsys, f"power at +{gain:.0%}", noise.__name__, sites, needed, number, f"{slower / number:.2%}")
-    # Of heavy tails the error of a location is told somewhat too large, by planning, too: more is found than planned
-    # for (93.4 % where this was written).
+    # With heavy tails the error of a location is estimated somewhat too large, by planning, too: more is found than
+    # planned for (93.4 % where this was written).
     assert between(slower, number, 0.88, 0.95 if noise is heavy else 0.92), slower / number
 
 

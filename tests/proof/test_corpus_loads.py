@@ -18,7 +18,7 @@ from tuning import networks, protocols
 
 LOADS = 10
 
-# What a page must serve of the URLs that it asks for, and how alike its loads must be as matched (see
+# The share of a page's requested URLs that must be served, and how alike its loads must be as matched (see
 # `measure.sites.completeness.Loads`). The first is 99 % unless pages ask for what only the web of then could give.
 SERVED, JACCARD_AS_MATCHED = 0.99, 0.98
 INCOMPLETE = {

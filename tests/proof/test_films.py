@@ -1,4 +1,4 @@
-"""What runs keep of their films is what Browsertime's script, and a decoder for each other question, make of them."""
+"""Runs keep of their films what Browsertime's script, and a decoder for each other question, compute from them."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ SEEDS = range(60)
 
 
 def assert_same(path: Path, folder: Path) -> None:
-    """What `analyse_film` keeps of the film at `path` is what the long way gives; both work in `folder`."""
+    """Assert that `analyse_film` keeps of the film at `path` what the long way gives; both work in `folder`."""
     for name in ("run", "reference"):
         (folder / name).mkdir()
     (folder / "run" / FILM).symlink_to(path)

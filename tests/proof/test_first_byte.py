@@ -1,4 +1,4 @@
-"""What QUIC saves: of a page from one server, the first byte is there one round trip before TCP's, in every network.
+"""The saving of QUIC: the first byte of a page from one server is there one round trip before TCP's, on every network.
 
 A QUIC handshake has more bytes than TCP's and TLS's together, since its datagrams are padded (RFC 9000, section 14.1).
 On da2gc's 0.468 Mbit/s these take 53 ms of the 262 ms that are saved; so there only the delay and the losses are
@@ -24,9 +24,9 @@ from tuning.settings import choose
 # It compares milliseconds.
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.timing]
 
-# So many loads of each are compared by the mean of their faster half: a browser's own time varies by milliseconds,
-# which it tells in whole ones, so that a median would be as coarse as the tolerance; and what is lost only delays. Of
-# the seven packets before TCP's first byte one is lost behind mss in one load of three.
+# The number of loads of each. They are compared by the mean of their faster half: a browser's own time varies by
+# milliseconds, and it reports whole ones, so that a median would be as coarse as the tolerance; and a loss only delays.
+# One of the seven packets before TCP's first byte is lost on mss in one load of three.
 LOADS = 21
 TOLERANCE = 0.05
 # Networks with less are too slow for what the handshakes weigh not to matter.

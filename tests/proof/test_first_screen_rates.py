@@ -1,6 +1,6 @@
 """How often the first screen warns of a campaign in which nothing is wrong, and of one in which something is.
 
-All of its warnings count but facts of the campaign (few sites, metrics that it lacks, skewed samples). What is found is
+All of its warnings count but facts of the campaign (few sites, metrics that it lacks, skewed samples). The results are
 printed, the number of campaigns with skewed samples, too.
 """
 
@@ -30,7 +30,7 @@ def first_screen_warnings(world: World, seed: int) -> list[str]:
 
 
 def kinds(texts: list[str]) -> set[str]:
-    """What `texts` warn of; a warning of no known kind is its own."""
+    """The kinds of warning in `texts`; a warning of no known kind is its own."""
     return {kind for kind in PHRASES if of_kind(texts, kind)} | set(without(texts, PHRASES))
 
 

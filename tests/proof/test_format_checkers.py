@@ -27,14 +27,14 @@ from record.site import Recording, write_site
 pytestmark = pytest.mark.needs_format_checkers
 
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
-# What a crate should have and only who publishes it knows.
+# Properties that a crate should have, and that only its publisher knows.
 UNKNOWN_TO_US = {"author", "publisher"}
 DEMO = "demo-light"
 FIELDS = ("url", "status", "length", "offset", "digest", "filename")
 
 
 def checked(program: str, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    """What a checker says."""
+    """The completed run of a checker, with its output."""
     environment = {**os.environ, "PYTHONPATH": str(PROJECT / "tests"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [FORMAT_CHECKERS / program, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -60,7 +60,7 @@ def test_a_site_that_was_exported_is_a_wacz_to_its_own_library(name: str, tmp_pa
 
 
 def entry(line: str) -> tuple[str, ...]:
-    """What a line of an index says: key, time, and where the response is."""
+    """The key, the time, and the place of the response in a line of an index."""
     key, time, text = line.split(" ", 2)
     fields = json.loads(text)
     return (key, time, *(str(fields.get(name)) for name in FIELDS))
@@ -83,7 +83,7 @@ def packaged(folder: Path) -> Path:
 
 
 def crate_of(folder: Path) -> Mapping[str, Any]:
-    """What the programs say of the crate in `folder`."""
+    """The answer of the programs about the crate in `folder`."""
     done = checked("python", "-m", "support.check_crate", folder)
     assert done.returncode == 0, done.stderr
     contents: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -26,7 +26,7 @@ PAIRS = 20
 # Longer than films of brief runs take to be analysed (`measure.campaign.analyses`).
 HELD_S = 8.0
 METRICS = ("fvc", "lvc", "vc85", "si", "plt")
-# What a campaign may call equivalent, and how seldom chance alone may fail one metric here.
+# The difference that a campaign may call equivalent, and how seldom chance alone may fail one metric here.
 MARGIN, RISK = 0.02, 0.001
 
 

@@ -1,5 +1,5 @@
 """How often a contrast is said to depend on the program, or not to, over campaigns whose truth is known: false claims,
-coverage and power. Each is of whole campaigns, Holm's correction included. What is found is printed.
+coverage and power. Each is of whole campaigns, Holm's correction included. The results are printed.
 
 A campaign has two servers with one TCP, and two browsers, behind two networks: twelve differences of contrasts.
 """

@@ -17,7 +17,7 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from measure.host import idle_priority, quota
 
-# So many tests have ended, at most, when the suite is interrupted.
+# The largest number of tests that have ended when the suite is interrupted.
 MOST_TESTS = 300
 
 

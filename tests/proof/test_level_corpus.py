@@ -12,7 +12,7 @@ from record.formats import read_recording
 from record.site import write_site
 from tuning.protocols import Protocol
 
-# What all others are held to, which is held to the recording.
+# The protocol to which all others are held, and which is held to the recording.
 REFERENCE = "tcp"
 
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_corpus]

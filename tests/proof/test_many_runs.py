@@ -23,11 +23,12 @@ PROTOCOLS = 2
 VALID_SHARE = 0.9
 # Before that, programs are looked up, modules loaded, and buffers grown.
 WARM_UP_SHARE = 0.2
-# What a campaign may keep of a run in memory: an attempt is a row of about fifty values. (What a run leaves on the disk
-# is 150 kB.) And how coarsely memory is given back.
+# The memory that a campaign may keep of a run: an attempt is a row of about fifty values. (A run leaves 150 kB on the
+# disk.) The second number is the step in which memory is given back.
 MEMORY_BYTES_A_RUN = 20_000
 MEMORY_STEP_BYTES = 2_000_000
-# Of the machine: other programs come and go, and the kernel takes networks down some time after their last process.
+# Counts of the whole machine: other programs come and go, and the kernel takes networks down some time after their last
+# process.
 OTHERS = {"cgroups": 5, "kernel_networks": 20}
 
 
@@ -51,7 +52,7 @@ def test_a_campaign_holds_no_more_after_many_runs(tmp_path: Path) -> None:
     footprints = [Footprint(**json.loads(line)) for line in samples.read_text().splitlines()]
     assert len(footprints) >= blocks
     begin = round(WARM_UP_SHARE * len(footprints))
-    # Of several each, since the next run may just be prepared in one, and not in another.
+    # Several footprints each, since the next run may just be prepared in one, and not in another.
     first, last = footprints[begin : 2 * begin + 1], footprints[-begin - 1 :]
     runs = PROTOCOLS * (len(footprints) - len(last) - begin)
     growth = {

@@ -30,8 +30,8 @@ RUNS = 3
 
 # Without a link, so that nothing queues: what follows a loss shows it at once, and its repair takes a round trip.
 RTT_MS = 400.0
-# Of the packets to the browser, which begin with the answers to the pings: where most carry content, over either
-# transport. Between them some acknowledge requests; where one of these is lost, the next number is tried.
+# Numbers of packets to the browser, which begin with the answers to the pings: here most carry content, over either
+# transport. Some between them acknowledge requests; where one of these is lost, the next number is tried.
 LOST_PACKETS = tuple(ECHOES + number for number in (98, 104, 110, 116))
 # So small that what follows a lost packet is of other streams.
 STYLES, STYLE_BYTES = 120, 1100
@@ -42,7 +42,7 @@ BUSY_MS = 100.0
 
 
 def captured_runs(folder: Path, site: Site, network: Network, runs: int) -> list[CapturedRun]:
-    """So many loads of `site` over each transport, dissected."""
+    """`runs` loads of `site` over each transport, dissected."""
     campaign = Campaign(
         folder=folder / "packets",
         sites={site.name: site},
@@ -122,7 +122,7 @@ def test_one_loss_blocks_other_streams_for_a_round_trip_over_tcp_and_not_over_qu
     else:
         pytest.fail("none of the lost packets carried content over both transports")
     assert quic["others_ms"] == quic["front_ms"] == quic["record_ms"] == 0
-    # What follows the loss waits until the repair: a round trip, after two packets more that show the loss.
+    # The data after the loss wait until the repair: a round trip, after two packets more that show the loss.
     longest_ms = RTT_MS + REORDERING_MS + BUSY_MS
     assert tcp["gaps"] == 1
     assert RTT_MS <= tcp["front_longest_ms"] <= tcp["front_ms"] <= longest_ms

@@ -43,7 +43,7 @@ def test_a_mahimahi_recording_comes_out_as_it_went_in(name: str, tmp_path: Path)
 
 
 def saved(file: Path) -> dict[str, Any]:
-    """What a save file says, in comparable form; of the request what a site keeps."""
+    """The content of a save file, in comparable form; the request has only the parts that a site keeps."""
     record = _RequestResponse.FromString(file.read_bytes())
     headers = [(header.key.lower(), header.value.strip()) for header in record.response.header]
     fields = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
@@ -70,7 +70,7 @@ def test_a_har_comes_out_as_it_went_in(tmp_path: Path) -> None:
 
 
 def entries(archive: Path) -> list[dict[str, Any]]:
-    """What an archive says, in comparable form; of requests what a site keeps."""
+    """The entries of an archive, in comparable form; requests have only the parts that a site keeps."""
     listed = sorted(json.loads(archive.read_text())["log"]["entries"], key=lambda entry: str(entry["startedDateTime"]))
     return [entry_told(entry) for entry in listed]
 

@@ -1,4 +1,4 @@
-"""What is recorded of a lossless bulk download agrees with itself and with the network: window, rate and RTT."""
+"""The records of a lossless bulk download agree with themselves and with the network: window, rate and RTT."""
 
 import random
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from tuning.protocols import Protocol
 # A queue that no window fills within the download, so that nothing is lost.
 NETWORK = Network("known", min_rtt_ms=80, up_mbps=10, down_mbps=10, queue_ms=1000)
 SIZE_BYTES = 8_000_000
-# What of a packet on the wire counts in the window: TCP's payload of a full segment, all that QUIC puts into UDP.
+# The share of a packet on the wire that counts in the window: TCP's payload of a full segment, all that QUIC puts into
+# UDP.
 PAYLOAD_SHARE = {"tcp": 1448 / 1500, "quic": 1250 / 1278}
 # The part of the download that is looked at: when its start is over, also BBR's drain.
 PART = (0.4, 0.97)
@@ -51,8 +52,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @dataclass(frozen=True)
 class Means:
-    """Of the part of a download: rate (bytes/s), RTTs (s), sizes (bytes), the controller's own estimate of the rate,
-    and the longest time (s) in which nothing was told."""
+    """Means over the part of a download: rate (bytes/s), RTTs (s), sizes (bytes), the controller's own estimate of the
+    rate; and the longest time (s) without a report."""
 
     rate: float
     rtt_s: float

@@ -46,7 +46,7 @@ KINDS = {
     "cellular": walk(20, 100, 12),
     "slow": walk(20, 100, 1),
     "fast": walk(10, 50, 25),
-    # Of each 15 s, as a satellite's, the first half second is an outage.
+    # The first half second of each 15 s is an outage, as a satellite's.
     "outages": "time_s,rate_mbps\n0,0\n0.5,20\n7,12\n15,0\n15.5,15\n30,0\n",
     "short": "time_s,rate_mbps\n0,30\n0.03,6\n0.1,0\n0.117,0\n",
 }

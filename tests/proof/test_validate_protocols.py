@@ -12,7 +12,7 @@ from tuning import protocols
 pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser]
 
 PROTOCOLS = protocols.load()
-# Of servers that have shorter TLS records than those of others.
+# The setting of servers that have shorter TLS records than others.
 RECORDS: dict[str, object] = {"tls_record_bytes": 4096}
 
 

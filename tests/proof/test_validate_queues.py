@@ -16,7 +16,7 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.queues import Queue
 
-# Of one network each direction has another queue; without loss, nothing else takes long.
+# A network whose directions get another queue each; it has no loss, and nothing else takes long to measure.
 LINK = Network("q", min_rtt_ms=20, up_mbps=8, down_mbps=8)
 CODEL, PIE, FQ = Queue("codel"), Queue("pie"), Queue("fq_codel")
 MARKING, HEAD = Queue("codel", ecn=True), Queue("drophead", limit_ms=100)

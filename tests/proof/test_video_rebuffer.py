@@ -41,8 +41,8 @@ def test_a_provoked_rebuffer_is_counted(protocol: str, tmp_path: Path) -> None:
     (tmp_path / networks.FILENAME).write_text(NETWORK)
     play = played("video-hd720-30s", networks.load(tmp_path / networks.FILENAME)["stops"], protocol)
     assert play.first_frame_ms is not None
-    # What it is, by when segments came: pictures are there until all are played that had come, and again when those
-    # have come of where the sound has got to meanwhile.
+    # The rebuffer as the arrival of segments gives it: pictures are there until all are played that had come, and again
+    # when those have come for the position that the sound has reached meanwhile.
     began_ms, still_ms = max(play.rebuffers, key=lambda one: one[1])
     before = sum(one.ended_ms < began_ms for one in play.pictures)
     exhausted_ms = play.first_frame_ms + 1000 * SEGMENT_S * before

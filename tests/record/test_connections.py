@@ -1,4 +1,4 @@
-"""What a recorder saw of connections comes into a site as it was, from each format that has it."""
+"""The connections that a recorder saw come into a site as they were, from each format that has them."""
 
 import json
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""What a HAR says of the load that it is of is kept with its site as a live load."""
+"""A site keeps the data of a HAR about its own load as a live load."""
 
 import json
 from pathlib import Path

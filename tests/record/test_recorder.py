@@ -47,7 +47,7 @@ FAST = Network("fast", up_mbps=1000, down_mbps=1000, min_rtt_ms=0, loss=0, queue
 RTT_MS, FAR_RTT_MS = 10.0, 40.0
 BEHIND = [str(tool("mm-net")), f"--delay={RTT_MS / 2}", f"--server-delay={STATIC_IP}={(FAR_RTT_MS - RTT_MS) / 2}", "--"]
 
-# What origin.py's page asks for, and how it is answered.
+# The requests of origin.py's page, and the status of each answer.
 WWW, STATIC, API = "https://www.origin.example", "https://static.origin.example", "https://api.other.example"
 EXPECTED = {
     ("GET", "https://origin.example/", 302),

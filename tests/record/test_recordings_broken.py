@@ -35,7 +35,7 @@ GARBAGE = random.Random(4).randbytes(5000)
 
 
 def mahimahi(folder: Path, **files: bytes) -> Recording:
-    """What is read of a folder with one whole page and these files."""
+    """The recording that is read from a folder with one whole page and these files."""
     source = folder / "recording"
     source.mkdir()
     (source / "save.0").write_bytes(save_file())

@@ -132,7 +132,7 @@ def raw_lines(folder: Path) -> None:
     (folder / "2").write_bytes(b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * (2 * MB) + b"\r\n")
 
 
-# What is read of each: its page, and a line, or a refusal, with these words.
+# Reading each gives its page and a line, or a refusal, with these words.
 SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "an archive of header lines": (in_archive(b"WARC/1.0\r\n", b"a:\r\n", 20), "longer than any page's"),
     "a message of header lines": (message(b"", b"a:\r\n", 20), "more than 1 MiB"),

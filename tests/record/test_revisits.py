@@ -65,7 +65,7 @@ def repeated(file: Path) -> Response:
     ("status", "fields", "kept"),
     [
         ("200 OK", [("Content-Type", "text/javascript"), ("ETag", '"2"')], '"2"'),
-        # What was not modified is sent whole to a browser that has nothing.
+        # A response that was not modified is sent whole to a browser that has nothing.
         ("304 Not Modified", [("ETag", '"2"')], '"1"'),
         ("200 OK", None, '"1"'),
     ],

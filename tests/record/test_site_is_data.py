@@ -226,7 +226,7 @@ def test_a_recording_beyond_the_limits_is_not_stored_and_the_old_site_stays(tmp_
     assert Site.load(site.folder) == site and [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-# What all servers refuse to load, so that no site is served over one protocol alone.
+# Stored responses that all servers refuse to load, so that no site is served over one protocol alone.
 
 LINE = b"X-Original-Url: https://a.example/\r\n"
 STORED: dict[str, Callable[[bytes], bytes]] = {

@@ -116,7 +116,7 @@ def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     (address,) = next(iter(site.addresses.values()))[:1]
     spec = ReplaySpec(site.folder, PROXIED, protocols.load()["tcp"])
-    # What leads TCP into the hop is taken away, in its namespace, in which one of the shells' processes is.
+    # The rule that leads TCP into the hop is deleted in its namespace, in which one of the shells' processes is.
     delete = f"ip rule del ipproto tcp lookup {TABLE} 2>/dev/null"
     delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
     with pytest.raises(EyelevelError, match=r"packets of TCP went beside the hop"):

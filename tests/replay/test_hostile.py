@@ -1,7 +1,6 @@
-"""What a stranger's page finds in a replay: nothing of the host and its users, by itself or through a browser in its
-hands.
+"""A stranger's page finds nothing of the host and its users in a replay, by itself or through a browser in its hands.
 
-That is a program in the browser's place, started by the driver with the browser's user, rights, files and network.
+Such a browser is a program in its place, started by the driver with the browser's user, rights, files and network.
 """
 
 import json
@@ -31,8 +30,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.needs_browser, pytest.ma
 PROTOCOL = protocols.load()["tcp"]
 SECRET = "not for strangers"
 
-# Loads as `measure.run.visit` does, but what Browsertime is to load and the browser are others. What these leave in
-# place of the film comes out as the film does.
+# Loads as `measure.run.visit` does, but Browsertime loads another target, or in another browser. The file that these
+# leave in place of the film comes out as the film does.
 VISIT = """
 import sys
 from pathlib import Path
@@ -172,7 +171,7 @@ exec sleep 1000
 
 @dataclass(frozen=True)
 class Host:
-    """What there is on the host: a site, and beside it files, and sockets that wait for somebody."""
+    """The host: a site, and beside it files, and sockets that wait for somebody."""
 
     site: Site
     listener: socket.socket
@@ -221,7 +220,7 @@ def visit(
 
 
 def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Path = "") -> dict[str, Any]:
-    """What another target or another browser leaves of a visit."""
+    """The outcome that another target or another browser leaves in place of a visit's film."""
     printed = visit(host, results, target, binary)
     assert (results / FILM).exists(), printed
     outcome: dict[str, Any] = json.loads((results / FILM).read_text())

@@ -178,7 +178,7 @@ def test_a_client_behind_it_has_its_delay_its_status_and_names_without_delay(sit
     resolved_s, status = re.findall(r"resolved in ([\d.]+) s, status (\d+)", printed)[0]
     assert (float(resolved_s) < 0.03, status, outcome.status) == (True, "200", 7)
     assert outcome.evidence["unknown_names"] == ["nowhere.example"]
-    # What is random there cannot be repeated, and they have no more than any program.
+    # Its random events cannot be repeated, and its shells have no more priority than any program.
     assert (outcome.evidence["seed"], outcome.evidence["timekeeping"]) == (None, "ordinary priority")
     assert outcome.evidence["shells"]["name"] == "mahimahi"
 

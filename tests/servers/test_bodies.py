@@ -25,7 +25,7 @@ from tuning import protocols
 SIZES_BYTES = (0, 1, SMALL_BODY_BYTES, SMALL_BODY_BYTES + 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES)
 BODIES = tuple(os.urandom(size) for size in SIZES_BYTES)
 LONG = SIZES_BYTES.index(3 * PIECE_BYTES)
-# What uWSGI with Python takes without a site is about 14 MB.
+# uWSGI with Python takes about 14 MB without a site.
 LARGE_BYTES, MOST_UWSGI_MB = 64 << 20, 40
 
 # curl's EXIT CODES.

@@ -2,7 +2,7 @@
 
 Caddy, where it is set up, sends header fields in an order of its own, and none that is for one hop alone.
 
-Of the recordings only some, for their oddities; `tests/proof/test_level_corpus.py` takes all.
+Only some of the recordings are taken, for their oddities; `tests/proof/test_level_corpus.py` takes all.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_every_recorded_exchange_comes_back_alike_and_as_recorded(
     assert differences(site, tmp_path, ("tcp", *others)) == []
 
 
-# What servers, NGINX above all, might read into, and what only the wire can tell.
+# Header fields that servers, NGINX above all, might interpret, and those that only the wire can show.
 ODD_HEADERS: tuple[Headers, ...] = (
     (("Status", "500 Internal Server Error"),),
     (("X-Accel-Redirect", "/elsewhere"), ("X-Accel-Buffering", "no"), ("X-Accel-Expires", "0")),

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs_quinn
 
 # More than the queue to a browser holds (1 MiB), several times over.
 DATAGRAMS, DATAGRAM_BYTES, QUEUE_BYTES = 4000, 1000, 1 << 20
-# So many fit into the buffer of a socket, which the proxy is to read before there are more.
+# The datagrams that fit into the buffer of a socket, which the proxy is to read before there are more.
 AT_ONCE = 50
 HOP = "hop.example"
 # As the proxy has it.

@@ -46,7 +46,8 @@ ANSWER_TIMEOUT_S = 120
 # x86-64's numbers of system calls, and where the filters of such calls find the second argument (linux/seccomp.h).
 SYS_MPROTECT, SYS_CLONE3 = 10, 435
 AT_SECOND_ARGUMENT = 24
-# What servers share is at least so large (servers/quic/shared_memory.cc); what else is protected is smaller.
+# Memory that servers share is at least this large (servers/quic/shared_memory.cc); other memory that is protected is
+# smaller.
 SHARED_BYTES = 16 << 20
 BIG = hashlib.shake_256(b"a body of 5 MB").digest(5_000_000)
 
@@ -724,7 +725,7 @@ def test_a_qlog_tells_all_of_a_connection_that_qvis_reads(tmp_path: Path, certif
     assert (log.parameters["emulated_connections"], log.parameters["scheduler"]) == (2, "urgency")
     assert log.parameters["connection_options"] == ["ORIG"]  # the browser's own
 
-    # What qvis draws: packets by number and length, acknowledged ranges, losses, windows.
+    # The data that qvis draws: packets by number and length, acknowledged ranges, losses, windows.
     sent = {event.data["header"]["packet_number"]: event.data["raw"]["length"] for event in log.named(SENT)}
     acked = {
         number

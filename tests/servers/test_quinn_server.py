@@ -36,7 +36,8 @@ from tuning.protocols import Protocol
 BODY_BYTES = 500_000
 ADDRESSES = 40
 ANSWER_TIMEOUT_S = 60.0
-# What a hostile client may make it keep: what 100 requests at once have of header fields, and room of the allocator.
+# The memory that a hostile client may make it keep: the header fields of 100 requests at once, and the allocator's
+# room.
 MOST_GROWTH_BYTES = 40 << 20
 
 
@@ -146,7 +147,7 @@ def test_a_signal_ends_it_and_its_log_is_whole(
     assert parameters.items() <= qlog.parameters.items()
     assert qlog.named(CLOSED)
     values = {name: value for event in qlog.named(METRICS) for name, value in event.data.items()}
-    # What acknowledges the last packets may not have come when the server ends.
+    # The acknowledgements of the last packets may not have come when the server ends.
     assert 0.9 * BODY_BYTES < values["bytes_delivered"] < 1.1 * BODY_BYTES
     assert max(event.data.get("congestion_window", 0) for event in qlog.named(METRICS)) > 14_600
     assert qlog.named(STATE)[0].data["new"] == "slow_start"
@@ -195,7 +196,7 @@ def test_responses_take_turns_whatever_their_priorities(arguments: list[str | Pa
     assert max(begins) < first_end
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(

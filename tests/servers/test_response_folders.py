@@ -71,7 +71,7 @@ def host(tmp_path: Path) -> Path:
 
 
 def fields(count: int, bytes_in_all: int) -> bytes:
-    """So many header fields that are counted as so many bytes."""
+    """`count` header fields that are counted as `bytes_in_all` bytes."""
     names = [f"x{number:04d}: " for number in range(count)]
     padding = bytes_in_all - sum(len(name) + len("\r\n") for name in names)
     return "".join(f"{name}\r\n" for name in names[1:]).encode() + f"{names[0]}{'v' * padding}\r\n".encode()

@@ -1,4 +1,4 @@
-"""What ordinary users are granted: just that, for what is missing alone, and told where there is no root."""
+"""Ordinary users are granted the missing rights alone; without root, the command that grants them is named."""
 
 import os
 import shutil

@@ -207,7 +207,7 @@ def test_what_one_checkout_built_is_not_taken_for_that_of_another(tmp_path: Path
         script = install.replace("setup/common.sh", str(checkout / "setup" / "common.sh"))
         assert run("bash", "-euc", script, **environment) == (0, "")
         assert run(cache / "bin" / "mm-name") == (0, checkout.name)
-    # What is installed stays as it is when its sources are built for tests.
+    # An installed program stays as it is when its sources are built for tests.
     (checkouts[0] / "shells" / "src" / "main.rs").write_text('fn main() { print!("tried") }')
     assert run(checkouts[0] / "setup" / "cargo", "build", "--release", "--quiet", **environment) == (0, "")
     assert run(cache / "bin" / "mm-name") == (0, "older")

@@ -18,7 +18,7 @@ from base.places import PROJECT
 CAMPAIGNS = PROJECT / "docs" / "first-hour"
 PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 PACKAGES += ["studies", "tuning"]
-# What only machines that measure have, or make of.
+# Files that only machines that measure have, or build from.
 FOR_MEASURING = re.compile(r"servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
 # Runs `eyelevel` of the folder argv[1], which may not import what argv[2] names.
 RUN_ALONE = """
@@ -118,7 +118,7 @@ def test_a_report_is_written_without_what_measures(installed: Path, tmp_path: Pa
     completed = eyelevel(installed, "report", "far", cwd=tmp_path)
     assert completed.returncode == 0, completed.stderr
     assert (results / "far" / "report" / "index.html").exists()
-    # Of the networks one alone, since drawing them all takes seconds.
+    # Only one of the networks, since drawing them all takes seconds.
     for arguments in (
         ["compare", "--a", "try", "--b", "far"],
         ["results", "try"],

@@ -49,7 +49,7 @@ LTE = (
 
 LTE_IN_ONE_HOP = "mm-net --delay 37 --up 2.8M --down 10.5M --queue 200ms --"
 
-# Of a 1500-byte packet TCP carries 1448 bytes: 20 are the IP header, 20 TCP's, 12 its timestamps. IPv6's header has 40.
+# TCP carries 1448 bytes of a 1500-byte packet: 20 are the IP header, 20 TCP's, 12 its timestamps. IPv6's header has 40.
 GOODPUT = 1448 / 1500
 GOODPUT_V6 = 1428 / 1500
 
@@ -426,7 +426,7 @@ def test_round_trip_loss_is_shared_by_the_directions() -> None:
 
 @pytest.mark.needs_large_buffers
 def test_chosen_packets_are_lost_and_no_others_in_one_hop_and_in_nested_shells(tmp_path: Path) -> None:
-    # Numbers of datagrams are from 0. Of those that come back, 1 is the first, and 8 the seventh.
+    # Datagrams are numbered from 0. Among those that come back, 1 is the first, and 8 the seventh.
     log, everything = tmp_path / "packets.csv", set(range(shells_peer.DATAGRAMS))
     lost_up, lost_down = {0, 6, 11}, {1, 8}
     nested = datagrams_through("mm-delay 1 mm-loss uplink --packets 12,1,7 -- mm-loss downlink --packets=1,7 --")
@@ -635,7 +635,7 @@ def test_a_meter_shows_what_the_link_carries() -> None:
 
 
 def complaints_of(stacks: Sequence[str], command: list[str]) -> list[str]:
-    """What shells write to stderr while the command runs in each stack of them, side by side."""
+    """The stderr of the shells in each stack of them, side by side, while the command runs in it."""
     with ThreadPoolExecutor(len(stacks)) as pool:
         return [result.stderr for result in pool.map(lambda shells: run(shells, command), stacks)]
 
@@ -676,7 +676,7 @@ LET_IT_GO_ON = "os.kill(shell, signal.SIGCONT);"
 
 
 def complaints_of_a_stopped(shells: str, meanwhile: str, afterwards: str = "") -> str:
-    """What a shell writes to stderr when its command does something while the shell is stopped."""
+    """The stderr of a shell whose command does something while the shell is stopped."""
     code = STOP_THE_SHELL + meanwhile + LET_IT_GO_ON + afterwards
     command = [*stack(shells), sys.executable, "-c", code]
     shell = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

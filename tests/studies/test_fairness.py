@@ -38,7 +38,7 @@ BEGAN_S = 1_000.0
 
 
 def samples(folder: Path, mbps: tuple[float, ...], seconds: float = 10.0) -> None:
-    """What a run leaves in `folder` whose flows came at these rates."""
+    """Write into `folder` the samples of a run whose flows came at these rates."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         f"{BEGAN_S + step / 20:.3f}\t{flow}\t{round(rate * 1e6 / 8 * step / 20)}"

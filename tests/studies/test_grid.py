@@ -232,7 +232,7 @@ def test_objects_are_spread_over_as_many_servers_as_there_are_objects() -> None:
     assert [page.name for page in grid_of_counts.pages()] == [
         *("grid-1x5KB", "grid-1x10KB", "grid-10x10KB", "grid-10x10KB-4s"),
     ]
-    # What there is no page of is not passed over in silence.
+    # A combination that has no page is not passed over in silence.
     assert grid.too_few_lines(grid_of_counts) == ["one object cannot be spread over 4 servers"]
     with pytest.raises(EyelevelError, match="no page of this grid can be measured: one object cannot be spread over 4"):
         grid.narrowed(read_preset("lossy-bulk"), None, None, "4")

@@ -1,4 +1,4 @@
-"""What a grid's report says: numbers worked out by hand, white cells, and the older study beside it."""
+"""The statements of a grid's report: numbers worked out by hand, white cells, and the older study beside it."""
 
 import csv
 import gzip
@@ -250,7 +250,7 @@ def test_what_a_hop_changes_is_worked_out_by_hand_for_each_protocol_by_itself(tm
     assert of_h2["change"] == pytest.approx(np.exp(-1) - 1)
     ends = np.exp(-1 + np.array([-1, 1]) * stats.t.ppf(0.975, 4) * np.sqrt(2 / 3)) - 1
     assert (of_h2["change_low"], of_h2["change_high"]) == pytest.approx(tuple(ends), rel=1e-3)
-    # Of two tests, of which the other has a p of 1.
+    # The correction is for two tests, of which the other has a p of 1.
     assert of_h2["p_corrected"] == pytest.approx(2 * 0.2879, abs=1e-3)
     assert (of_h2["loads_without"], of_h2["loads_with"], of_h2["verdict"]) == (3, 3, "not decided")
     assert of_h2["mean_without"] == pytest.approx(np.mean(without))

@@ -95,7 +95,7 @@ def test_a_gap_of_several_streams_is_the_streams_until_only_others_are_missing()
     several = records([(1, 78)], [(3, 78)], [(3, 78), (5, 100)])
     one = in_sequence([segment(1, 200, 400), segment(3, 100, 200), segment(7, 0, 100)], several)
     assert waits(one, STREAM) == {3: 78 * 2}
-    # What came at 3 waits for stream 1, too.
+    # The bytes that came at 3 wait for stream 1, too.
     assert waits(one, OTHERS) == {3: 2 * 78 * 4, 5: 100 * 6}
     # The second gap lies within the first: nothing arrived beyond the highest byte.
     assert one.gaps == 1

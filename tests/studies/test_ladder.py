@@ -135,7 +135,7 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
         else:
             assert differences == keys[above]
     assert known[BELOW].browser_knows_servers == known[ABOVE].browser_knows_servers
-    # What the last rung names by its default is what the one below names.
+    # The last rung may leave the scheduler to its default, which the one below names.
     assert known["quic+1con+urgency"].scheduler == "urgency" and known["quic"].scheduler in (None, "urgency")
 
 

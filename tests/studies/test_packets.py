@@ -500,7 +500,7 @@ def test_packets_that_cross_may_leave_in_either_order() -> None:
     mean = average([(up, down), (sooner, up)])
     assert mean
     assert (mean.runs, mean.others) == (2, 0)
-    # Of one direction the order is what counts.
+    # The order counts within one direction.
     other = step("FIN", 22, 32)
     mean = average([(up, other), (other, up)])
     assert mean

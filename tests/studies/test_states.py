@@ -175,7 +175,7 @@ def test_metrics_are_bytes_milliseconds_and_bits() -> None:
 
 def test_accounts_become_one_qlog_a_connection(tmp_path: Path) -> None:
     messages = [(0.0, message()), (0.001, message(cookie=8)), (0.005, message(cwnd=40)), (0.010, message(ca_state=3))]
-    # Of two programs of the servers, which are no client's.
+    # An account between two programs of the servers, which is no client's.
     messages.insert(1, (0.0, message(cookie=9, server="127.0.0.1")))
     data = b"".join(RECORD.pack(BEGAN_S + at_s, len(one)) + one for at_s, one in messages)
     (tmp_path / ACCOUNTS).write_bytes(data)
@@ -214,7 +214,7 @@ def test_a_qlog_is_text_sequences_that_qvis_takes(tmp_path: Path) -> None:
     assert records[0] == b""
     assert all(record.endswith(b"\n") and record.count(b"\n") == 1 for record in records[1:])
     header = json.loads(records[1])
-    # What qvis looks for before it takes a file (its TextSequenceJSONToQlog, its Defaults.versionAliases).
+    # The fields that qvis looks for before it takes a file (its TextSequenceJSONToQlog, its Defaults.versionAliases).
     assert (header["qlog_version"], header["qlog_format"]) == ("0.3", "JSON-SEQ")
     assert header["trace"]["vantage_point"]["type"] == "server"
     assert header["trace"]["common_fields"]["time_format"] == "relative"
@@ -255,7 +255,7 @@ def rounded(periods: list[Spell]) -> list[tuple[str, float, float]]:
 def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> None:
     log = log_of((0, "a"), (500, "b"), delivered=((100, 1.0), (900, 2.0), (5_000, 3.0)))
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 2)) == [("a", 0, 0.5), ("b", 0.5, 0.9)]
-    # What was before the navigation is not counted, nor what follows the page.
+    # Time before the navigation is not counted, nor time after the page.
     assert rounded(spells(log, BEGAN_S + 0.6, BEGAN_S + 2)) == [("b", 0, 0.3)]
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 0.3)) == [("a", 0, 0.1)]
 
@@ -263,7 +263,8 @@ def test_spells_end_with_the_last_delivery_before_the_page_was_complete() -> Non
 def test_spells_are_what_one_sees_who_looks_every_five_milliseconds() -> None:
     log = log_of((0, "a"), (101, "b"), (103, "a"), (500, "c"))
     assert rounded(spells(log, BEGAN_S, BEGAN_S + 9)) == [("a", 0, 0.5), ("c", 0.5, 2)]
-    # What is there at a look is seen, however short; and of what alternates fast, neither has all of the time.
+    # A state that is there at a look is seen, however short; and of two that alternate fast, neither has all of the
+    # time.
     turns = [(1000 + 3 * n, "cd"[n % 2]) for n in range(200)]
     looks = log_of((0, "a"), (99, "b"), (101, "a"), *turns, delivered=((1_600, 10.0),))
     result = spells(looks, BEGAN_S, BEGAN_S + 9)

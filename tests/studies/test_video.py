@@ -107,7 +107,7 @@ def test_rebuffers_beside_each_other_are_one_and_the_last_may_last_until_the_end
 
 
 def test_rates_are_of_the_segments_whose_pictures_came() -> None:
-    # Of 9 s that were played, the last 3 had sound alone.
+    # The last 3 of 9 s that were played had sound alone.
     assert measured(play("tiny", "tiny", "medium"))["mean_mbps"] == pytest.approx(2 * (0.7 + 0.7 + 2.5) / 6)
     # The pictures of 2 to 4 s never came: those before stand still, and those after are of their own time.
     whole = play("tiny", "tiny", "medium", "tiny", "tiny")

@@ -1,1 +1,1 @@
-"""What several test modules share. No test module imports another one."""
+"""Helpers that several test modules share. No test module imports another one."""

@@ -143,7 +143,7 @@ VARIED = Truth(
 
 
 def varied_findings(declaration: Hypotheses) -> Findings:
-    """What is found in VARIED under the hypotheses of `declaration`."""
+    """The findings in VARIED under the hypotheses of `declaration`."""
     doubles = {"again": "tcp"}
     protocols = {name: {"name": name, "tuning": doubles.get(name, name)} for name in VARIED.protocols}
     settings = {"sites": {}, "networks": {"dsl": {"min_rtt_ms": 24.0}, "lte": {}}, "protocols": protocols}

@@ -14,7 +14,7 @@ from support.browser import Browser
 AXE = cache_dir() / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS_PX = (390, 1400)
 SCHEMES = ("light", "dark")
-# What is folded is looked at, too; of a table three rows, since the others are like them.
+# Folded parts are looked at, too, and three rows of a table, since the others are like them.
 CHECK = """
 for (const row of document.querySelectorAll("tbody tr:nth-child(n + 4)")) row.remove();
 for (const part of document.querySelectorAll("details")) part.open = true;
@@ -23,8 +23,8 @@ return found.violations.flatMap((rule) => rule.nodes.map((node) =>
   `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\\s+/g, " ")}`));
 """
 
-# The elements that reach beyond the window at the right, with their words, and have none within them that do. What can
-# be scrolled may.
+# The elements that reach beyond the window at the right, with their words, and have none within them that do.
+# Scrollable elements may.
 WIDE = """
   const scrolls = element =>
     element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
@@ -40,7 +40,7 @@ WIDE = """
 
 
 def accessible(browser: Browser, url: str) -> list[str]:
-    """What axe-core finds fault with in the page at `url`, once for each width and colour scheme."""
+    """The faults that axe-core finds in the page at `url`, once for each width and colour scheme."""
     violations = []
     for look in _looks(browser):
         browser.open(url)

@@ -24,7 +24,7 @@ class Browser(Session):
     """The packaged browser, with what it wrote to its console."""
 
     def console(self) -> list[dict[str, Any]]:
-        """What was written since the last call."""
+        """The messages on the console since the last call."""
         messages: list[dict[str, Any]] = self._ask("POST", "/se/log", {"type": "browser"})
         return messages
 
@@ -60,7 +60,7 @@ class Browser(Session):
         return base64.b64decode(self._devtools("Page.printToPDF", {"preferCSSPageSize": True})["data"])
 
     def eventually(self, script: str) -> Any:
-        """What the promise returned by `script` comes to."""
+        """The value of the promise that `script` returns."""
         wrapped = f"const done = arguments[0]; (async () => {{ {script} }})().then(done, (e) => done(String(e)));"
         return self._ask("POST", "/execute/async", {"script": wrapped, "args": []})
 

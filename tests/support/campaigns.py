@@ -68,5 +68,5 @@ def assert_whole(folder: Path, runs: int) -> None:
             gzip.decompress((evidence / name).read_bytes())
         probe: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-i", evidence / "film.mp4", "-f", "null", "-"]
         assert subprocess.run(probe, capture_output=True, text=True, check=True).stderr == ""
-    # What a write that was broken off has left.
+    # No write that was broken off has left a file.
     assert [path for path in folder.rglob(".*") if path.is_file()] == []

@@ -1,4 +1,4 @@
-"""What a test looks at in a figure."""
+"""Properties of a figure that tests look at."""
 
 import matplotlib as mpl
 from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
-"""What a film shows, the long way: by Browsertime's own script, and by a decoder for each other question.
+"""The properties of a film, the long way: by Browsertime's own script, and by a decoder for each other question.
 
-What a run keeps of its film (`measure.run.evidence.analyse_film`) must be the same, byte for byte.
+The files that a run keeps of its film (`measure.run.evidence.analyse_film`) must be the same, byte for byte.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the first screen of a report says, computed without drawing anything.
+"""The content of a report's first screen, computed without drawing anything.
 
 The first screens of all known campaigns, as docs/known-campaigns.md has them:
 

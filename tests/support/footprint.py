@@ -1,7 +1,7 @@
-"""What a campaign holds besides its results, looked at before each of its blocks, when at most one run is prepared and
-none is under way.
+"""The resources that a campaign holds besides its results, looked at before each of its blocks, when at most one run is
+prepared and none is under way.
 
-Run as a program: measures a grid's page so many times over each of two protocols, and writes a line of JSON each time.
+Run as a program: measures a grid's page RUNS times over each of two protocols, and writes a line of JSON each time.
 """
 
 import json
@@ -27,8 +27,8 @@ KINDS = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 @dataclass(frozen=True)
 class Footprint:
-    """What the processes of a campaign hold: the one that measures, with its `descriptors` and resident `memory_bytes`,
-    and all that it has started.
+    """The resources of a campaign's processes: the one that measures, with its `descriptors` and resident
+    `memory_bytes`, and all that it has started.
 
     `mounts` are those that it sees, `namespaces` those that a process of it is in, `temporary_files` all that is in its
     folder for these, and `cached_files` what is in the cache. `cgroups` and `kernel_networks` (namespaces of networks,

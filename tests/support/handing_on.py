@@ -1,4 +1,4 @@
-"""What of a site is the same after it was written in another format and imported again.
+"""The properties of a site that are the same after it was written in another format and imported again.
 
 docs/formats.md says, in a table, what each format keeps.
 """
@@ -38,7 +38,8 @@ def _fields(exchange: Exchange) -> list[tuple[str, str]]:
     return [field for field in exchange.response.headers if field[0].lower() != "content-length"]
 
 
-# What there is to keep, by its name in the document's table. Where the value is None, a site has none of it.
+# The properties that there are to keep, by their names in the document's table. A value of None means that a site has
+# none of it.
 OF_EXCHANGES: Mapping[str, Callable[[Exchange], Any]] = {
     "method and URL, in order": lambda exchange: (exchange.method, exchange.url),
     "status and reason": lambda exchange: (exchange.response.status, exchange.response.reason),
@@ -63,7 +64,7 @@ OF_SITES: Mapping[str, Callable[[Site], Any]] = {
 
 
 def kept_by(form: WritableFormat) -> dict[str, bool]:
-    """What the document says of `form`: name → whether it is kept."""
+    """The entries for `form` in the document: name → whether it is kept."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in DOCUMENT.read_text().splitlines()
@@ -100,7 +101,7 @@ def survival(site: Site, back: Site) -> dict[str, list[str]]:
 
 
 def lost_by_handing_on(site: Site, form: WritableFormat, folder: Path) -> list[str]:
-    """What is no longer the same of that which the document says `form` keeps, when `site` has gone through it."""
+    """The changes in those properties that the document says `form` keeps, after `site` has gone through it."""
     back = handed_on(site, form, folder)
     kept = kept_by(form)
     lost = [f"it left out {reason}" for reason in back.skipped]

@@ -60,7 +60,7 @@ def hero_recordings() -> dict[str, Recording]:
         </script>"""
     return {
         "own-server": _recording(style, picture.format(url=url), url, _photograph(1)),
-        # Of another server, which does not allow the page to know its times (Timing-Allow-Origin); in several scans.
+        # On another server, which does not allow the page to know its times (Timing-Allow-Origin); in several scans.
         "other-server": _recording(style, picture.format(url=other_url), other_url, _photograph(2, progressive=True)),
         "background": _recording(style + background, '<div id="hero"></div>', url, _photograph(3)),
         "by-script": _recording(style, script, url, _photograph(4)),
@@ -122,7 +122,7 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
     zero = next(
         frame for frame in range(len(times.times)) if times.position(frame) >= start.stray_frames + start.orange_frames
     )
-    # Of each picture that differs from the one before: the number of its frame.
+    # Each picture that differs from the one before, with the number of its frame.
     pictures: list[tuple[int, Pixels]] = []
     for frame, picture in enumerate(_frames(film, area)):
         if frame >= zero and not (pictures and np.array_equal(pictures[-1][1], picture)):
@@ -139,7 +139,7 @@ def change_of(film: Path, area: Area, rest: float) -> Change:
 
 
 def _frames(film: Path, area: Area) -> Iterator[Pixels]:
-    """What all frames of `film` show in `area` (rows by columns by RGB)."""
+    """The pixels of all frames of `film` in `area` (rows by columns by RGB)."""
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-threads", "1", "-i", film]
     command += ["-vf", f"crop={area.width}:{area.height}:{area.x}:{area.y}", "-fps_mode", "passthrough"]
     size = area.width * area.height * 3

@@ -45,7 +45,7 @@ COLLECTION = wacz({"a.warc.gz": gzip.compress(PAGE, mtime=0), "b.warc": ARCHIVE}
 DEFLATED = wacz({"b.warc": ARCHIVE}, ("https://a.example/",) * 9, zipfile.ZIP_DEFLATED)
 SAVE = save_file(headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip")), body=gzip.compress(b"<p>"))
 
-# What parsers stumble over.
+# Bytes over which parsers stumble.
 BITS = [
     b"\0",
     b"\r\n",
@@ -139,7 +139,7 @@ def damaged_exports(draw: st.DrawFn) -> bytes:
     return zipped(members, draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))))
 
 
-# What no import writes into an index, and what may look as if one had.
+# Values that no import writes into an index, and values that may look as if one had.
 SITE_VALUES = st.sampled_from(
     [
         "198.18.0.9/32 dev lo\nnetns add x",
@@ -236,7 +236,7 @@ Act = Callable[[Path, str, bytes], None]
 
 WACZ_CONTENTS = damaged(COLLECTION) | damaged(DEFLATED) | damaged_collections() | damaged_exports()
 
-# What is done, with which file, and with what in it.
+# The action of each form, the file on which it acts, and the content of that file.
 FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
     "mahimahi": (import_of, "m/save.0", damaged(SAVE)),
     "raw": (import_of, "r/a.example/index", damaged(RAW)),

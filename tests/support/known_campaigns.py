@@ -8,7 +8,7 @@ which they were made:
 
     PYTHONPATH=tests python -m support.known_campaigns late results/late
 
-What the first screens say of them: docs/known-campaigns.md (`support.first_screens`).
+docs/known-campaigns.md shows the first screens of their reports (`support.first_screens`).
 """
 
 import json
@@ -53,7 +53,7 @@ UNUSUAL = "some samples are unusual"
 NO_CLAIM = frozenset({NOT_DECIDED, EQUIVALENT})
 ANYTHING = frozenset({FASTER, SLOWER, EQUIVALENT, NOT_DECIDED})
 
-# Of a typical page, the Speed Index behind each network, and the other metrics as multiples of it.
+# The Speed Index of a typical page on each network, and the other metrics as multiples of it.
 SPEED_INDEX_MS = {"dsl": 850.0, "lte": 1400.0, "da2gc": 15000.0, "mss": 13000.0}
 MULTIPLES = {"fvc": 0.55, "lvc": 2.1, "vc85": 1.3, "si": 1.0, "plt": 1.6}
 # Shares of the page load time: for how long each part of a load runs on a processor, and all of it waits for one.
@@ -92,7 +92,7 @@ REPEATS = 2
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a report's first screen must say.
+    """The required content of a report's first screen.
 
     `verdicts`: network → the words of which each contrast of the family must have one; those of "" hold for the other
     networks. `warnings` must be there, `silent` must not; where that is all KINDS, nothing must be there but `facts`.
@@ -351,7 +351,7 @@ CAMPAIGNS: dict[str, KnownCampaign] = {
     ),
     "full": KnownCampaign(
         "The paper's size, 23,560 runs: both QUICs take 10 % less on every site and behind every network.",
-        # Of so many samples some are skewed by chance.
+        # Among this many samples some are skewed by chance.
         FirstScreen({"": frozenset({FASTER})}, silent=frozenset(KINDS), facts=frozenset({NO_COLUMN, UNUSUAL})),
         sites=38,
         networks=("dsl", "lte", "da2gc", "mss"),
@@ -473,7 +473,7 @@ def _add_times(campaign: KnownCampaign, table: pd.DataFrame, machine: Floats, dr
     level += np.where(is_quic, np.log(of_server) + np.log(of_browser), 0)
     level += np.log1p(campaign.place_growth) * table["place"] + draw.normal(0, RUN_SD, size)
     if campaign.is_heavy:
-        # Of Student's with 2.5 degrees of freedom, the larger half: no third moment.
+        # The larger half of Student's distribution with 2.5 degrees of freedom: no third moment.
         level += np.where(draw.random(size) < 0.1, np.log1p(np.abs(draw.standard_t(2.5, size))), 0)
     for metric, multiple in MULTIPLES.items():
         times = multiple * np.exp(level + draw.normal(0, METRIC_SD, size))
@@ -491,7 +491,7 @@ def _add_processor(campaign: KnownCampaign, table: pd.DataFrame, draw: np.random
 
 
 def protocol_settings(name: str) -> dict[str, Any]:
-    """What `campaign.json` says of a protocol setting."""
+    """The entry of `campaign.json` for a protocol setting."""
     like, server = OTHER_SERVERS.get(name, (name, ""))
     known = all_protocols()[like]
     return asdict(replace(known, name=name, server=server or known.server))
@@ -526,7 +526,7 @@ def document(campaign: KnownCampaign) -> dict[str, object]:
 
 
 def declaration(campaign: KnownCampaign, digest: str) -> dict[str, object]:
-    """What the `campaign.json` of `campaign` says of its hypotheses, whose SHA-256 is `digest`."""
+    """The entry for its hypotheses, whose SHA-256 is `digest`, in the `campaign.json` of `campaign`."""
     later = (BEGIN + timedelta(seconds=campaign.pause_s)).isoformat()
     groups = {"networks": campaign.networks, "protocols": campaign.protocols}
     additions = {

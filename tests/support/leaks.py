@@ -1,4 +1,4 @@
-"""What a session of tests leaves behind: processes, control groups, mounts and temporary files.
+"""The remains of a session of tests: processes, control groups, mounts and temporary files.
 
 Other things run on the machine, too. So every process of a session inherits a mark in its environment and a temporary
 folder of the session, and only what bears these is judged.

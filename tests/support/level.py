@@ -48,7 +48,7 @@ def requests_for(site: Site) -> list[Request]:
 def fetch(
     site: Site, protocol: str, requests: list[Request], folder: Path, *, think_time: bool = False
 ) -> list[Answer]:
-    """What the server of `protocol` answers to each of `requests`, from inside a replay."""
+    """The answers of the server of `protocol` to `requests`, from inside a replay."""
     chosen = protocols.load()[protocol]
     requests_file, answers_file = folder / "requests.json", folder / f"{protocol}.json"
     requests_file.write_text(json.dumps(requests))
@@ -79,7 +79,7 @@ def differences(site: Site, folder: Path, names: Sequence[str] = ("tcp", "quic")
 
 
 def unlike(name: str, answer: Answer, other_name: str, other: Answer) -> list[str]:
-    """In what two answers differ, by the protocols over which they came."""
+    """The differences between two answers, by the protocols over which they came."""
     one, two = dict(answer), dict(other)
     if {name, other_name} & set(WITHOUT_ORDER):
         one["headers"], two["headers"] = (

@@ -11,7 +11,7 @@ from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 
 PART_END = b"\x1e"
-# Of all inputs together; the sanitizers' own is a part of it.
+# The memory of all inputs together, of which the sanitizers' own is a part; and the time of one input.
 MAX_MEMORY_MB = 500
 MAX_INPUT_S = 20
 REQUESTS = b"""GET\thttps://a.example/
@@ -24,7 +24,7 @@ GET\thttps://a.example/film\t\t\t\tbytes=4-
 GET\thttps://a.example/film\t\t\t\tbytes=-4\t"tag"\tThu, 01 Jan 2026 00:00:00 GMT
 """
 
-# What the loader looks for, and what parsers stumble over.
+# Tokens for which the loader looks, and over which parsers stumble.
 TOKENS = [
     *["X-Original-Url: https://", "X-Original-Method: ", "X-Original-Wait-Ms: ", "Content-Length: ", "Content-Range: "],
     *["HTTP/1.1 200 OK", "HTTP/1.1 304 ", "HTTP/1.1 206 ", "bytes 0-3/9", "bytes=", "Location: ", "\r\n", "\r\n\r\n"],

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # This runs in fresh user, network, mount, UTS, IPC and process namespaces, with all capabilities over them. Each machine
-# has a host name, users, processes and locks of its own; its address is on the loopback that all share. What runs on a
-# machine has no capabilities. All of it ends with the first process of these namespaces.
+# has a host name, users, processes and locks of its own; its address is on the loopback that all share. Programs on
+# a machine have no capabilities. All of it ends with the first process of these namespaces.
 #
 # The environment names folders: ROOM, where all of this is; PROJECT; CACHE, where the set-up has installed; PROGRAMS, the
 # unpacked packages.

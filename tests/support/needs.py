@@ -1,4 +1,4 @@
-"""What some tests cannot do without: one mark for each thing, how to see whether it is here, and how to get it.
+"""The needs of some tests: one mark for each thing, how to see whether it is here, and how to get it.
 
 `@pytest.mark.needs_namespaces` is all that a test says; conftest.py skips it where the thing is missing, and counts
 what was skipped at the end of the session.

@@ -14,7 +14,7 @@ SUBJECT_TO_THE_MACHINE = {"round trips before the first request", "share of a li
 
 
 class Observations:
-    """What is seen of protocols in true loads; those that differ by their name alone are loaded once."""
+    """Observations of protocols in true loads; protocols that differ by their name alone are loaded once."""
 
     def __init__(self, sites: Mapping[str, Site]) -> None:
         self._sites = sites

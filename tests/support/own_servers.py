@@ -1,4 +1,4 @@
-"""What our own servers (quic_server, quinn_server) are started with in tests: a site, a certificate, endpoints."""
+"""The inputs of our own servers (quic_server, quinn_server) in tests: a site, a certificate, endpoints."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ from record.site import Exchange, Recording, write_site
 from record.urls import normal_url
 
 MATCHING_CASES = json.loads((PROJECT / "tests" / "vectors" / "matching.json").read_text())["cases"]
-# Of a request in `--match`, in their order.
+# The fields of a request in `--match`, in their order.
 REQUEST_FIELDS = (
     "method",
     "url",
@@ -86,7 +86,7 @@ def endpoints_file(folder: Path, *endpoints: list[str | Path]) -> Path:
 
 
 def match(program: str, folder: Path, *requests: str) -> list[tuple[list[str], list[str]]]:
-    """What `program --match` answers to each request: its fields, and its header lines."""
+    """The answers of `program --match` to the requests, each with its fields and its header lines."""
     completed = subprocess.run(
         [tool(program), "--responses", folder, "--match"],
         input="".join(f"{request}\n" for request in requests),

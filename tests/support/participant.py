@@ -1,6 +1,6 @@
 """Somebody who takes part in a user study: plays its films by keyboard alone, and answers by what can be seen.
 
-What is seen are the pictures on the page, and nothing that the page's script knows:
+The participant sees the pictures on the page, and nothing that the page's script knows:
 
     PYTHONPATH=tests python -m support.participant http://127.0.0.1:8021/
 """

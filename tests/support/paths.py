@@ -17,7 +17,7 @@ LIMIT = ("--most-mb", "400")
 
 
 def probed(network: Network, folder: Path, *options: str, seed: int = 1) -> Network:
-    """What `eyelevel probe-network` makes of `network`, of which one end is in this network namespace."""
+    """The network that `eyelevel probe-network` makes of `network`, one end of which is in this network namespace."""
     program = [sys.executable, "-m", "eyelevel", "probe-network", "--secret", str(folder / "secret"), *LIMIT]
     into = folder / networks.FILENAME
     with subprocess.Popen([*program, "--serve", SERVER[0]], stderr=subprocess.PIPE, text=True) as serving:

@@ -1,4 +1,4 @@
-"""What validation sees of protocols, as a machine of two cores has measured it."""
+"""Observations of protocols in validation, as a machine of two cores has measured them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ NUMBERS = {
 
 
 def seen(name: str) -> dict[str, Any]:
-    """What was seen of the protocol of that name (`ValidationEntry.seen`), as far as protocols are compared by it."""
+    """The observation of the protocol of that name (`ValidationEntry.seen`), as far as protocols are compared by it."""
     protocol = KNOWN[name]
     kept, in_front_bytes, against, incremental, others = NUMBERS[name]
     usual = TCP_PLUS_FLIGHTS if name.startswith("tcp+") else FLIGHTS[protocol.transport]

@@ -1,4 +1,4 @@
-"""What others publish becomes conditions files. All files here are generated: none is anybody's measurement."""
+"""Traces that others publish become conditions files. All files here are generated: none is anybody's measurement."""
 
 from pathlib import Path
 

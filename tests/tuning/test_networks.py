@@ -38,7 +38,7 @@ def read(text: str, folder: Path) -> Network:
 
 
 def words(network: Network) -> list[str]:
-    """What the shell is told of it, without folders and its program."""
+    """The options that the shell is given for it, without folders and its program."""
     return [Path(word).name if str(word).startswith("/") else str(word) for word in shell(network)][1:]
 
 

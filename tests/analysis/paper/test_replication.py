@@ -88,7 +88,7 @@ def test_a_count_agrees_exactly_where_as_much_chance_is_left() -> None:
 
 
 def test_a_part_of_the_papers_own_sites_is_no_sample_of_them() -> None:
-    """Of 38 sites that end alike every time, the 8 that are not faster; and all of them, which can be no nearer."""
+    """The sites end alike every time: the 8 of 38 that are not faster are no sample, and all 38 can be no nearer."""
     assert not of_count(30, 38, 0, 8, 0.95).agrees
     assert of_count(30, 38, 30, 38, 0.95).chance == 1
 

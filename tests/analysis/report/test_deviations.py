@@ -1,4 +1,4 @@
-"""What a campaign did otherwise than it had declared stands on its first screen, and in its verdicts."""
+"""Deviations of a campaign from its declaration stand on its first screen, and in its verdicts."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -49,7 +49,7 @@ def campaign(
 def paragraph(
     pair: Pair, *observations: Mapping[str, Mapping[str, Any]], behind: Iterable[str] = ("dsl", "mss")
 ) -> str:
-    """What is said of `pair`."""
+    """The paragraph about `pair`."""
     (text,) = level_ground(campaign(observations, pair, behind), [pair])
     return text
 
@@ -84,7 +84,7 @@ def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
     assert "differ besides" not in text and "where packets are lost" not in text
 
 
-# What is changed of what was seen of QUIC+1con, and what must then be said. Each number has its sentence.
+# Changes to the observations of QUIC+1con, and the words that each must yield. Each number has its sentence.
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"loss_response": {"before": 200.0, "after": 169.0}}, "window kept after one loss (0.84 against 0.70)"),
     ({"in_front_bytes": 1_368_000}, "bytes in front of an urgent response (1,368 kB against 45 kB)"),

@@ -59,7 +59,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated campaign with the films of one site, one of its settings without any valid run, and its report."""
     folder = write(tmp_path_factory.mktemp("report") / "simulated", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
-    # What a name may hold must not break the page.
+    # The characters that a name may hold must not break the page.
     runs["site"] = runs["site"].replace("site-02", "<b>&site")
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")
     runs.loc[lost, "valid"] = False
@@ -468,7 +468,7 @@ def test_a_campaign_without_a_valid_run_is_one_line(tmp_path: Path) -> None:
 
 
 def explored(page: str) -> dict[str, Any]:
-    """What the page's script shows of all comparisons."""
+    """The data about all comparisons that the page's script shows."""
     data = re.search(r'id="comparisons-data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
     document: dict[str, Any] = json.loads(data[1])

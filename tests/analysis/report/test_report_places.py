@@ -59,7 +59,7 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def report(folder: Path, *options: str) -> str:
-    """What is printed when the report of the campaign in `folder` is made, or why it is not."""
+    """The output when the report of the campaign in `folder` is made, or the error that prevents it."""
     done = CliRunner().invoke(main, [str(folder), *options])
     return str(done.exception or done.output).removeprefix(f"reading {folder}\n").strip()
 

@@ -50,7 +50,7 @@ def test_what_has_no_run_that_counts_is_counted(column: str, value: str, beginni
 
 
 def test_what_was_withdrawn_is_said_with_the_reason(tmp_path: Path) -> None:
-    """What failed by itself has another sentence."""
+    """A site that failed by itself has another sentence."""
     reasons = {"s01": f"{WITHDRAWN}: its picture turns", "s02": "load_failed: no"}
     write_given_up(tmp_path, [GivenUp(site, "lte", reason, 12, "then") for site, reason in reasons.items()])
     texts = warnings(findings_of(replace(TABLE, folder=tmp_path), hypotheses.load()))

@@ -86,7 +86,7 @@ def test_a_session_by_keyboard_ends_in_the_report(browser: Browser, campaign: Pa
     kit = campaign / "user-study"
     with served(StudyServer((LOCAL, 0), Collector(kit))) as url:
         begin(browser, f"{url}?group=lab")
-        # Of each part: practice, what was measured, and the controls.
+        # Each part consists of practice, the measured trials and the controls.
         plays = [*go_on(browser, 2, least_plays=2), *go_on(browser)]
         assert len(plays) == (1 + 2 + 2) + (1 + 1 + 2)
         addresses = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
@@ -165,7 +165,7 @@ def test_without_a_place_for_votes_participants_download_them(
 
 
 def eventually(value: Callable[[], Path | None]) -> Path:
-    """What `value` returns when it returns anything. The browser says nowhere that it has written a file."""
+    """Wait until `value` returns something, and return it. The browser reports nowhere that it has written a file."""
     while (path := value()) is None:
         time.sleep(0.02)
     return path

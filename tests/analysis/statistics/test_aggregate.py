@@ -1,4 +1,4 @@
-"""What is said over sites: against the full mixed model, closed forms, and what must always hold."""
+"""Estimates over sites: against the full mixed model, closed forms, and properties that must always hold."""
 
 import warnings
 from dataclasses import replace

@@ -14,7 +14,7 @@ from analysis.statistics.contrast_table import holm
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_collections() -> Iterator[None]:
-    """Statsmodels collects garbage at every call. What is there already need not be looked at each time."""
+    """Statsmodels collects garbage at every call. Freeze the objects that are already there, so that it skips them."""
     gc.collect()
     gc.freeze()
     yield

@@ -84,7 +84,7 @@ def test_cliffs_delta_by_hand() -> None:
     slower, same = np.array([5.0, 6, 7]), np.array([1.0, 2, 3])
     assert contrasts.mann_whitney(same, slower)[1] == 1
     assert contrasts.mann_whitney(slower, same)[1] == -1
-    # Of the 4 pairs: 2 below 3, 2 above 1, 2 equal to 2 (no point), 3 above 1.
+    # The 4 pairs: 2 below 3, 2 above 1, 2 equal to 2 (no point), 3 above 1.
     assert contrasts.mann_whitney(np.array([1.0, 2]), np.array([2.0, 3]))[1] == pytest.approx(0.75)
 
 

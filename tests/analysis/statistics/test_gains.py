@@ -59,7 +59,7 @@ def test_slower_is_positive_and_faster_negative(a: list[float], factor: float) -
 def test_anova_is_scipys(a: list[float], b: list[float]) -> None:
     x, y = np.array(a), np.array(b)
     expected = stats.f_oneway(x, y).pvalue
-    # Of values that differ by rounding, or groups that hardly differ, f_oneway has only rounding left.
+    # For values that differ by rounding, or groups that hardly differ, f_oneway returns only rounding errors.
     differ = max(np.ptp(x), np.ptp(y)) > 1e-9 * max(x.max(), y.max())
     if differ and np.isfinite(expected) and expected < 0.999:
         assert anova_p(x, y) == pytest.approx(expected, rel=1e-6, abs=1e-9)

@@ -49,7 +49,7 @@ def test_paule_and_mandels_equation_holds_with_unequal_errors() -> None:
 
 @pytest.mark.parametrize("sites", [3, 10, 38])
 def test_a_new_site_without_noise_of_runs_is_students_t(sites: int) -> None:
-    """Of normal values the next lies within t (k - 1 degrees) times s sqrt(1 + 1/k) of the mean."""
+    """The next normally distributed value lies within t (k - 1 degrees) times s sqrt(1 + 1/k) of the mean."""
     centres = np.random.default_rng(sites).normal(-0.1, 0.05, sites)
     low, high = new_site(known(centres.tolist(), [0.0] * sites), 0.95)
     reach = stats.t.ppf(0.975, sites - 1) * centres.std(ddof=1) * np.sqrt(1 + 1 / sites)

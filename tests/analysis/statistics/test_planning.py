@@ -82,7 +82,7 @@ def test_the_level_is_that_of_the_family_over_its_looks() -> None:
     row = blocks_needed(samples(drawn(), networks=3), DECLARED, INTERIM_ANALYSES).iloc[0]
     ratios = np.log(drawn()[:, 1] / drawn()[:, 0])
     assert row["blocks"] == ratios.shape[1]
-    # Of 4 sites of 10 blocks the freedom of each block is a little less than 4.
+    # With 4 sites of 10 blocks, each block adds a little less than 4 degrees of freedom.
     direct = needed_for(np.log1p(0.02), row["scatter"], 3.2, 0.01 / 3 / len(INTERIM_ANALYSES))
     assert row["blocks_2pct"] == pytest.approx(direct, rel=0.03)
 

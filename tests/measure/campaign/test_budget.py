@@ -20,7 +20,7 @@ from record.demo import generate
 from record.site import write_site
 from tuning import networks, protocols
 
-# What each load takes in these tests (s).
+# The time of each load in these tests (s).
 LOAD_S = 10.0
 
 
@@ -134,7 +134,7 @@ def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_u
 ) -> None:
     work = PlannedRuns(campaign, results, Budget.of(1))
     assert not any(map(work.may_begin, work.open_blocks(lambda _: [("a", "dsl")])))
-    # Of two sites behind two networks, three over two protocols, three runs each.
+    # Two sites on two networks: three of the four cells are open, over two protocols, with three runs each.
     assert work.runs_beyond_budget() == 3 * 2 * 3
 
 

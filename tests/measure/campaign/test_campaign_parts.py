@@ -1,4 +1,4 @@
-"""What a campaign is made of: names, cores, canaries, films, forecasts."""
+"""The parts of a campaign: names, cores, canaries, films, forecasts."""
 
 import shutil
 import subprocess

@@ -88,7 +88,7 @@ def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:
     printed = io.StringIO()
     watch = ProgressDisplay(Console(file=printed, width=200), [ROW.of], 0)
     with opened(tmp_path / "c", CampaignDocument(structured(settings, CampaignSettings, ""))) as results:
-        # What an attempt that was broken off has left.
+        # An attempt that was broken off has left this file.
         (results.empty_run_folder(ROW.of, 1) / "old").touch()
         bring_home(MeasuredBlock((first, second), (evidence, evidence), ("it drifts",)), 2, results, watch)
         assert results.is_valid(ROW.of)

@@ -53,7 +53,7 @@ def test_the_film_is_made_on_its_core(tmp_path: Path) -> None:
     source = ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=3600", "-f", "null", "-"]
     with subprocess.Popen([ffmpeg, *source], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            # (By what is run: the script before it is called ffmpeg, too.)
+            # (The executable tells them apart: the script before it is called ffmpeg, too.)
             while Path(f"/proc/{process.pid}/exe").resolve().name != "ffmpeg":
                 assert process.poll() is None
             assert os.sched_getaffinity(process.pid) == {CORES[1]}

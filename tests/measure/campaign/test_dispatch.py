@@ -33,8 +33,8 @@ PATIENCE_S = 120
 
 
 class MadeUpFuture:
-    """What a worker was asked for: it has come to `value`, or never will (LOST). What is UNREACHABLE is there, but does
-    not come until it is cancelled."""
+    """The future of a request to a worker: it has come to `value`, or never will (LOST). An UNREACHABLE value is there,
+    but does not come until the future is cancelled."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -106,7 +106,7 @@ class MadeUpCluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> MadeUpCluster:
-    """Of one worker, with a campaign of four blocks."""
+    """A cluster of one worker, with a campaign of four blocks."""
     return MadeUpCluster(scripted_campaign(tmp_path, "dsl", "tcp", runs=4, programs=HERE))
 
 

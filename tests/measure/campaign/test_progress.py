@@ -1,4 +1,4 @@
-"""What a person sees of a campaign while it runs."""
+"""The display that a person sees of a campaign while it runs."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What a shorter quiet time would have changed is read from the runs that were made; runs of two are never compared."""
+"""The effect of a shorter quiet time is read from the runs made; runs of two quiet times are never compared."""
 
 import gzip
 import json

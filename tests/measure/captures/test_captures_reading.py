@@ -1,4 +1,4 @@
-"""What captures say of a connection."""
+"""The facts that captures hold about a connection."""
 
 from collections import defaultdict
 

@@ -62,8 +62,8 @@ class Node:
 
 
 def environment_of(cache: Path) -> dict[str, str]:
-    """Of a machine with this cache, which knows what tests give it to do. It is another machine than any before: one
-    has only one worker."""
+    """The environment of a machine with this cache, which can import the functions that tests send to it. Each call is
+    another machine: one has only one worker."""
     lock = f"{cache}/lock-{time.monotonic_ns()}"
     places = {"EYELEVEL_CACHE": str(cache), "TMPDIR": str(cache), "EYELEVEL_MEASURING_LOCK": lock}
     return {**os.environ, **places, "PYTHONPATH": str(PROJECT / "tests")}

@@ -1,4 +1,4 @@
-"""What a campaign says of the testbed is its commit: in a checkout, in an archive of one, and in an image."""
+"""A campaign identifies the testbed by its commit: in a checkout, in an archive of one, and in an image."""
 
 import os
 import re

@@ -45,7 +45,7 @@ class Nothing(IdlePriority):
 
 
 class Forever(Policy):
-    """What is at idle priority stays there."""
+    """Leaves processes at idle priority for ever."""
 
     def lift(self, root: int) -> None:
         pass

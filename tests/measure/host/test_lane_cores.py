@@ -15,7 +15,7 @@ from measure.host.topology import processors_in, whole_cores
 
 @pytest.fixture(autouse=True)
 def kernel_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the kernel says of its processors: nothing yet."""
+    """The folder in which the kernel describes its processors: empty as yet."""
     monkeypatch.setattr(topology, "PROCESSORS", tmp_path)
     return tmp_path
 
@@ -32,7 +32,7 @@ def tell(folder: Path, processors: dict[int, tuple[str, int, int]]) -> None:
 
 
 def threads(cores: int, *, adjacent: bool) -> dict[int, tuple[str, int, int]]:
-    """So many cores of two threads, with numbers side by side, or n and n + `cores`."""
+    """This many cores of two threads, with numbers side by side, or n and n + `cores`."""
     pairs = [(2 * core, 2 * core + 1) if adjacent else (core, core + cores) for core in range(cores)]
     return {number: (f"{pair[0]},{pair[1]}", 0, 0) for pair in pairs for number in pair}
 

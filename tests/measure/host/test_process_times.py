@@ -1,4 +1,4 @@
-"""What the kernel says of how long processes ran and waited agrees with what they did."""
+"""The kernel's account of how long processes ran and waited agrees with what they did."""
 
 import os
 import subprocess

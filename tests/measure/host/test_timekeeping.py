@@ -1,4 +1,4 @@
-"""With what the emulated network keeps time is known, and told where it could be better."""
+"""The priority with which the emulated network keeps time is known, and reported where it could be better."""
 
 import os
 import subprocess

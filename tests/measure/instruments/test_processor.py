@@ -43,7 +43,7 @@ subprocess.run([sys.argv[1], "-c", burn], executable=sys.executable)
 
 
 class Fixed(Account):
-    """Of every process the same times."""
+    """The same times for every process."""
 
     name = "fixed"
 

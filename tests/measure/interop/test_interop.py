@@ -62,7 +62,7 @@ def reported(*accounts: str) -> LoggedRequest:
 
 
 def right(of: Page) -> list[str]:
-    """What the page reports when all has arrived."""
+    """The accounts that the page reports when all has arrived."""
     text = of.fault([reported(*["wrong"] * len(of.sizes_bytes))])
     assert text
     accounts: list[str] = []

@@ -16,7 +16,7 @@ SECRET, OTHER = bytes(32), bytes([1]) * 32
 
 
 def meeting(asks_with: bytes, answers_with: bytes) -> list[Conversation | EyelevelError]:
-    """What either end has of a conversation, who asks first."""
+    """The result at either end of a conversation; the end that asks comes first."""
     asking, answering = socket.socketpair()
     ends: dict[str, Conversation | EyelevelError] = {}
 

@@ -20,7 +20,7 @@ from measure.probe.flows import LARGE_BYTES, Flow
 from measure.probe.path import LEAST_GROUP, Effort, conversation_with, flood, measure_path
 from measure.probe.serving import Arrived, Command, Sent, Server
 
-# Of the link of the made-up arrivals below.
+# The rate and the queue of the link of the made-up arrivals below.
 MBPS, QUEUE_PACKETS = 8.0, 20
 PACKET_NS = LARGE_BYTES * 8e3 / MBPS
 
@@ -28,8 +28,8 @@ PACKET_NS = LARGE_BYTES * 8e3 / MBPS
 def arrivals(
     packets: int, offered_mbps: float, *, loss: float = 0.0, managed: bool = False, later_mbps: float = MBPS
 ) -> Times:
-    """What arrives behind a queue of so many packets, which drops when it is full, or, if `managed`, the more the more
-    wait; and behind a link that loses some at random, whose rate changes in the middle."""
+    """The arrivals after a queue, which drops packets when it is full, or, if `managed`, the more the more wait; and
+    after a link that loses some at random, whose rate changes in the middle."""
     draws = random.Random(1)
     sent_ns, free_ns = 0.0, 0.0
     arrived = {}
@@ -58,7 +58,7 @@ def test_a_full_link_shows_its_rate_and_its_queue() -> None:
 
 def test_a_queue_that_drops_before_it_is_full_is_managed() -> None:
     assert flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, managed=True), 0.0).is_managed
-    # What is lost without load, too, is no queue's.
+    # Losses that occur without load, too, are no queue's.
     assert not flood(LARGE_BYTES, 12.0, Numbers(0, 3000), arrivals(3000, 12.0, loss=0.02), 0.02).is_managed
 
 

@@ -50,7 +50,7 @@ def test_a_fresh_browser_finds_http3_while_it_loads_the_page(site: Site, tmp_pat
     row, versions = loaded(site, "deployed-cold", tmp_path)
     assert row.valid or is_of_machine(row.reason), row.reason  # other tests keep the machine busy
     assert versions[0] == "h2" and set(versions) == {"h2", "h3"}
-    # What was asked for before any response had come knows nothing of it.
+    # Requests before the first response know nothing of HTTP/3.
     assert row.h3_request_share == pytest.approx(versions.count("h3") / len(versions), abs=0.02)
     assert row.h3_byte_share is not None and 0 < row.h3_byte_share < 1
     assert row.missed == 0

@@ -28,7 +28,7 @@ def site(folder: Path, **more: Any) -> Site:
 
 
 def config(site: Site, protocol: Protocol) -> dict[str, Any]:
-    """What Browsertime is given for a load of `site` over `protocol`."""
+    """Browsertime's configuration for a load of `site` over `protocol`."""
     page, results = browser.page_of(site), site.folder.parent / "results"
     options = server_of(protocol).connection_options(protocol)
     common = configuration(page, results, 7, 300, QUIET_MS, film=True)

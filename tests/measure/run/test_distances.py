@@ -49,7 +49,7 @@ def file_with(folder: Path, text: str) -> str:
 
 def test_servers_are_as_far_beyond_the_nearest_as_they_were_recorded(site: Site) -> None:
     recorded = parse_server_rtts("recorded").extra_ms(site)
-    # What nothing is known of is as far as the median of the others.
+    # A server of which nothing is known is as far as the median of the others.
     assert recorded == {f"198.18.0.{n}": extra for n, extra in zip(range(1, 6), (8.5, 0, 80.25, 8.5, 8.5), strict=True)}
     beyond_15_ms = parse_server_rtts("recorded-15ms").extra_ms(site)
     assert list(beyond_15_ms.values()) == [5.5, 0, 77.25, 5.5, 5.5]

@@ -1,4 +1,4 @@
-"""What a run's folder tells: the netlog, the HAR, Browsertime's timings, and the servers' log."""
+"""The evidence in a run's folder: the netlog, the HAR, Browsertime's timings, and the servers' log."""
 
 import gzip
 import json
@@ -81,7 +81,7 @@ def test_a_request_has_the_times_of_its_beginning_and_end(tmp_path: Path) -> Non
     ]
     text = log_text(events).replace('"constants":{', '"constants":{"timeTickOffset": "5000", ')
     requests = read_netlog(netlog(tmp_path / "n.gz", text))
-    # What a redirect takes on has ended with it; what was under way when the log ended has no end.
+    # A redirect ends the request that it continues; a request under way when the log ended has no end.
     assert [(one.began_s, one.ended_s) for one in requests] == [(6, 6.25), (6.25, 6.5), (6.6, None)]
 
 
@@ -209,7 +209,7 @@ def test_a_netlog_that_may_lack_its_beginning_is_refused(tmp_path: Path) -> None
 
 
 def whole_run(folder: Path) -> None:
-    """What a sound run leaves."""
+    """Write what a sound run leaves."""
     page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
     (folder / TIMINGS).write_text(json.dumps([page]))
     har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}

@@ -1,6 +1,6 @@
 """Pages that ask for the same on every load: the script gets into documents, into nothing else, and may run.
 
-What it tells pages it does not tell those who measure them.
+Pages get the script's times and numbers, those who measure them get the true ones.
 """
 
 import gzip
@@ -90,8 +90,8 @@ def test_policies_allow_the_script_and_nothing_else_more(policy: str, allowed: s
 
 RECORDED_AT_S = 1_500_000_000
 BULK_BYTES = 1_500_000
-# What may lie between the beginning of a navigation and that of its first request, from which the HAR counts, when the
-# machine is busy. (10 ms when it is not.)
+# The time (ms) that may pass between the beginning of a navigation and that of its first request, from which the HAR
+# counts, when the machine is busy. (10 ms when it is not.)
 LATE_MS = 300
 PAGE = b"""<!doctype html><html><head><title>Telling</title></head><body><script async src=/bulk></script><script>
 function told(who, of) {

@@ -93,7 +93,7 @@ def site_with_sound(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def loaded(site: Site, browser: str, protocol: str, folder: Path) -> tuple[Evidence, float]:
-    """What a load of `site` left in `folder`, and how long after its load event it ended (s)."""
+    """The evidence that a load of `site` left in `folder`, and how long after its load event it ended (s)."""
     loading = Loading(filmed=False, quiet_ms=QUIET_MS, browser=browser)
     assert load(Setting(site, NETWORK, protocols.load()[protocol], loading), folder) is None
     evidence = read_evidence(folder, filmed=False)

@@ -27,7 +27,7 @@ def event(at_ms: int, source: int, kind: str, **parameters: Any) -> dict[str, An
 
 
 def transfer(folder: Path, *events: dict[str, Any]) -> Transfer:
-    """Of what was logged from 1 s to 2 s."""
+    """The transfer from 1 s to 2 s in a log of these events."""
     constants = {"logEventTypes": {name: number for number, name in enumerate(KINDS)}, "timeTickOffset": "0"}
     log = folder / "netlog.gz"
     log.write_bytes(gzip.compress(json.dumps({"constants": constants, "events": events}).encode()))
@@ -103,7 +103,7 @@ def page(**pageinfo: Any) -> dict[str, Any]:
 
 def test_blocking_time_is_what_long_tasks_take_beyond_50_ms_from_the_first_paint_to_the_later_end() -> None:
     tasks = [{"startTime": at_ms, "duration": 80} for at_ms in (10, 60, 150, 290, 400)]
-    # Of the second, 40 ms are after the paint. The load event is at 200 ms, LCP at 300.
+    # 40 ms of the second task are after the paint. The load event is at 200 ms, LCP at 300.
     assert read_metrics(evidence(plt=200.0, page=page(longTask=tasks)))["tbt"] == 30
     assert read_metrics(evidence(plt=500.0, page=page(longTask=tasks)))["tbt"] == 90
     assert read_metrics(evidence(page=page(longTask=[])))["tbt"] == 0

@@ -81,7 +81,7 @@ def test_a_load_begins_when_it_is_told_and_tells_when_it_is_over() -> None:
         with pidfd(visit) as ended:
             assert prompter.await_sign(ended, QUIET, OVER) == QUIET
             assert prompter.await_sign(ended, OVER) == OVER
-        # What it starts does not meet what is said there.
+        # The visit's standard input, which its programs inherit, has nothing of what is said.
         assert visit.stdout.readline() == "b''\n"
 
 

@@ -39,7 +39,7 @@ def reno(kept: float) -> Growth:
 
 
 def flight(protocol: Protocol, growth: Growth, *, lost: int = 1, end_s: float = END_S) -> Flight:
-    """What a sender with this growth has in flight, a packet more or less; its window was steady before."""
+    """The data in flight of a sender with this growth, a packet more or less; its window was steady before."""
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
     at_s = np.arange(5, end_s, 0.002)
     recovering = BEFORE + (growth(np.zeros(1))[0] - BEFORE) * (at_s - DETECTED_S) / RTT_S

@@ -65,7 +65,8 @@ class Measurements:
         (folder / "delays.csv").write_text(DELAYS)
         (folder / networks.FILENAME).write_text(CHANGING)
         self.changing = networks.load(folder / networks.FILENAME)["mine"]
-        # What takes longest is first; last, with less beside it, that whose sender must keep up a high rate.
+        # The longest measurement is first. The last one, which has fewer others beside it, has a sender that must keep
+        # up a high rate.
         self._lost_packets = {
             self.changing: LOST_PACKETS_QUICK,
             BURSTY: 1000,

@@ -45,7 +45,7 @@ def asked() -> list[Response]:
 
 
 def served_by(scheduler: str, responses: Iterable[Response]) -> Iterator[Served]:
-    """What a scheduler sends of `responses`, turn by turn."""
+    """The data of `responses` that a scheduler sends, turn by turn."""
     order = ORDERS[scheduler]
     rest = {response: response.bytes for response in responses}
     turns: list[Response] = []

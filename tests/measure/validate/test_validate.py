@@ -159,7 +159,7 @@ def test_a_rate_that_holds_between_packets_but_not_over_all_is_found() -> None:
 def test_where_a_link_sends_whole_packets_at_whole_milliseconds_all_else_is_checked(
     change: dict[str, float], seen: dict[str, float], wrong: set[str]
 ) -> None:
-    """Of a round trip, a packet may wait for one of 3 ms each way."""
+    """A packet may wait up to 3 ms for an opportunity in each direction of a round trip."""
     network = Network("n", min_rtt_ms=20, up_mbps=4, down_mbps=4, queue_ms=60)
     right = Direction(sent=4000, lost=0, queue_bytes=29_000, mean_mbps=3.95)
     measured = NetworkMeasurement(24, 26, 30, 100, 0.1, up=replace(right, **seen), down=right)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a campaign keeps of its validations: nothing is measured twice, and nothing that failed is used."""
+"""The validations that a campaign keeps: nothing is measured twice, and nothing that failed is used."""
 
 import json
 from collections.abc import Iterable
