@@ -15,7 +15,7 @@ from analysis.statistics.samples import Array, Samples, counts
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
 COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest", "others_low"]
 COLUMNS += ["others_high", "second_half", "complete_blocks", "same_sign"]
-# What speaks of the same effect; paper_bias does not.
+# The columns that estimate the same effect; paper_bias does not.
 ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
 ESTIMATES += ["complete_blocks"]
 
@@ -23,18 +23,14 @@ ESTIMATES += ["complete_blocks"]
 def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """A row for each contrast of the family that some site has a block for; all gains are means over sites.
 
-    Columns: reference, compared, network, metric, sites;
-    gain: the family's own (Hodges-Lehmann location within blocks);
-    geometric_gain: of the geometric means within blocks;
-    paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
-    median_gain: the median over sites instead of the mean;
-    without_low, without_high: least and largest gain when one site is left out;
-    weightiest_site: the site that changes the gain most when left out, and without_weightiest: the gain then;
-    others_low, others_high: interval of that gain for sites like the others;
-    second_half: each site's later blocks only;
-    complete_blocks: only blocks in which every protocol of the network has a run that counts;
-    same_sign: whether all of these have the sign of `gain`.
-    What cannot be computed is NaN.
+    Columns: reference, compared, network, metric, sites; gain: the family's own (Hodges-Lehmann location within
+    blocks); geometric_gain: of the geometric means within blocks; paper_gain: the paper's ratio of arithmetic means,
+    and paper_bias: how much too high it is expected to be (`bias`); median_gain: the median over sites instead of the
+    mean; without_low, without_high: least and largest gain when one site is left out; weightiest_site: the site that
+    changes the gain most when left out, and without_weightiest: the gain then; others_low, others_high: interval of
+    that gain for sites like the others; second_half: each site's later blocks only; complete_blocks: only blocks in
+    which every protocol of the network has a run that counts; same_sign: whether all of these have the sign of `gain`.
+    Values that cannot be computed are NaN.
     """
     rows = []
     for pair in samples.measured(hypotheses.family):
