@@ -31,8 +31,8 @@ HERE = Path(__file__).parent
 # Pictures of each film over the whole axis.
 STRIP_PICTURES = 12
 PICTURE_WIDTH = 240
-# The number of units of the axis, in which times are drawn. The thickness of each phase, as a share of its bar: it
-# identifies a phase without its colour, too.
+# The number of units of the axis, in which times are drawn. The thickness of each phase, as a share of its bar:
+# kinds of phases can be distinguished without colour, too.
 AXIS_UNITS = 1000
 HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait": 0.7, "download": 1.0}
 BAR_UNITS = 10

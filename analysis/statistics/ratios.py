@@ -27,7 +27,8 @@ LENGTH_QUANTILE = 0.95
 # The factor by which the error from the length is too large for 5, 6, … 31 blocks; for more, its excess over 1 is this
 # share of 1 / blocks. Both are those of normal ratios; for ratios with longer tails the error remains somewhat too
 # large. The length has fewer degrees of freedom than the blocks: FREEDOM_SHARE more for each block beyond
-# ROBUST_BLOCKS. tests/analysis/test_ratios.py computes these numbers anew.
+# ROBUST_BLOCKS.
+# tests/analysis/test_ratios.py computes these numbers anew.
 OVERESTIMATES = (
     1.089, 1.149, 1.094, 1.078, 1.078, 1.063, 1.061, 1.048, 1.056, 1.045, 1.042, 1.040, 1.040, 1.035,
     1.035, 1.033, 1.030, 1.030, 1.027, 1.026, 1.028, 1.025, 1.024, 1.026, 1.023, 1.022, 1.022,

@@ -23,13 +23,17 @@ ESTIMATES += ["complete_blocks"]
 def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """A row for each contrast of the family that some site has a block for; all gains are means over sites.
 
-    Columns: reference, compared, network, metric, sites; gain: the family's own (Hodges-Lehmann location within
-    blocks); geometric_gain: of the geometric means within blocks; paper_gain: the paper's ratio of arithmetic means,
-    and paper_bias: how much too high it is expected to be (`bias`); median_gain: the median over sites instead of the
-    mean; without_low, without_high: least and largest gain when one site is left out; weightiest_site: the site that
-    changes the gain most when left out, and without_weightiest: the gain then; others_low, others_high: interval of
-    that gain for sites like the others; second_half: each site's later blocks only; complete_blocks: only blocks in
-    which every protocol of the network has a run that counts; same_sign: whether all of these have the sign of `gain`.
+    Columns: reference, compared, network, metric, sites;
+    gain: the family's own (Hodges-Lehmann location within blocks);
+    geometric_gain: of the geometric means within blocks;
+    paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
+    median_gain: the median over sites instead of the mean;
+    without_low, without_high: least and largest gain when one site is left out;
+    weightiest_site: the site that changes the gain most when left out, and without_weightiest: the gain then;
+    others_low, others_high: interval of that gain for sites like the others;
+    second_half: each site's later blocks only;
+    complete_blocks: only blocks in which every protocol of the network has a run that counts;
+    same_sign: whether all of these have the sign of `gain`.
     Values that cannot be computed are NaN.
     """
     rows = []
