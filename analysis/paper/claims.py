@@ -1,12 +1,12 @@
 """The paper's claims: its sentences, each with a test of its own on the campaign.
 
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
-vs. QUIC (ANRW 2019). The sentences are told in our words. They are declared here before any campaign. Each is tested at
-the threshold of the hypotheses, without a correction for how many claims there are (contrasts of the declared family
-keep theirs), and its conditions must all hold. A claim holds when that is shown, and does not hold when the opposite of
-a condition is shown (corrected for how many conditions it has); otherwise it is not decided. So a small campaign
-decides little, rather than anything by chance: what is shown for a claim or against it is as rare an error as any of
-the report's verdicts.
+vs. QUIC (ANRW 2019). The sentences are told in our words. They are declared here before any campaign. Each is
+tested at the threshold of the hypotheses, without a correction for how many claims there are (contrasts of the declared
+family keep theirs), and its conditions must all hold. A claim holds when that is shown, and does not hold when the
+opposite of a condition is shown (corrected for how many conditions it has); otherwise it is not decided. So a small
+campaign decides little, rather than anything by chance: what is shown for a claim or against it is as rare an error as
+any of the report's verdicts.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """Page load times over a grid of generated pages and networks.
 
 A preset names the pages, networks and protocols. It becomes an ordinary campaign, without films: each round loads a
-page once over every protocol, one after the other. A cell is a page behind a network.
+page once over every protocol, one after the other. A cell is a page on a network.
 """
 
 from collections import Counter
