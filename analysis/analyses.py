@@ -130,7 +130,7 @@ def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
 
 
 def claim_inputs(findings: Findings) -> ClaimInputs:
-    """What the paper's claims are tested on."""
+    """The data on which the paper's claims are tested."""
     facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
     known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
     # The paper has one browser.

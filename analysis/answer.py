@@ -27,29 +27,29 @@ from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 from dataset.metrics import web_names
 
-# What a page goes through, in order; of these, what a campaign has is shown.
+# The milestones of a page load, in order; those that a campaign has are shown.
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 # To decide by more runs than this is beyond what one waits for.
 MOST_RUNS = 500
 # From this share on a difference is all there at the first byte, as far as one can say.
 MOST_OF_IT = 0.9
 ASKED = "HTTP/3 in place of HTTP/2"
-# What is compared, and by what: `analysis/answer.toml` declares it.
+# The pair that is compared, and the metric; `analysis/answer.toml` declares both.
 PAIR, METRIC = Pair("tcp+", "quic"), "si"
 MILESTONE_COLUMNS = ["network", "metric", "typical_reference", "typical_compared", "difference", "low", "high"]
 
 
 @dataclass(frozen=True)
 class NetworkAnswer:
-    """What was found behind one network.
+    """The result on one network.
 
     `verdict` (`analysis.statistics.outcomes`) on the compared protocol. `gain`: its time over the reference's, less 1
     (negative: sooner), with the interval from `low` to `high`; `margin`: the gain below which it counts as no
     difference, and `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the
     reference; `shrunken`: the gain of a network that ended early, less what that adds to it. NaN where unknown.
-    `pairs`: runs of both that count, measured one after the other, of so many `attempts`; `excluded`: why
-    attempts do not count. `more_runs`: how many more of each would probably show a difference of `margin` if there is
-    one (inf: too many to be said; NaN: unknown).
+    `pairs`: the number of pairs of runs that count, one over each protocol, measured one after the other; `attempts`:
+    the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more of each would probably
+    show a difference of `margin` if there is one (inf: too many to be said; NaN: unknown).
     """
 
     network: str
@@ -94,7 +94,7 @@ def require_question(question: Hypotheses, campaign: str) -> None:
 
 
 def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer]:
-    """What was found behind each network of `campaign`, of one site, on the one contrast that `question` declares.
+    """The result on each network of `campaign`, which has one site, for the one contrast that `question` declares.
 
     Raises EyelevelError when it is another kind of campaign.
     """
@@ -220,7 +220,7 @@ def _open(undecided: Sequence[NetworkAnswer]) -> str:
 
 
 def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, question: Hypotheses) -> list[str]:
-    """What the answer rests on behind each network, what would decide what is open, and what the words mean."""
+    """The evidence on each network, the runs that would decide an open answer, and the meaning of the words."""
     (site,) = campaign.settings.sites
     texts = [_evidence(answer, site, campaign) for answer in by_network]
     bound = level(question.equivalence_margin)
@@ -243,7 +243,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
 
 
 def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
-    """What the answer behind one network rests on."""
+    """The evidence for the answer on one network."""
     place = answer.place[:1].upper() + answer.place[1:]
     text = f"{place}: {plural('pair', answer.pairs)} of loads count, of {plural('attempt', answer.attempts)}"
     if answer.pairs:
@@ -262,7 +262,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
 
 
 def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
-    """What would decide what is open; the command, where so many runs can be waited for."""
+    """The runs that would decide an open answer, with the command where they are few enough to wait for."""
     difference = f"a difference of {level(answer.margin)} if there is one"
     if math.isnan(answer.more_runs):
         return "These are too few to tell how many more would decide."
@@ -276,7 +276,7 @@ def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> 
 
 
 def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
-    """What a page went through over each protocol of the pair, in the pairs of loads that count.
+    """The milestones of the page over each protocol of the pair, in the pairs of loads that count.
 
     A row for each network and each of MILESTONES that there is; columns MILESTONE_COLUMNS, in ms: the typical time over
     the reference (a geometric mean), that over the compared protocol, and the difference with its interval (NaN with

@@ -36,7 +36,8 @@ Value = float | str
 Choices = Mapping[str, str]
 # Protocol → decision → its value.
 Decisions = Mapping[str, Mapping[str, str]]
-# What two windows may differ by, and what is more than ten packets, of a sender that sends one more than its window.
+# The tolerance for the difference between two windows; and the size above which a flight has more than ten packets. A
+# sender may send one packet more than its window.
 WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
 BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
 # A window that begins anew after a pause is a fraction of one that does not, and those grow by chance.
@@ -142,7 +143,7 @@ ASPECTS = (
         "bytes in front of an urgent response",
         _in_order("in_front_bytes"),
         _kilobytes,
-        # What the link takes while a server begins its answer.
+        # The bytes that the link takes while a server begins its answer.
         _further_than(ANSWER_BYTES),
         *_SCHEDULER,
     ),

@@ -1,4 +1,4 @@
-"""What became of each planned run: one row for each, from its attempts.
+"""The outcome of each planned run: one row for each, from its attempts.
 
 A load that never ended is made again, and the second attempt may succeed: then the run is valid, and yet the protocol
 has lost a load. So a run is lost when the first of its attempts that says anything of the page was rejected. Rejections
@@ -45,7 +45,7 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
     number = runs.groupby(RUN).ngroup()
     attempts = rejections(runs.assign(block=blocks_of(runs), number=number))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates("number").set_index("number")
-    # Of each run the attempt that counts, else the last one.
+    # The attempt of each run that counts, else its last one.
     table = attempts.sort_values("valid", kind="stable").drop_duplicates("number", keep="last").set_index("number")
     first = telling.reindex(table.index)
     metrics = [*metrics_in(runs), *processor_columns_in(runs)]

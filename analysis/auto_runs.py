@@ -21,7 +21,8 @@ from dataset.table import Cell
 from tuning.devices import IN_BROWSER
 
 SEED = 17
-# Of simulated campaigns; fewer of large ones, of which so many contrasts of single sites take ten seconds.
+# The number of simulated campaigns. It is lower for large ones: MOST_CONTRASTS contrasts of single sites take ten
+# seconds.
 MOST_CAMPAIGNS = 200
 LEAST_CAMPAIGNS = 30
 MOST_CONTRASTS = 40_000
@@ -42,9 +43,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured: sites, network (in each browser) → its round-trip time (ms), protocols, the most runs of
-    each setting, for each cell how long its page takes to load and a run of it altogether (s), and how many runs are
-    measured at once."""
+    """The planned measurement: its sites, network (in each browser) → its round-trip time (ms), protocols, the most
+    runs of each setting, for each cell the time of its page load and of a whole run (s), and the number of runs that
+    are measured at once."""
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
@@ -66,7 +67,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a campaign of `RUNS=auto` is expected to take, beside what it would without; `campaigns` were simulated."""
+    """The runs and seconds expected of a campaign with `RUNS=auto`, and both without it; `campaigns` were simulated."""
 
     runs: Range
     seconds: Range
@@ -76,8 +77,8 @@ class Expectation:
 
 
 def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], seed: int = SEED) -> Expectation:
-    """What a campaign of this `plan` will take, its `hypotheses` those on its protocols, when behind each network it is
-    as `expected`."""
+    """The runs and the time that a campaign of this `plan` is expected to take. `hypotheses`: those on its protocols;
+    `expected`: the values that are assumed on each network."""
     campaigns = number_of_campaigns(plan, hypotheses)
     stops = simulated_stops(plan, hypotheses, expected, campaigns, seed)
     runs = stops.sum(axis=1) * len(plan.sites) * len(plan.protocols)
@@ -129,8 +130,8 @@ def simulated_values(
 ) -> Array:
     """Times in ms of the family's protocols and metrics: (campaigns x networks) x sites x protocols x metrics x blocks.
 
-    All metrics take as long as the load does at least. What the runs of a block have in common cancels in their ratio,
-    and is left out.
+    All metrics take at least as long as the load. Noise that the runs of a block share cancels in their ratio, and is
+    left out.
     """
     draw = np.random.default_rng(seed)
     protocols = list(dict.fromkeys(name for pair in hypotheses.family for name in pair))
@@ -166,7 +167,7 @@ def _range(values: Array) -> Range:
 
 
 def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -> list[str]:
-    """What is printed before a campaign: what it is expected to take, and what that assumes."""
+    """The lines that are printed before a campaign: its expected length, and what that assumes."""
     runs, seconds = expectation.runs, expectation.seconds
     first = (
         f"RUNS=auto: about {runs.mean:.0f} of {expectation.total_runs} runs are expected ({runs.low:.0f} to "

@@ -23,7 +23,7 @@ UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001
 PAIR_COLUMNS = ["reference", "compared", "network", "blocks", "together", "complete", "gap_minutes", "within_hour"]
 PAIR_COLUMNS += ["sites", "single_sites", "warning"]
 BLOCK = ["network", "site", "block"]
-# What may be wrong with a pair behind a network, from its row of `pair_balance`.
+# The faults that a pair may have on a network, by its row of `pair_balance`.
 APART, INCOMPLETE, FAR, UNKNOWN, SINGLE = (
     "blocks of one alone", "incomplete blocks", "not together", "no starts", "sites of one alone",
 )  # fmt: skip

@@ -53,9 +53,10 @@ NOT_KNOWN = "-"
 
 @dataclass(frozen=True)
 class CampaignChange:
-    """What B is against A. `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this module.
-    `differences`: what, a, b of all that differs in the campaigns' documents beside when they were made. `allowance`:
-    by how much the canary lets B be slower, as a share, and None without one; `unmatched`: what only one of them has.
+    """The comparison of B with A. `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this
+    module. `differences`: columns what, a and b, a row for each difference between the campaigns' documents except the
+    times at which they were made. `allowance`: by how much the canary lets B be slower, as a share, and None without
+    one; `unmatched`: the parts that only one of them has.
     """
 
     a: CampaignTable
@@ -152,8 +153,8 @@ def _over_sites_axis(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """What changes are held against, as log ratios: how much slower B may be, and how far the canary lets times move,
-    None without one."""
+    """The thresholds of changes, as log ratios: how much slower B may be, and how far the canary lets times move, None
+    without one."""
 
     confidence: float
     slower: float

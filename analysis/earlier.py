@@ -1,5 +1,5 @@
-"""What earlier campaigns tell of one that is to be measured: how much runs scatter behind each network, and how large
-gains are there. Where none tells it, defaults stand in, which say that they do.
+"""Expectations of a planned campaign from earlier ones: how much runs scatter on each network, and how large gains are
+there. Where no campaign shows it, defaults stand in, and say that they do.
 
 This serves planning alone. No verdict depends on it.
 """
@@ -21,7 +21,7 @@ from base.text import printable
 from dataset.table import RUNS
 from tuning.networks import Network
 
-# So many of the newest campaigns are read, half a second each.
+# The number of the newest campaigns that are read, half a second each.
 NEWEST = 5
 # A site with fewer blocks does not tell how much they scatter.
 LEAST_BLOCKS = 5
@@ -36,11 +36,11 @@ SITE_SD = 0.05
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected behind a network, all of it of ln(compared / reference).
+    """The values expected on a network, all of ln(compared / reference).
 
     `scatter`: standard deviation of a block's around its site's. `site_sd`: that of the sites' around their mean.
-    `gains`: of pairs that were measured there, by metric, the mean over sites and its standard error; of all others it
-    is drawn around 0. `source`: the campaign that measured all of that, nothing where it is a default.
+    `gains`: for pairs that were measured there, by metric, the mean over sites and its standard error; for all others
+    the mean is drawn around 0. `source`: the campaign that measured all of that, nothing where it is a default.
     """
 
     scatter: float
@@ -50,7 +50,7 @@ class Expected:
 
 
 def default(network: Network) -> Expected:
-    """What is expected behind `network` when nothing is known of it."""
+    """The values expected on `network` when nothing is known of it."""
     return Expected(LOSSY_SCATTER if network.loss else SCATTER)
 
 
@@ -99,7 +99,7 @@ def _measured_in(
 
 
 def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
-    """What `campaign` measured behind `network`, None when that is too little. Raises EyelevelError."""
+    """The values that `campaign` measured on `network`, None when these are too few. Raises EyelevelError."""
     samples = samples_of(campaign)
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:

@@ -67,7 +67,7 @@ def disagreement(gain_table: pd.DataFrame, network: str, pair: Pair) -> list[str
 
 
 def typical(runs: pd.DataFrame, folder: Path, site: str, network: str, protocol: str) -> Shot | None:
-    """Of the valid runs of a setting that still have their film, the one nearest to the setting's median SI."""
+    """The run nearest to the median SI of its setting, among the valid runs that still have their film."""
     if not {"si", "plt"} <= set(runs):
         return None
     of_setting = rows_of(runs, valid=True, site=site, network=network, protocol=protocol).dropna(subset=["si", "plt"])
@@ -152,7 +152,7 @@ def progress(film: Path) -> list[tuple[float, int]]:
 
 
 def _visual_document(film: Path) -> dict[str, Any]:
-    """What the measurement wrote about `film`; empty when there is nothing."""
+    """The measurement's document on `film`; empty when there is none."""
     try:
         return dict(json.loads((film.parent / VISUAL).read_text()))
     except (OSError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""What the analysis of a campaign finds: its samples, the hypotheses on them, and a table of each analysis."""
+"""The findings of the analysis of a campaign: its samples, the hypotheses on them, and a table of each analysis."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What was lost, and what that can do to a comparison: no protocol must look fast because its slow loads are missing.
+"""Lost runs, and their possible effect on a comparison: no protocol must look fast because its slow loads are missing.
 
 A run is lost when its load never ended, failed, or gave another page than usual (`analysis.attempts`), even if a later
 attempt counts. Rejections of the film or the machine have nothing to do with how long a load took.
@@ -140,7 +140,7 @@ def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[f
 
 
 def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
-    """What each contrast of the family would be if the lost runs were known.
+    """The bounds of each contrast of the family, had the lost runs been measured.
 
     `confirmatory` is the table of that name (`analysis.statistics.confirmatory`): only what is decided can be shaken.
 
@@ -222,7 +222,7 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, f
     hidden = (lost == 1) & is_usable[:, None]
     ratios = logarithms(times[:, 1]) - logarithms(times[:, 0])
     measured, middle = float(mean_over_sites(ratios).centre), _middle(ratios)
-    # Of coarse ratios, the middle is not the mean.
+    # The middle of coarse ratios is not their mean.
     offset = measured - middle if np.isfinite(middle) else 0.0
     outcome = np.where(lost == 1, np.inf, logarithms(best))
     with np.errstate(invalid="ignore"):

@@ -178,7 +178,7 @@ def _machines(campaign: CampaignTable) -> str:
 
 
 def _claims(folder: Path) -> list[str]:
-    """What the report in `folder` says of the paper's claims, in lines; none where it has no such table."""
+    """The results of the report in `folder` on the paper's claims, in lines; none where it has no such table."""
     path = folder / CLAIMS_TABLE
     if not path.is_file():
         return []

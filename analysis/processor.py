@@ -1,8 +1,8 @@
-"""Whether loads waited for a processor: of what a machine is too small for, protocols differ for a reason of their own.
+"""Whether loads waited for a processor: a machine with too few cores makes differences of its own between protocols.
 
-A thread waits when it could run and no core is free. What a load's threads have waited together is at least as long as
-the load became later by it, and mostly longer, since threads wait side by side; so a difference of it is no estimate of
-what a machine with more cores would show, and only says that it may be another.
+A thread waits when it could run and no core is free. The waits of a load's threads add up to at least the delay that
+they caused, and mostly to more, since threads wait side by side. So a difference between such sums does not estimate
+the difference on a machine with more cores; it only says that this may be another one.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import OVER_SITES, Array, by_count
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
-# What may be made of waiting: a difference in waits of half the difference in times, and of LARGE_CHANGE of the time at
-# least. A smaller one, made of threads that waited side by side, cannot be most of it.
+# Waits may explain a difference in times if they differ by more than half of it, and by more than LARGE_CHANGE of the
+# time. A smaller difference in waits, which comes from threads that waited side by side, cannot be most of it.
 EFFECT_SHARE = 0.5
 # Above this share of the time in which threads had work they waited: all work takes more than twice as long.
 BUSY_SHARE = 0.5
@@ -84,7 +84,7 @@ def _warning(row: Mapping[str, Any]) -> str:
 
 
 def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
-    """Of each run, the share of the time in which its threads had work that they waited; NaN where it is not known."""
+    """The share of waiting in the time in which a run's threads had work, for each run; NaN where it is not known."""
     if PROCESSOR_WAIT not in runs:
         return pd.Series(np.nan, runs.index)
     work = runs[[name for name in OF_LOAD if name in runs]].sum(axis=1, min_count=1)

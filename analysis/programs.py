@@ -40,7 +40,7 @@ from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
-# Of a contrast, with some programs: which it is, and with which programs.
+# The columns that name a contrast, and the programs with which it was measured.
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
 GAINS = [*KEYS, "sites", "blocks", *GAIN]
 DIFFERENCE = ("difference", "difference_low", "difference_high")
@@ -105,8 +105,8 @@ def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Setting
 
 
 def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) -> str:
-    """Of the settings of QUIC with the server and the congestion control of `first`, the one that differs from `other`
-    in the fewest settings beside the server; of several, `first` or else the one before the others."""
+    """The setting of QUIC that differs from `other` in the fewest settings besides the server, among those with the
+    server and the congestion control of `first`; `first` wins a tie, else the earliest does."""
     shared = ("transport", "server", "congestion_control")
     alike = [
         name
@@ -186,7 +186,7 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
 def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
     """Every variant that runs count of, with each network, as the campaign names it, and metric."""
     networks = dict.fromkeys(network_and_browser(name, campaign.browsers)[0] for name in samples.networks)
-    # What came later shares no block with the others.
+    # A protocol that came later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.settings.protocols.items() if name not in added}
     decided, browsers = decisions(campaign.document), campaign.browsers or (DEFAULT_BROWSER,)

@@ -50,7 +50,7 @@ QUIET = "quiet_ms"
 
 @dataclass(frozen=True)
 class Observation:
-    """What a validation saw of the network or protocol with this `setting` (its document) on the machine `host`."""
+    """A validation's observations of the network or protocol of this `setting` (its document), on machine `host`."""
 
     host: str
     setting: Mapping[str, Any]
@@ -147,7 +147,7 @@ def processor_columns_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
     """The gate that each of `reasons` names."""
-    # Of many thousand attempts most have the same few reasons.
+    # Most of many thousand attempts have the same few reasons.
     return reasons.map({reason: gate_name(reason) for reason in reasons.unique()})
 
 
@@ -177,13 +177,13 @@ def load(folder: Path) -> CampaignTable:
 
 
 def network_in(network: str, browser: str, first: str) -> str:
-    """What the analysis calls `network` in `browser`, when a campaign's `first` browser is that."""
+    """The name in the analysis of `network` in `browser`; `first` is the campaign's first browser."""
     return network if browser == first else f"{network}{IN_BROWSER}{browser}"
 
 
 def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]:
-    """What a campaign with these `browsers` calls the network that the analysis calls `name`, and in which browser it
-    is; nothing in the first."""
+    """The campaign's name of the network that the analysis calls `name`, and which of `browsers` it is measured in;
+    empty for the first."""
     network, _, browser = name.rpartition(IN_BROWSER)
     return (network, browser) if browser in browsers and network else (name, "")
 

@@ -20,9 +20,9 @@ from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts, logarithms, t_test_p
 
-# Of each table of this module: with which probability one of its rows warns where nothing is wrong, at most.
+# The highest probability, for each table of this module, that one of its rows warns where nothing is wrong.
 ALARM_P = 0.002
-# What is worth a warning: a change of times or ratios, as a share, and a correlation.
+# The thresholds of a warning: a change of times or ratios, as a share, and a correlation.
 LARGE_CHANGE, LARGE_CORRELATION = 0.03, 0.2
 # With fewer blocks beyond those that the means of their sites take, nothing is said.
 LEAST_FREEDOM = 4
@@ -148,7 +148,7 @@ def _slope(blocks: pd.DataFrame, metric: str, confidence: float) -> tuple[dict[s
 
 def _serial(blocks: pd.DataFrame, leftover: Array, confidence: float) -> dict[str, float]:
     value = pd.Series(leftover)
-    # Of networks that scatter unequally, none shall decide.
+    # Networks scatter unequally: the residuals are scaled, so that none of them decides alone.
     scaled = (value / value.groupby(blocks["network"]).transform("std")).replace([np.inf, -np.inf], np.nan).dropna()
     if _freedom(blocks) < LEAST_FREEDOM or len(scaled) < 3 or not np.ptp(scaled):
         return {}

@@ -8,7 +8,7 @@ from dataset import metrics
 from dataset.schema import fields
 from tuning.devices import IN_BROWSER, described
 
-# What stands where there is no value.
+# The text for a missing value.
 NOTHING = "-"
 # Numbers with a unit have one digit after the point below this.
 TENTHS_BELOW = 10
@@ -40,7 +40,7 @@ def label(name: str) -> str:
 
 
 def unit(metric: str) -> str:
-    """What a metric is measured in."""
+    """The unit of a metric; empty without one."""
     return next((entry.unit for entry in metrics.METRICS if entry.name == metric), "")
 
 

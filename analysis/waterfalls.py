@@ -18,7 +18,7 @@ from dataset.har import navigated_s, started_s
 from dataset.reading import read_text
 from dataset.run_files import HAR
 
-# Of what a request's time consists, in this order.
+# The phases of a request's time, in this order.
 PHASES = {
     "queue": "queueing: wanted, but not begun by the browser, or waiting for a connection",
     "dns": "DNS",
@@ -36,7 +36,7 @@ THRESHOLD_SHARE = 0.05
 # code differently, and a share of the smaller one.
 SIZE_BYTES = 1000
 SIZE_SHARE = 0.05
-# What the median run of a setting is the nearest to, unless one metric is asked for.
+# The metrics whose medians the median run of a setting is the nearest to, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
 # Requests that are wanted so shortly one after the other are wanted together: their order says nothing.
 BURST_MS = 10
@@ -119,10 +119,10 @@ def median_run(
 ) -> tuple[Mapping[str, Any], str]:
     """The row of a setting's median run, and how it was chosen, as a sentence; `runs` are a campaign's.
 
-    Of the runs that count it is the one whose `metric` is the nearest to the median; without one, that whose SI and PLT
-    together are, as the sum of both distances, each as a share of its median. The first of equals. Of a campaign whose
-    earlier runs were made elsewhere, it is the nearest of those with a HAR in the campaign's folder, `within`.
-    Raises EyelevelError when there is none.
+    It is the run that counts whose `metric` is the nearest to the median; without one, the run whose SI and PLT
+    together are the nearest, by the sum of both distances, each as a share of its median. The first of equals is taken.
+    In a campaign whose earlier runs were made elsewhere, it is the nearest of those with a HAR in the campaign's
+    folder, `within`. Raises EyelevelError when there is none.
     """
     if metric and metric not in runs:
         raise EyelevelError(f"the runs have no metric {metric}; they have {listing(metrics_in(runs))}")
@@ -248,8 +248,8 @@ Pair = tuple[LoadedRequest | None, LoadedRequest | None]
 
 
 def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> list[Pair]:
-    """Which request of one load is which of the other: that of the same method and URL, then, of those left over, that
-    of the same URL without its query, whose numbers may be random. Of several alike the nth is the nth."""
+    """The same request of both loads, in pairs: by method and URL, then, for the rest, by method and URL without its
+    query, whose numbers may be random. The nth of several alike is the nth of the other load."""
     pairs: list[Pair] = []
     by_url: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url)  # noqa: E731
     by_path: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url.partition("?")[0])  # noqa: E731
@@ -324,7 +324,7 @@ def differences(
 
 
 def summary(loads: Sequence[Load], rows: Sequence[Row], threshold_ms: float) -> str:
-    """What differs between two loads, in a sentence."""
+    """The differences between two loads, in words."""
     both = [row for row in rows if all(row.requests)]
     counts = {
         "start": sum(any(text.startswith("starts") for text in row.differences) for row in both),

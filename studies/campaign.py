@@ -46,7 +46,7 @@ def study_campaign(
         tuple(network.name for network in chosen),
         tuple(protocol.name for protocol in over),
     )
-    # What has been measured stays in the campaign, and is not planned anew.
+    # Sites and protocols that were measured stay in the campaign, and are not planned anew.
     if request.document:
         sites = [*choose_sites(list(request.document.settings.sites)), *sites]
         over = [*choose_protocols(list(request.document.settings.protocols), protocols.load()), *over]

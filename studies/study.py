@@ -1,4 +1,4 @@
-"""What a study is: a campaign with a method of its own, options of its own, and a section of the report.
+"""A study: a campaign with a method of its own, options of its own, and a section of the report.
 
 A study is a folder in `studies/` whose `__init__.py` has a `STUDY`, and a line in `studies/__init__.py`. Its command,
 its target of `make` and its section of the report are made of that. `STUDY` names the functions that measure and that
@@ -34,7 +34,7 @@ RUNS, REPEATS = 10, 3
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line of a study says; None where it says nothing. `options` are those of the study's own.
+    """The values on the command line of a study; None where it has none. `options` are the study's own.
 
     `document` is that of the campaign in `folder`, if there is one.
     """

@@ -15,7 +15,7 @@ from analysis.text import label
 from dataset.observations import BACKGROUND, URGENT
 
 ROW_INCHES = 1.05
-# What left within so long is one step of an area.
+# Bytes that left within this time are one step of an area.
 STEP_S = 0.02
 SMOOTH_STEPS = 3
 # By urgency (RFC 9218), from the most urgent on: dark and warm to light. Incremental responses are hatched.

@@ -14,7 +14,7 @@ PANELS = {
     "mean_delta": "mean difference",
     "rtt_delta": "one-server sites, less one round trip",
 }
-# Of a few ms behind one network and of ten thousand behind another: each network has an axis of its own.
+# These are a few ms on one network and ten thousand on another, so each network has an axis of its own.
 IN_MS = ("mean_delta", "rtt_delta")
 
 

@@ -13,7 +13,7 @@ from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label
 from tuning.devices import described
 
-# What the program changes, beside what it is compared with.
+# The marks of the verdicts on a change of program; and the mark of the program that others are compared with.
 MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}
 FIRST = ("0.1", "*")
 TICKS = 4

@@ -19,7 +19,7 @@ COLUMN_INCHES, PAGE_INCHES = 3.35, 7.0
 PNG_DPI = 160
 # In points, of the smallest type: conferences ask for it in camera-ready figures.
 SMALL = 7.0
-# Of cells that have no value.
+# The hatch of cells that have no value.
 HATCH = "////"
 
 RC: Any = {

@@ -18,7 +18,7 @@ def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) 
     values = samples.values[network_index, :, :, metric_index]
     rows = [row for row in range(len(samples.sites)) if np.isfinite(values[row]).any()]
     height = 0.8 / len(protocols)
-    # Of each row, the protocol whose median is 1: the first that has runs.
+    # The protocol of each row whose median is 1: the first that has runs.
     firsts = [int(np.isfinite(values[row]).any(axis=-1).argmax()) for row in rows]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + (0.11 + 0.05 * len(protocols)) * len(rows)), layout="constrained")

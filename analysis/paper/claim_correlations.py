@@ -1,4 +1,4 @@
-"""What the paper says over its sites: how gains depend on what a site is like, and whether metrics agree."""
+"""The paper's claims over its sites: how gains depend on the properties of a site, and whether metrics agree."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,11 +45,11 @@ def little_influence(
 ) -> list[Condition]:
     """The sites' gains hardly go with any of `facts`: the mean over networks of their rank correlations is small.
 
-    The noise of the runs makes every correlation smaller, so that of anything there would be little influence if only
-    the runs were few. So each network's correlation is divided by the root of the reliability of its gains (Spearman
-    1904, The proof and measurement of association between two things), and where that is below LEAST_RELIABILITY
-    behind any network, nobody can tell. What speaks against the claim is the correlation as it was measured, since the
-    true one is larger. The interval is the jackknife's over sites, of Fisher's z.
+    The noise of the runs makes every correlation smaller: with few enough runs, anything would seem to have little
+    influence. So each network's correlation is divided by the root of the reliability of its gains (Spearman 1904, The
+    proof and measurement of association between two things), and where that is below LEAST_RELIABILITY on any network,
+    nobody can tell. The correlation as it was measured is the evidence against the claim, since the true one is larger.
+    The interval is the jackknife's over sites, of Fisher's z.
     """
     samples, site_facts = inputs.samples, inputs.site_facts
     missing = not_measured(samples, pair, networks, [metric])
@@ -76,8 +76,8 @@ def little_influence(
 def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Sequence[str]) -> list[Condition]:
     """Some site is faster in one metric and slower in another; against it speaks that all are closely correlated.
 
-    Of the first of `pairs` that was measured side by side, over all networks and those of `metrics` that the campaign
-    has. A protocol that came later has no block with the others.
+    The test is on the first of `pairs` that was measured side by side, over all networks and those of `metrics` that
+    the campaign has. A protocol that came later has no block with the others.
     """
     samples = inputs.samples
     measured = [metric for metric in metrics if metric in samples.metrics]

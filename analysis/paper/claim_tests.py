@@ -26,7 +26,7 @@ _NOTHING = MeanRatio(np.array(np.nan), np.array(np.nan), np.array(np.nan), np.ar
 
 @dataclass(frozen=True)
 class ClaimInputs:
-    """What the claims are tested on.
+    """The data on which the claims are tested.
 
     `confirmatory`: the table of that name (`analysis.statistics.confirmatory`); `rtt_ms`: network → round-trip time;
     `site_facts`: site → bytes, requests and servers, as far as they are known.
@@ -70,7 +70,7 @@ Test = Callable[[ClaimInputs], list[Condition]]
 
 @dataclass(frozen=True)
 class _PairEvidence:
-    """What is known of a pair: its ratio, the margin, and p values of a difference and of equivalence."""
+    """The evidence on a pair: its ratio, the margin, and p values of a difference and of equivalence."""
 
     ratio: MeanRatio
     margin: float
@@ -90,7 +90,7 @@ def faster(
     def judge(evidence: _PairEvidence) -> tuple[float, float]:
         is_faster = evidence.ratio.centre < 0
         p_for, p_slower = (evidence.difference_p, 1.0) if is_faster else (1.0, evidence.difference_p)
-        # What is faster by less than the margin is still faster.
+        # A protocol that is faster by less than the margin is still faster.
         p_same = 1.0 if p_for < inputs.hypotheses.significant_p else evidence.equivalence_p
         return p_for, min(p_slower, p_same)
 
@@ -283,7 +283,7 @@ def logarithmic(samples: Samples) -> Samples:
 def not_measured(
     samples: Samples, protocols: Sequence[str], networks: Sequence[str], metrics: Sequence[str]
 ) -> tuple[str, ...]:
-    """What of these a campaign lacks, in words."""
+    """The networks, protocols and metrics of these that a campaign lacks, in words."""
     wanted = [("network", name, samples.networks) for name in networks]
     wanted += [("protocol", name, samples.protocols) for name in protocols]
     wanted += [("metric", name, samples.metrics) for name in metrics]
@@ -356,7 +356,7 @@ def _contrast(
 
 
 def _leads_missing(inputs: ClaimInputs, pair: Pair, networks: Sequence[str], metric: str) -> tuple[str, ...]:
-    """What a lead in round trips lacks."""
+    """The data that a lead in round trips needs and the campaign lacks, in words."""
     missing = not_measured(inputs.samples, pair, networks, [metric])
     return missing + tuple(f"an RTT of {label(name)}" for name in networks if not inputs.rtt_ms.get(name))
 

@@ -1,4 +1,4 @@
-"""What the paper says, claim by claim: its sentences, each with a test of its own on the campaign.
+"""The paper's claims: its sentences, each with a test of its own on the campaign.
 
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
 vs. QUIC (ANRW 2019). The sentences are told in our words. They are declared here before any campaign. Each is
@@ -236,7 +236,7 @@ def judge(conditions: list[Condition], significant_p: float) -> tuple[str, str, 
 
 
 def paper_numbers(claim: Claim) -> str:
-    """What the paper measured for `claim`, in words; nothing where it tells no number."""
+    """The paper's numbers for `claim`, in words; empty where it gives none."""
     paper, texts = read_paper(), []
     for wanted in claim.numbers:
         reference, compared = wanted.pair

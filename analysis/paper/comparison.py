@@ -146,7 +146,7 @@ def _missing(row: Row, samples: Samples) -> str:
 
 
 def campaign_site(site: str, sites: tuple[str, ...]) -> str | None:
-    """What the campaign calls the paper's `site`: with or without www. or the top-level domain, in any case."""
+    """The campaign's name of the paper's `site`: with or without www. or the top-level domain, in any case."""
     names = {site, f"www.{site}", site.rpartition(".")[0]}
     return next((name for name in sites if name.lower() in names), None)
 

@@ -16,8 +16,8 @@ class Replication:
     """Where a repetition's number lies (`low` to `high`), and whether the campaign's `agrees`.
 
     `chance`: how rare a number like the campaign's is: the share of exact repetitions whose number is as far from the
-    paper's or farther; of counts, whose two sides are not alike, twice the share that is on the campaign's side. What
-    does not agree has at most 1 - confidence.
+    paper's or farther; for counts, whose two sides are not alike, twice the share that is on the campaign's side. A
+    number that does not agree has a `chance` of at most 1 - confidence.
     """
 
     low: float

@@ -1,4 +1,4 @@
-"""What each figure of a report shows, in words, for those who cannot see it: its finding, from the table it draws."""
+"""The finding of each figure of a report, in words, for those who cannot see it, from the table that it draws."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ MOST = 8
 
 
 def sites(table: pd.DataFrame) -> str:
-    """Of the figure of the sites' sizes and servers."""
+    """The text for the figure of the sites' sizes and servers."""
     megabytes, servers = table["bytes"] / 1e6, table["servers"]
     return (
         f"{plural('site', len(table))} of {number(megabytes.min())} to {number(megabytes.max())} MB (median "
@@ -25,7 +25,7 @@ def sites(table: pd.DataFrame) -> str:
 
 
 def distribution(gains: pd.DataFrame, metric: str) -> str:
-    """Of Figure 3: the median gains; `gains` are those against one reference."""
+    """The text for Figure 3: the median gains; `gains` are those against one reference."""
     medians = rows_of(gains, metric=metric).groupby(["network", "compared"], sort=False)["gain"].median()
     texts = [
         f"behind {label(str(network))} "
@@ -36,7 +36,7 @@ def distribution(gains: pd.DataFrame, metric: str) -> str:
 
 
 def site_by_site(gains: pd.DataFrame, metric: str) -> str:
-    """Of the map of one pair: how many sites are faster and slower; `gains` are those of the pair."""
+    """The text for the map of one pair: how many sites are faster and slower; `gains` are those of the pair."""
     texts = []
     for network, group in rows_of(gains, metric=metric).groupby("network", sort=False):
         tested = group[group["verdict"] != UNTESTED]
@@ -46,13 +46,13 @@ def site_by_site(gains: pd.DataFrame, metric: str) -> str:
 
 
 def beside_the_paper(table: pd.DataFrame) -> str:
-    """Of the paper's numbers beside the campaign's."""
+    """The text for the paper's numbers beside the campaign's."""
     signs = table["same_sign"]
     return f"{(signs == 'yes').sum()} of {(signs != '').sum()} numbers have the sign that they have in the paper."
 
 
 def family(table: pd.DataFrame) -> str:
-    """Of the declared hypotheses in one metric."""
+    """The text for the declared hypotheses in one metric."""
     texts = [
         f"{label(row['network'])}, {pair_label(row['compared'], row['reference'])}: {row['verdict']}"
         + (f", {percent(row['gain'])}" if np.isfinite(row["gain"]) else "")
@@ -62,7 +62,7 @@ def family(table: pd.DataFrame) -> str:
 
 
 def programs(differences: pd.DataFrame) -> str:
-    """Of a contrast with several programs: what each changes."""
+    """The text for a contrast with several programs: the change with each."""
     texts = [
         f"{label(row['network'])}, {program(row['servers'], row['browser'])}: {row['verdict']}"
         + (f", {percent(row['difference'])}" if np.isfinite(row["difference"]) else "")
@@ -72,7 +72,7 @@ def programs(differences: pd.DataFrame) -> str:
 
 
 def over_sites(table: pd.DataFrame, metric: str) -> str:
-    """Of the mean gains with their intervals."""
+    """The text for the mean gains with their intervals."""
     rows = rows_of(table, metric=metric)
     beyond = rows[(rows["gain_low"] > 0) | (rows["gain_high"] < 0)].to_dict("records")
     texts = [
@@ -84,7 +84,7 @@ def over_sites(table: pd.DataFrame, metric: str) -> str:
 
 
 def runs_needed(table: pd.DataFrame, column: str, difference: str) -> str:
-    """Of the runs that a difference needs: the range of the `column` of that difference."""
+    """The text for the runs that a difference needs: the range of the `column` of that difference."""
     runs = table[column].dropna()
     if runs.empty:
         return "The scatter is not known."
@@ -93,7 +93,7 @@ def runs_needed(table: pd.DataFrame, column: str, difference: str) -> str:
 
 
 def strip(shots: Mapping[str, Mapping[str, float]]) -> str:
-    """Of film strips: protocol → the metrics of its run."""
+    """The text for film strips: protocol → the metrics of its run."""
     texts = [
         f"{label(protocol)}: " + listing([f"{label(metric)} {value:.0f} ms" for metric, value in metrics.items()])
         for protocol, metrics in shots.items()
@@ -102,7 +102,7 @@ def strip(shots: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def order(residuals: pd.DataFrame, metric: str) -> str:
-    """Of the runs in their order: the medians of the first and the last tenth."""
+    """The text for the runs in their order: the medians of the first and the last tenth."""
     distances = residuals[f"off_{metric}"].dropna().to_numpy()
     if not len(distances):
         return f"No run has {label(metric)}."
@@ -115,13 +115,13 @@ def order(residuals: pd.DataFrame, metric: str) -> str:
 
 
 def calibration(p_values: pd.DataFrame) -> str:
-    """Of the p values of equal samples."""
+    """The text for the p values of equal samples."""
     share_below = float((p_values["anova_p"] < SIGNIFICANT_P).mean())
     return f"{share(share_below)} of {plural('test', len(p_values))} of equal samples have p < {SIGNIFICANT_P}."
 
 
 def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:
-    """Of the excluded attempts: the largest share; `attempts` by network and protocol."""
+    """The text for the excluded attempts: the largest share; `attempts` by network and protocol."""
     shares = gates.groupby(["network", "protocol"])["excluded"].sum().div(attempts).dropna()
     if shares.empty:
         return "No attempt is excluded."
@@ -134,7 +134,7 @@ def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:
 
 
 def within(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> str:
-    """Of every run behind one network: each protocol's median as a multiple of the first's, the median over sites."""
+    """The text for every run on one network: each protocol's median as a multiple of the first's, median over sites."""
     of_first, *others = (
         np.array([_median(runs) for runs in samples.of(protocol)[place]])
         for place in [(samples.networks.index(network), slice(None), samples.metrics.index(metric))]

@@ -43,16 +43,16 @@ HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # Pictures of each film, and how wide they are kept; a page of two networks has 32.
 PICTURES, PICTURE_WIDTH = 8, 320
 QUALITY = 70
-# What is beside the interval that reaches farthest, and how far the axis reaches at least, in margins.
+# The reach of the axis as a multiple of the farthest interval's; and its least reach, in margins.
 ROOM, LEAST_MARGINS = 1.1, 2.0
 VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 
 
 @dataclass(frozen=True)
 class Card:
-    """What the page shows of one network: its name and what it is, the verdict in words and what qualifies it, the
-    class of the verdict, a drawing of the interval (empty without one) and what is too small to count in it, a strip of
-    pictures for each version of HTTP, and why there is none."""
+    """The part of the page on one network: its name and description, the verdict in words and its qualification, the
+    class of the verdict, a drawing of the interval (empty without one) and the bound below which a difference does not
+    count, a strip of pictures for each version of HTTP, and the reason if there is none."""
 
     title: str
     network: str
@@ -129,13 +129,13 @@ def _basis(by_network: Sequence[NetworkAnswer]) -> str:
 
 
 def cautions(campaign: CampaignTable) -> list[str]:
-    """What of the machine, the emulation and the servers a reader must know before they trust the answer."""
+    """Facts on the machine, the emulation and the servers that a reader must know before they trust the answer."""
     document = campaign.document
     return [*of_busy_processor(campaign.valid, document.cores_of_a_run), *of_conditions(document)]
 
 
 def page_facts(campaign: CampaignTable, site: str) -> list[str]:
-    """What the page consists of, and whose its hosts are."""
+    """The size and the hosts of the page, and how many hosts are under another domain."""
     facts = campaign.known_sites.get(site)
     if not facts:
         return []
@@ -254,7 +254,7 @@ def _pictures(name: str, strip: Strip) -> PictureStrip:
 def tables(
     by_network: Sequence[NetworkAnswer], milestone_table: pd.DataFrame, question: Hypotheses
 ) -> list[ReportTable]:
-    """What was found behind each network, and what the page went through."""
+    """The tables of the result on each network, and of the page's milestones."""
     hold = f"Intervals hold with {level(question.confidence)}. Negative is sooner."
     answer_table = pd.DataFrame([vars(answer) for answer in by_network]).drop(columns=["excluded"])
     answer_texts = text_table(

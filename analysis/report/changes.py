@@ -31,7 +31,7 @@ from analysis.text import (
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# Of the JSON document (docs/compare.md); it grows when a key changes its meaning or goes.
+# The version of the JSON document (docs/compare.md); it grows when a key changes its meaning or goes.
 FORMAT = 1
 NO_REGRESSION, WORSE = "no regression shown", "worse"
 INDEX, JSON = "index.html", "compare.json"
@@ -77,7 +77,7 @@ def _listed(rows: pd.DataFrame) -> str:
 
 
 def _others(change: CampaignChange) -> list[str]:
-    """What changed over all sites without making B worse."""
+    """The changes over all sites that do not make B worse."""
     rows = change.over_sites[~change.over_sites["worse"]]
     slower, faster = (rows[rows["verdict"] == verdict] for verdict in (SLOWER, FASTER))
     texts = [f"Slower, but not shown to be by more than the threshold: {_listed(slower)}."] if len(slower) else []

@@ -123,7 +123,7 @@ def campaign_figures(findings: Findings, strips: list[list[Strip]]) -> dict[str,
 
 
 def _files_of_runs(strips: list[Strip]) -> dict[str, Path]:
-    """What the runs that are shown have left behind, but their films."""
+    """The files that the runs in `strips` have left, except their films."""
     return {
         f"{label(strip.shot.protocol)} run {strip.shot.run}: {text}": path
         for strip in strips

@@ -1,8 +1,8 @@
 """A table of the report for a paper, with the LaTeX packages array, booktabs, longtable and pdflscape.
 
 A whole table is for a document of one column: it goes over several pages where it is long, and stands across where it
-is wide. Of the tables about the declared hypotheses there is a `table*`, too, with those hypotheses and the columns
-that a paper needs: it fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs booktabs alone.
+is wide. The tables about the declared hypotheses also have a `table*`, with those hypotheses and the columns that a
+paper needs: it fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs booktabs alone.
 """
 
 import re
@@ -17,7 +17,7 @@ from analysis.text import label, level
 
 # A table of more rows goes over several pages.
 PAGE_ROWS = 45
-# So many characters fill a line of the text; a wider table is set smaller, stands across, or both.
+# The number of characters that fill a line of the text; a wider table is set smaller, stands across, or both.
 LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
 # Longer texts wrap, in a column of so many of their characters, or of fewer where a table is too wide even so; a
 # character is so many em wide.
@@ -38,7 +38,7 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
     "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
 }
-# What a table has no room for; its CSV has it.
+# The columns that a table has no room for; its CSV has them.
 LEFT_OUT = {"beside_the_paper": ["remark", "unit"]}
 # A cell of a column of numbers, or nothing.
 NUMBER = r"^[-+]?(\d|$)"

@@ -20,7 +20,7 @@ FINDS = {
 }
 # Kernel settings that the window after a pause shows.
 MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}
-# What was seen of both protocols of a pair on one machine.
+# The observations of both protocols of a pair on one machine.
 BothSeen = tuple[Seen, Seen]
 
 
@@ -41,7 +41,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     ]:
         sentences = [f"{names} are compared as the web is deployed, not on level ground."]
         return " ".join([*sentences, *(_as_deployed(campaign, *one) for one in deployed)])
-    # Of what is not known nobody can say that it is one.
+    # Unknown transports do not count as one and the same.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
     differ = "differ" if one_transport else "differ besides the transport"
     protocols = [protocol_of(document) for document in documents]
@@ -88,7 +88,7 @@ def _measured(
     uneven: Mapping[Aspect, Sequence[tuple[Any, Any]]],
     one_transport: bool,
 ) -> list[str]:
-    """Of the aspects that were measured of both, in which they are `uneven`, and that they are level in the others."""
+    """The sentences on the aspects measured of both: those in which they are `uneven`, and the level ones."""
     texts = {aspect: _against(aspect, values) for aspect, values in uneven.items()}
     different = "; ".join(text for aspect, text in texts.items() if one_transport or not aspect.of_transport)
     of_transport = "; ".join(text for aspect, text in texts.items() if aspect.of_transport and not one_transport)
@@ -102,7 +102,7 @@ def _measured(
 
 
 def _both_seen(campaign: CampaignTable, documents: Sequence[Mapping[str, Any]]) -> list[BothSeen]:
-    """What was seen of both protocols, for each machine that has seen both; the last of each counts."""
+    """The observations of both protocols, for each machine that has both; the last of each counts."""
     seen: dict[str, dict[int, Seen]] = {}
     for observation in campaign.observations:
         for place, document in enumerate(documents):

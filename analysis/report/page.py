@@ -130,8 +130,8 @@ def study_page(campaign: CampaignTable, contents: Contents, figures: Path, links
 
 
 def environment(figures: Path, sections: Sequence[Section], links: Links | None = None) -> jinja2.Environment:
-    """What the templates of this folder are rendered in; `figures` is the folder of the PNG files, and `links` makes
-    those to files of runs, of which a page without it shows none."""
+    """The environment in which the templates of this folder are rendered; `figures` is the folder of the PNG files, and
+    `links` makes the links to files of runs. Without it, a page shows none."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -153,7 +153,7 @@ def environment(figures: Path, sections: Sequence[Section], links: Links | None 
 
 
 def page_basics(document: CampaignDocument, contents: Contents) -> dict[str, Any]:
-    """What the pages of campaigns and of studies both show."""
+    """The values that the pages of campaigns and of studies both show."""
     return {
         "figures": {**contents.figures, **{section.name: section.figures for section in contents.all_sections}},
         "tables": {**contents.tables, **{section.name: section.tables for section in contents.all_sections}},

@@ -15,7 +15,7 @@ LARGE_SHARE = 0.05
 
 
 def question(findings: Findings) -> str:
-    """What the declared hypotheses ask."""
+    """The question of the declared hypotheses."""
     declared = findings.declared
     if not (declared.family and declared.family_metrics):
         return "Nothing: the campaign has no pair of protocols and no metric that a hypothesis was declared of."
@@ -26,8 +26,8 @@ def question(findings: Findings) -> str:
     metrics = [label_with_title(name) for name in declared.family_metrics]
     networks = [label(name) for name in findings.networks]
     tests = declared.family_size(len(findings.networks))
-    # Of hypotheses that were chosen after the results nobody knows how many there were to choose from. Networks that
-    # were added have a family of their own, with a level of its own.
+    # Hypotheses that were chosen after the results have no known error rate: nobody knows how many there were to choose
+    # from. Networks that were added have a family of their own, with a level of its own.
     families = len({declared.added_networks.get(name) for name in findings.networks})
     level = f"{100 * families * declared.significant_p:g} %"
     promise = f"; the probability that any “faster” or “slower” among them is false is below {level}"
@@ -65,8 +65,8 @@ def within_margin(findings: Findings, rows: pd.DataFrame) -> int:
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """What the lost runs could make of the answer on `pair`, behind the networks where one of its protocols lost many,
-    or more than the others, or where a verdict rests on which runs were lost."""
+    """The answers on `pair` that the lost runs could give, on the networks where one of its protocols lost many runs,
+    or more than the others, or where a verdict depends on which runs were lost."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
     losers = rates[(rates["warning"] != "") | (rates["lost_share"] >= LARGE_SHARE)]
     shaken = bounds.loc[bounds["warning"] != "", "network"]

@@ -26,8 +26,8 @@ class ReportTable:
 @dataclass(frozen=True)
 class ReportFigure:
     """A figure: the name of its files, its caption, the function that draws it from `arguments`, and its finding in
-    words for those who cannot see it; without, the caption has to do. Of a figure that shows certain runs, `run_files`
-    are those of their files that it is about (what they are → where): the page links to those that are there."""
+    words for those who cannot see it; without, the caption has to do. `run_files`, for a figure of certain runs: those
+    of their files that it is about (what they are → where); the page links to those that exist."""
 
     name: str
     caption: str

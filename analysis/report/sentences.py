@@ -28,7 +28,7 @@ HEADLINE = "si"
 
 
 def scope(findings: Findings) -> str:
-    """What was measured."""
+    """The scope of the measurement."""
     campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
     least, most = runs_per_setting(findings)
     networks, protocols = (
@@ -106,7 +106,7 @@ def equivalence_margin(declared: Hypotheses, campaign: CampaignTable) -> str:
 
 
 def warnings(findings: Findings) -> list[str]:
-    """What a reader must know before trusting the results."""
+    """The warnings that a reader must know before trusting the results."""
     texts = []
     sites = len(findings.samples.sites)
     if findings.campaign.settings.auto:

@@ -28,10 +28,10 @@ from analysis.text import NOTHING, file_name, label, level, listing, number, pai
 from dataset.checks import UNCHECKED
 from tuning.protocols import Protocol
 
-# What the verdicts' table says of a campaign that might have stopped earlier, and of one that did.
+# The note of the verdicts' table on a campaign that might have stopped earlier, and on one that did.
 INTERIM = " Intervals hold at all interim analyses at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
-# What it says of a gain that may be made of waiting for a processor.
+# Its note on a gain that may come from waits for a processor.
 WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
@@ -84,7 +84,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
 
 
 def declared_values(findings: Findings) -> dict[str, object]:
-    """What the headings and notes of tables say of the declared hypotheses."""
+    """The values of the declared hypotheses in the headings and notes of tables."""
     declared = findings.declared
     return {"confidence": level(declared.confidence), "significant_p": declared.significant_p}
 
@@ -101,7 +101,7 @@ def study_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
 def setting_tables(
     campaign: CampaignTable, protocol_names: Sequence[str], network_names: Sequence[str], data: pd.DataFrame
 ) -> list[ReportTable]:
-    """What was measured; `data` is from `analysis.diagnostics.spread`."""
+    """The tables of the measured settings; `data` is from `analysis.diagnostics.spread`."""
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
     if len(shares := http3_shares(campaign)):
         tables.append(report_table("http3_shares", shares))

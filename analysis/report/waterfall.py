@@ -31,8 +31,8 @@ HERE = Path(__file__).parent
 # Pictures of each film over the whole axis.
 STRIP_PICTURES = 12
 PICTURE_WIDTH = 240
-# What times are drawn in: the axis has so many units. How thick a phase is drawn, as a share of its bar: it can be told
-# without its colour, too.
+# The number of units of the axis, in which times are drawn. The thickness of each phase, as a share of its bar:
+# kinds of phases can be distinguished without colour, too.
 AXIS_UNITS = 1000
 HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait": 0.7, "download": 1.0}
 BAR_UNITS = 10
@@ -122,8 +122,8 @@ def stem(load: Load) -> str:
 
 
 def folder_name(loads: Sequence[Load]) -> str:
-    """What the folder of a waterfall is called: `demo-news-lte-tcpplus-1-1-quic-3-1`, with the names of the campaigns
-    where they are two."""
+    """The name of the folder of a waterfall: `demo-news-lte-tcpplus-1-1-quic-3-1`, with the names of the campaigns if
+    there are two."""
     firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
     places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
     if not _is_one_campaign(loads):
@@ -141,7 +141,7 @@ def _is_one_campaign(loads: Sequence[Load]) -> bool:
 
 
 def title(loads: Sequence[Load]) -> str:
-    """What a waterfall shows, in a line."""
+    """The subject of a waterfall, in a line."""
     runs = [f"{label(load.protocol)} run {load.run}" for load in loads]
     if not _is_one_campaign(loads):
         runs = [f"{run} of {load.campaign.name}" for run, load in zip(runs, loads, strict=True)]

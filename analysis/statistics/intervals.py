@@ -1,4 +1,4 @@
-"""What some runs say of the mean of all runs like them: its estimate, and the interval that it lies in."""
+"""The mean of all runs like those that were measured: its estimate, and the interval that it lies in."""
 
 import math
 from collections.abc import Iterable

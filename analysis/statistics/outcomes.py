@@ -25,7 +25,7 @@ WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 PROGRAM_MARGIN = 0.02
 
 FASTER, SLOWER = "faster", "slower"
-# Of the paper's test alone.
+# The words for results of the paper's test alone.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
 # Neither a difference nor equivalence is shown.
 EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"

@@ -24,9 +24,10 @@ from analysis.statistics.samples import Array, Samples, by_count, counts, logari
 ROBUST_BLOCKS = 5
 # Quantile of the interval from whose length the error of a location is computed.
 LENGTH_QUANTILE = 0.95
-# By what factor the error from the length is too large for 5, 6, … 31 blocks, and by what share of 1 / blocks for more.
-# It is that of normal ratios; of those with longer tails the error remains somewhat too large. The length has fewer
-# degrees of freedom than the blocks have: so many more for each block beyond ROBUST_BLOCKS.
+# The factor by which the error from the length is too large for 5, 6, … 31 blocks; for more, its excess over 1 is this
+# share of 1 / blocks. Both are those of normal ratios; for ratios with longer tails the error remains somewhat too
+# large. The length has fewer degrees of freedom than the blocks: FREEDOM_SHARE more for each block beyond
+# ROBUST_BLOCKS.
 # tests/analysis/test_ratios.py computes these numbers anew.
 OVERESTIMATES = (
     1.089, 1.149, 1.094, 1.078, 1.078, 1.063, 1.061, 1.048, 1.056, 1.045, 1.042, 1.040, 1.040, 1.035,
@@ -34,9 +35,9 @@ OVERESTIMATES = (
 )  # fmt: skip
 OVERESTIMATE_SHARE = 0.65
 FREEDOM_SHARE = 0.73
-# Ratios are coarse where neighbours among the middle half of their Walsh averages are further apart than this share of
-# what that half spans, divided by the number of blocks, with which averages lie closer. Of normal ratios that do
-# not come in steps, 11 % are of five blocks, 3 % of ten, and 0.01 % of 31.
+# Ratios are coarse where neighbours among the middle half of their Walsh averages are further apart than this multiple
+# of the span of that half, divided by the number of blocks, since averages of more blocks lie closer. Normal ratios
+# that do not come in steps are coarse in 11 % of cases with five blocks, in 3 % with ten, and in 0.01 % with 31.
 COARSE_SHARE = 2.5
 # How far from the location a coarse ratio counts: so many times its scatter, or the step between values, if larger.
 REACH = 3.0
@@ -46,7 +47,7 @@ SAME = 1e-9
 # where it is at most so many times as long as if that were known. One of 13 that hold at once is 57 times as long with
 # two blocks of one site, and 2.8 times with four.
 MOST_WIDENING = 3.0
-# Of Walsh averages at once: 32 MB.
+# The most Walsh averages at once: 32 MB.
 MOST_AVERAGES = 2**22
 
 
@@ -151,7 +152,7 @@ def _mean_and_variance(ratios: Array) -> Array:
 
 
 class WalshAverages(NamedTuple):
-    """What the Walsh averages of each row of ratios say (the means of two of them, or of one and itself).
+    """Statistics of the Walsh averages of each row of ratios (the means of two of them, or of one and itself).
 
     `centre`: their median, Hodges and Lehmann's location; `error`: that of the centre by the length of its interval,
     which is `overestimate` times too large; `span`: how far their middle half reaches; `step`: the largest distance
@@ -188,7 +189,7 @@ def walsh_averages(ratios: Array) -> WalshAverages:
 
 
 def overestimate(blocks: int) -> float:
-    """By what factor the error from the length is too large for so many blocks: 1.09 for 5, 1.02 for 31."""
+    """The factor by which the error from the length is too large for this many blocks: 1.09 for 5, 1.02 for 31."""
     place = blocks - ROBUST_BLOCKS
     return OVERESTIMATES[place] if place < len(OVERESTIMATES) else 1 + OVERESTIMATE_SHARE / blocks
 
@@ -199,8 +200,8 @@ def degrees_of_freedom(blocks: NDArray[np.int64]) -> Array:
 
 
 def widening(freedom: Array, confidence: float) -> Array:
-    """By what factor an interval is longer than if its standard error were known: Student's quantile over the normal
-    one's. NaN without a degree of freedom."""
+    """The factor by which an interval is longer than if its standard error were known: Student's quantile over the
+    normal quantile. NaN without a degree of freedom."""
     place = (1 + confidence) / 2
     return np.asarray(stats.t.ppf(place, freedom) / stats.norm.ppf(place))
 
@@ -256,7 +257,7 @@ def independent_difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
 def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
     """The log ratio below which a pair counts as equivalent on a site: networks x sites x metrics.
 
-    What `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time; or
+    It is the share that `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, or
     `hypotheses.equivalence_margin` where a network has no RTT. NaN where the reference has no run.
     """
     logs = logarithms(samples.of(pair.reference))

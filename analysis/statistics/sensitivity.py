@@ -15,7 +15,7 @@ from analysis.statistics.samples import Array, Samples, counts
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
 COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest", "others_low"]
 COLUMNS += ["others_high", "second_half", "complete_blocks", "same_sign"]
-# What speaks of the same effect; paper_bias does not.
+# The columns that estimate the same effect; paper_bias does not.
 ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
 ESTIMATES += ["complete_blocks"]
 
@@ -34,7 +34,7 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     second_half: each site's later blocks only;
     complete_blocks: only blocks in which every protocol of the network has a run that counts;
     same_sign: whether all of these have the sign of `gain`.
-    What cannot be computed is NaN.
+    Values that cannot be computed are NaN.
     """
     rows = []
     for pair in samples.measured(hypotheses.family):

@@ -18,8 +18,8 @@ from base.files import read_json
 from base.structure import structured, to_json
 
 KEY = "key.json"
-# What a clip is for: what was measured; a film beside itself, delayed or not; the film of a rating as it is, and
-# delayed; and what is shown before it counts.
+# The kinds of clips: measured films; a film beside itself, delayed or not; the film of a rating as it is, and delayed;
+# and clips for practice, which do not count.
 MEASURED, DELAYED, IDENTICAL, PLAIN, PRACTICE = "measured", "delayed", "identical", "plain", "practice"
 NAME_DIGITS = 12
 
@@ -54,7 +54,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class Key:
-    """What the clips of a kit show, and who will be left out; `study` tells a kit from others."""
+    """The contents of a kit's clips, and the rules by which participants are left out; `study` identifies the kit."""
 
     study: str
     campaign: str

@@ -92,8 +92,8 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
 
 
 def public_document(key: Key, settings: StudySettings) -> dict[str, Any]:
-    """What the page's script must know, and nothing of what clips show: which it draws from, by groups that it is to
-    draw from evenly (the networks, which have numbers), which it always shows, and which it practises with."""
+    """The data for the page's script, without the contents of clips: the clips that it draws from, in groups that it is
+    to draw from evenly (the networks, as numbers), the clips that it always shows, and those for practice."""
     networks = list(dict.fromkeys(clip.network for clip in key.clips))
     per_participant = {
         PAIRS: settings.pairs_per_participant,

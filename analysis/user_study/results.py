@@ -1,4 +1,4 @@
-"""What votes say: who counts, shares, mean opinion scores, and how both go with what was measured.
+"""Statistics of votes: who counts, shares, mean opinion scores, and how both correlate with the measured metrics.
 
 Functions from tables to tables; `Key` says what each clip shows.
 """
@@ -20,12 +20,12 @@ from analysis.user_study.votes import LEFT, SAME
 from base.errors import EyelevelError
 
 CONFIDENCE = 0.95
-# Of the analysis of variance, as in the paper.
+# The threshold of the analysis of variance, as in the paper.
 SIGNIFICANT_P = 0.01
 # Why somebody is left out, in the order in which it is looked for.
 UNFINISHED, CONTROL, AWAY, TOO_LONG = "not finished", "control failed", "away from the page", "took too long"
 REASONS = (UNFINISHED, CONTROL, AWAY, TOO_LONG)
-# What somebody said of a pair: that one of its films loads faster, by its place in the pair.
+# The answers on a pair: the film that loads faster, by its place in the pair.
 REFERENCE, COMPARED = "reference", "compared"
 # With fewer clips a correlation says nothing.
 LEAST_CLIPS = 3
@@ -93,7 +93,7 @@ def failed_controls(session: pd.DataFrame, clips: dict[str, Clip]) -> int:
 
 
 def answer_of(vote: dict[str, Any]) -> str:
-    """What a vote on a pair says loads faster: the film of the reference, that of the compared, or neither."""
+    """The film that loads faster by a vote on a pair: that of the reference, that of the compared, or neither."""
     if vote["answer"] == SAME:
         return SAME
     return REFERENCE if (vote["answer"] == LEFT) != vote["swapped"] else COMPARED

@@ -21,7 +21,7 @@ from analysis.user_study.votes import VotesRead, read_votes
 from dataset.table import USER_STUDY
 
 NAME = "user-study"
-# Of the pictures; the tables have all metrics.
+# The metrics of the pictures; the tables have all.
 DRAWN_METRICS = ("si", "plt")
 ALL_NETWORKS = "all"
 
@@ -37,7 +37,7 @@ class Answers:
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """What people notice, by network and pair."""
+        """The shares of votes that notice a difference, by network and pair."""
         return results.shares(self.pairs)
 
     @cached_property
@@ -91,7 +91,7 @@ def section(folder: Path) -> Section | None:
 
 
 def lead(answers: Answers) -> str:
-    """What people noticed, and whether they rate differently, behind each network."""
+    """The differences that people noticed, and whether they rate protocols differently, on each network."""
     sentences = []
     for row in records(answers.shares):
         first, second = label(row["reference"]), label(row["compared"])
@@ -156,7 +156,7 @@ def with_metrics(answers: Answers) -> list[str]:
 
 
 def definitions(key: Key) -> list[str]:
-    """What the numbers are, and what they do not say."""
+    """The definitions of the numbers, and their limits."""
     rules = key.rules
     sides = [side for clip in key.clips if clip.kind == MEASURED for side in clip.sides]
     off = max((abs(side.metrics["si"] / side.median_si_ms - 1) for side in sides if side.median_si_ms), default=0.0)

@@ -1,4 +1,4 @@
-"""What a user study asks, of whom, and in which words: `study.toml`, and a file of the experimenter's over it."""
+"""The questions, participants and words of a user study: `study.toml`, and a file of the experimenter's over it."""
 
 import tomllib
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ def load(file: Path | None = None) -> StudySettings:
 
 
 def _fault(settings: StudySettings) -> str:
-    """What is wrong with values that have the right types; nothing if nothing is."""
+    """The fault of values that have the right types; empty if there is none."""
     if not settings.parts or len({*settings.parts}) < len(settings.parts) or not {*settings.parts} <= {*PARTS}:
         return f"parts must be some of {', '.join(PARTS)}"
     if len(settings.words.scale) != WORDS_OF_SCALE:
@@ -125,7 +125,7 @@ def _fault(settings: StudySettings) -> str:
     for name in ("control_delay_s", "rating_delay_s"):
         if getattr(settings, name) <= 0:
             return f"{name} must be more than 0"
-    # Of H.264 with colours at half the size.
+    # H.264 with colours at half the size needs even sizes.
     for name in ("width", "height"):
         if getattr(settings, name) < 16 or getattr(settings, name) % 2:
             return f"{name} must be even, and at least 16"

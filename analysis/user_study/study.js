@@ -29,7 +29,7 @@ function shuffled(values) {
   return order;
 }
 
-// So many of a part's clips, the same number of each group as far as they go.
+// A part's number of clips, drawn at random: the same number from each group as far as they go.
 function drawn(part) {
   const groups = grouped(shuffled(part.clips));
   const chosen = [];

@@ -72,7 +72,7 @@ def parse_vote(document: Any, clips: Mapping[str, Clip], study: str) -> Vote:
 
 
 def _fault(vote: Vote, clips: Mapping[str, Clip], study: str) -> str:
-    """What is wrong with a vote; nothing if nothing is."""
+    """The fault of a vote; empty if there is none."""
     if vote.study != study:
         return f"it is on another study than {study}"
     clip = clips.get(vote.clip)

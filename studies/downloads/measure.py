@@ -46,7 +46,7 @@ class DownloadsMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured; its `runs` are downloads, of which each load makes several."""
+    """The measurement that `request` asks for; its `runs` are downloads, of which each load makes several."""
     earlier = dict(request.document.study) if request.document else {}
     number = max(request.runs or 0, int(earlier.get("downloads", 0 if request.runs else DOWNLOADS)))
     network = choose_one("network", _one(request.names("net", "networks", NETWORK)), networks.load())

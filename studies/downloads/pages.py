@@ -23,7 +23,7 @@ PAGE = Path(__file__).with_name("page.html")
 
 
 def page_name(size_bytes: int) -> str:
-    """What the site is called whose files have `size_bytes`."""
+    """The name of the site whose files have `size_bytes`."""
     return f"downloads-{size_bytes}"
 
 

@@ -79,7 +79,7 @@ def levels_table(table: pd.DataFrame, settings: Mapping[str, Protocol]) -> Repor
     rows = []
     for name in settings:
         sizes = table[[{first, name} == set(pair) for pair in zip(table["reference"], table["protocol"], strict=True)]]
-        # Of two of the same transport the first may be the one that is compared.
+        # With two protocols of the same transport, the first may be the compared one.
         levels = {
             row["size_bytes"]: row["level"] if row["protocol"] == name else -row["level"] / (1 + row["level"])
             for row in sizes.to_dict("records")

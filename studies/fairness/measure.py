@@ -136,7 +136,7 @@ class FairnessMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     known = protocols.load()
     kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())

@@ -78,7 +78,7 @@ def _rates(runs: list[RunRates], mix: str, network: str, against: str, rate_mbps
 
 
 def _sentences(means: pd.DataFrame, against: str) -> tuple[str, ...]:
-    """Of each protocol, what it got in the least and in the most generous setting."""
+    """Sentences on the share of each protocol in the most and in the least generous setting."""
     sentences = []
     for protocol, rows in means.groupby("protocol", sort=False):
         low, high = rows.loc[rows["relative"].idxmin()], rows.loc[rows["relative"].idxmax()]

@@ -19,7 +19,7 @@ from studies.fairness.defaults import UNSETTLED_S
 from studies.fairness.mixes import mix_named
 from tuning.networks import Network
 
-# Of the figure over time.
+# The width of a bin of the figure over time.
 BIN_S = 0.5
 COLUMNS = ["network", "mix", "protocol", "run", "share", "relative", "jain", "used"]
 SUMMARY = ["network", "mix", "protocol", "runs", "share", "share_low", "share_high", "relative", "jain", "used"]
@@ -104,7 +104,7 @@ def summary(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def queue_of(network: Network) -> tuple[str, float]:
-    """What the queue of a network's downlink is called in a figure, and where it stands among others: by its length in
+    """The name of the queue of a network's downlink in a figure, and its place among others: by its length in
     bandwidth-delay products, managed ones last."""
     queue = network.queue_of("down")
     if queue is None or network.down_mbps is None:

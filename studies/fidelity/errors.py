@@ -21,7 +21,7 @@ from base.files import write_json
 from record.live import LiveLoads
 
 FILE = "fidelity.json"
-# Of what there are how many, by the column that says it.
+# The columns with the numbers of live loads and of replays.
 COUNTS = {"live": "live_loads", "replay": "runs"}
 SITE_COLUMNS = ["site", "network", "protocol", "metric", "live_loads", "runs", "live_ms", "replay_ms"]
 SITE_COLUMNS += ["error", "error_low", "error_high", "live_scatter", "replay_scatter"]
@@ -100,7 +100,7 @@ def _over_sites(some: pd.DataFrame, confidence: float) -> dict[str, float]:
     median = stats.quantile_test(sizes, p=0.5).confidence_interval(confidence)
     mean = over_runs(ratios, confidence)
     with_interval = some.dropna(subset=["error_low", "error_high"])
-    # Of a normal value, half of all sizes are above so many standard deviations.
+    # Half of all sizes of a normal value are above `norm.ppf(3 / 4)` standard deviations.
     live, replay = (np.log1p(some[f"{kind}_scatter"]) ** 2 / some[count] for kind, count in COUNTS.items())
     by_chance = np.expm1(stats.norm.ppf(3 / 4) * np.sqrt(live + replay))
     return {
@@ -118,7 +118,7 @@ def _over_sites(some: pd.DataFrame, confidence: float) -> dict[str, float]:
 
 
 def write_errors(folder: Path, by_site: pd.DataFrame, all_sites: pd.DataFrame, confidence: float) -> Path:
-    """Write both tables as JSON into `folder`; returns where. What is not known is null."""
+    """Write both tables as JSON into `folder`; returns the file. Unknown values are null."""
     file = folder / FILE
     tables = {"confidence": confidence, "sites": _records(by_site), "overall": _records(all_sites)}
     write_json(file, tables)

@@ -23,7 +23,7 @@ def slowness(live: LiveLoads, runs: pd.DataFrame) -> float | None:
 
 
 def sentences(live: Mapping[str, LiveLoads], runs: pd.DataFrame) -> list[str]:
-    """Of which sites the machine was slower live, or in the replays in `runs`, a sentence each."""
+    """A sentence for each site where the machine was slower during its live loads, or during its replays in `runs`."""
     texts = []
     for name, loads in live.items():
         factor = slowness(loads, runs)

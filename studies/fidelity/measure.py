@@ -33,7 +33,7 @@ from tuning.settings import Catalogue, choose_one
 STUDY = "fidelity"
 # One of each version of HTTP that servers here speak.
 PROTOCOLS = ("tcp+", "quic")
-# What no server here speaks is replayed over the next version, and said to be.
+# A version that no server here speaks is replayed over the next one, and the output says so.
 REPLAYED_AS = {"http/1.1": "h2"}
 
 
@@ -61,7 +61,7 @@ class FidelityCampaign(Campaign):
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     before = compared_sites(request.document) if request.document else {}
     names = request.sites or list(before) or names_with_live_loads()
     if not names:
@@ -120,8 +120,9 @@ def names_with_live_loads() -> list[str]:
 
 
 def compare(site: Site, known: Catalogue[Network], over: Sequence[Protocol], net: str | None = None) -> Compared:
-    """What replays of `site` over some protocols are to be compared with: behind the network `net`, if it is given, or
-    that of its live loads. Raises EyelevelError when that is not known, or none of the protocols is theirs."""
+    """The live loads of `site`, and the conditions of the replays to compare with them: the network `net`, if it is
+    given, or that of the live loads, with those of the protocols `over` that speak their version of HTTP. Raises
+    EyelevelError when the network is not known, or none of the protocols speaks that version."""
     live = read_live(site)
     if live is None:
         raise EyelevelError(f"{site.name} has no live loads to compare with; record it with them: LIVE=5")
@@ -161,7 +162,7 @@ def replayed_version(live: LiveLoads) -> str:
 
 
 def sentences(name: str, compared: Compared) -> list[str]:
-    """What the site `name` is compared with, in lines for a person."""
+    """The comparison of the site `name`, in lines for a person."""
     live, total = compared.live, compared.live.requests.total()
     used = ", ".join(f"{share(count / total)} of requests over {version}" for version, count in live.requests.items())
     loads = "1 live load" if len(live.loads) == 1 else f"{len(live.loads)} live loads"

@@ -67,7 +67,7 @@ def section(folder: Path) -> Section | None:
 
 
 def lead(row: Mapping[str, Any], confidence: float) -> str:
-    """What a row of `overall` says, in a sentence."""
+    """A row of `overall` as a sentence."""
     where = f", {row['condition']}" if row["condition"] else ""
     median = percent_interval(row["median_low"], row["median_high"])
     text = f"{label_with_title(row['metric'])}{where}: the median error of {plural('site', row['sites'])} is "
@@ -85,7 +85,7 @@ def lead(row: Mapping[str, Any], confidence: float) -> str:
 
 
 def comparisons(compared: Mapping[str, Compared], campaign: CampaignTable) -> list[str]:
-    """What was compared with what: a sentence for all sites of the same kind."""
+    """The comparisons that were made: a sentence for all sites of the same kind."""
     kinds: dict[tuple[str, ...], list[str]] = {}
     measured = set(campaign.valid["site"])
     for name, one in compared.items():
@@ -108,7 +108,7 @@ def _version(one: Compared) -> str:
 
 
 def limits(compared: Mapping[str, Compared]) -> list[str]:
-    """What the errors do not say, of these sites."""
+    """The limits of the errors of these sites."""
     texts = [
         "An error is the ratio of the geometric means of replays and live loads, less 1. It is of all that differs: "
         "the servers' distances and times to answer, their congestion control and windows, what the web sent otherwise "

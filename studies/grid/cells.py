@@ -71,7 +71,7 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def _network(row: "pd.Series[str]", browsers: Collection[str]) -> str:
-    # What is left out is so in all browsers.
+    # A cell that is left out is left out in all browsers.
     return network_and_browser(row["network"], browsers)[0]
 
 
@@ -118,7 +118,7 @@ def _loads(runs: pd.DataFrame, table: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _state(row: "pd.Series[Any]", left_out: Mapping[str, str] | None) -> tuple[str, str]:
-    """What became of the cell in `row`, and why it has no numbers."""
+    """The state of the cell in `row`, and the reason if it has no numbers."""
     if row["late"]:
         return TIME, f"{row['late']:.0f} of {row['attempts']:.0f} loads did not end in time"
     if row["rounds"]:

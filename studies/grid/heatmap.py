@@ -21,7 +21,7 @@ DEEPEST = 0.5
 NO_VALUE_HATCH = "////"
 # Names of rows go on in a further line where they are longer, at a comma.
 ROW_CHARACTERS = 24
-# Of a row at least, and of a line of its name.
+# The least height of a row, and the height of a line of its name.
 ROW_INCHES, LINE_INCHES = 0.35, 0.13
 # How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
 # without any colour.

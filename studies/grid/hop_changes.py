@@ -1,4 +1,4 @@
-"""What a hop in the middle of the path changes, protocol by protocol: each network with one against that without.
+"""The effect of a hop in the middle of the path, protocol by protocol: each network with one against that without.
 
 Loads behind two networks lie in different rounds, so nothing is paired: the machine's moment does not cancel. Both are
 measured in turn, in an order that is drawn, so it favours neither.
@@ -20,7 +20,7 @@ from analysis.statistics.samples import Samples, counts, logarithms
 from measure.run.gates import OVER_TIME
 from tuning.hops import NONE
 
-# What two networks may differ in that are the same but for their hop, and in what their hops may.
+# The keys in which two networks may differ that are the same except for their hop; and those in which their hops may.
 OF_NETWORK = ("name", "source", "hop")
 OF_HOP = ("kind", "congestion_control", "initial_window_packets")
 

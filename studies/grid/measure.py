@@ -1,7 +1,7 @@
 """Page load times over a grid of generated pages and networks.
 
-A preset says which pages, networks and protocols. What comes of it is an ordinary campaign, without films: each round
-loads a page once over every protocol, one after the other. A cell is a page behind a network.
+A preset names the pages, networks and protocols. It becomes an ordinary campaign, without films: each round loads a
+page once over every protocol, one after the other. A cell is a page on a network.
 """
 
 from collections import Counter
@@ -128,7 +128,7 @@ def left_out(
 
 
 def measurement(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     study = request.document.study if request.document else {}
     preset = request.options["preset"]
     if preset and study.get("preset", preset) != preset:
@@ -186,7 +186,7 @@ def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | 
 
 
 def too_few_lines(grid: Preset) -> list[str]:
-    """Of which pages that were asked for there are none, a line each for a person."""
+    """The pages that were asked for and cannot exist, a line each for a person."""
     return [
         f"{'one object' if count == 1 else f'{count} objects'} cannot be spread over {servers} servers"
         for count, servers in grid.too_few()

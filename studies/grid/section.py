@@ -50,9 +50,9 @@ BARS_MBPS = 100
 PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 LOOKS = "Coloured: faster or slower. Grey, with =: equivalent. White, with ?: not decided."
 REASONS = {TIME: "time", BUDGET: "budget"}
-# What a word about means alone is, which a study of means alone can be compared by.
+# The rule for words on means alone; a study that states only means can be compared by them.
 BY_SIZE = f"by the size of the difference of means alone ({SIMILAR}: less than {100 * SIMILAR_WITHIN:g} %)"
-# What the numbers of each part of the older study reveal about how it was measured.
+# The set-up of each part of the older study, as far as its numbers reveal it.
 SET_UPS = {
     CONTROLLED: "The slides say neither whether the delay is one way or round trip, nor where packets were lost. Here "
     "the delay is the round trip's: their page of two small objects over TCP with TLS took four times 100 ms. Loss is "
@@ -286,7 +286,7 @@ def scope(campaign: CampaignTable, cell_table: pd.DataFrame) -> str:
 
 
 def verdict_rule(declared: Hypotheses, campaign: CampaignTable) -> str:
-    """What a verdict on a cell means."""
+    """The meaning of a verdict on a cell."""
     return (
         "Each cell is tested by the ratios of the loads within its rounds, and p values are corrected over all cells "
         f"(Benjamini and Hochberg). Faster, slower: corrected p < {declared.significant_p}. Equivalent: shown, as "

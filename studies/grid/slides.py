@@ -1,7 +1,7 @@
 """A grid beside an older study of object count and size, which is known from its slides.
 
-What it controlled is in `controlled.csv`, what it loaded over the web in `uncontrolled.csv`: each beside the preset of
-that name.
+Its controlled loads are in `controlled.csv`, its loads over the web in `uncontrolled.csv`. Each file is compared with
+the preset of that name.
 """
 
 from pathlib import Path

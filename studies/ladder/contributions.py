@@ -1,4 +1,4 @@
-"""What each rung of the ladder contributes to the difference between its ends, and whether the contributions add up.
+"""The contribution of each rung of the ladder to the difference between its ends, and whether contributions add up.
 
 A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`): as
 the location of log ratios, and as that of differences in ms; a network's is the mean over its sites, each of which
@@ -27,8 +27,8 @@ from analysis.statistics.ratios import block_ratios, blocks_for_interval, locati
 from analysis.statistics.samples import Array, Samples
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
-# What a row of the tables is: a rung; both ends compared directly; the sum of the rungs; a part of the transport's own
-# contribution; what a condition changes outside of the ladder.
+# The kinds of rows of the tables: a rung; both ends compared directly; the sum of the rungs; a part of the transport's
+# own contribution; the change by a condition outside of the ladder.
 RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
 # The names of what is not a rung.
 DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
@@ -193,12 +193,12 @@ def effects_of(samples: Samples, network: str) -> list[Effect]:
 
 
 def under(protocol: str, suffix: str) -> str:
-    """What `by_condition` calls `protocol` under a condition."""
+    """The name that `by_condition` gives to `protocol` under a condition."""
     return f"{protocol} {suffix}"
 
 
 def change_between(below: str, above: str) -> str:
-    """What `above` has otherwise than `below`: several changes where rungs between them are missing."""
+    """The changes from `below` to `above`: several changes where rungs between them are missing."""
     order = [rung.protocol for rung in RUNGS]
     return " + ".join(rung.change for rung in RUNGS[order.index(below) + 1 : order.index(above) + 1])
 

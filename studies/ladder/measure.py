@@ -2,8 +2,8 @@
 
 Two conditions are variants of a network that two of the rungs are measured behind, too: `+arq`, whose link retransmits
 what the network loses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of
-the processor. The third is the highest rung in a browser that knows nothing of the servers. What this machine cannot do
-is left out by name, not replaced.
+the processor. The third is the highest rung in a browser that knows nothing of the servers. Rungs and conditions that
+this machine cannot measure are left out by name, not replaced.
 """
 
 import subprocess
@@ -45,8 +45,8 @@ from tuning.networks import Network
 STUDY = "ladder"
 RUNS = 5
 
-# Of one processor, for the browser and its film in slowed runs: a page takes up to three times as long by it, and is
-# still filmed without a gap.
+# The share of one processor for the browser and its film in slowed runs: a page takes up to three times as long with
+# it, and is still filmed without a gap.
 PROCESSOR_SHARE = 0.5
 # How long after a loss the link has delivered the packet all the same, in round trips of the network: long enough to be
 # a link's repair rather than none, and mostly too short for TCP's timeout (a round trip and 200 ms at least in Linux).
@@ -58,7 +58,7 @@ QUOTA = "measure.host.quota"
 
 @dataclass(frozen=True)
 class Missing:
-    """What is not measured: a rung or a condition by its name, and why."""
+    """A rung or a condition that is not measured: its name, and the reason."""
 
     name: str
     reason: str
@@ -89,8 +89,8 @@ def quota_command() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a ladder measures: its rungs, the conditions that are possible, where these are measured (each where it
-    `usual`ly is, or everywhere), and what is not measured."""
+    """The scope of a ladder: its rungs, the conditions that are possible, where these are measured (each where it
+    `usual`ly is, or everywhere), and the rungs and conditions that are not measured."""
 
     rungs: Sequence[str]
     conditions: Sequence[str]
@@ -99,7 +99,7 @@ class Scope:
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
     scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request)
     if len(scope.rungs) < 2:
@@ -118,7 +118,7 @@ def scope_of_begun(request: Request, study: Mapping[str, Any]) -> Scope:
 
 
 def scope_of_new(request: Request) -> Scope:
-    """What of what `request` wants this machine can do. Raises EyelevelError."""
+    """The scope that `request` wants, as far as this machine can measure it. Raises EyelevelError."""
     wanted = wanted_conditions(request.options.get("conditions"))
     chosen = rungs(request, ())
     over = [*chosen, UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else chosen
@@ -249,7 +249,7 @@ def variants(network: Network, possible: Collection[str], *, usual: bool = False
 
 
 def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
-    """What is measured and what is not, in lines for a person."""
+    """The lines for a person on what is measured and what is not."""
     assert planned.selection
     lines = [f"the ladder: {' → '.join(planned.selection.protocols)}"]
     for network, conditions in planned.companions.items():

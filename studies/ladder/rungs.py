@@ -11,7 +11,7 @@ class Rung:
     change: str = ""
 
 
-# All are first visits: no browser has a session of a server. What else it knows of servers is what a rung is for.
+# All are first visits: no browser has a session of a server. Its other knowledge of servers is the subject of a rung.
 RUNGS = (
     Rung("tcp"),
     Rung("tcp-iw32", "initial window"),
@@ -28,7 +28,7 @@ RUNGS = (
 # The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
 # as these servers can, order of bytes.
 BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
-# What these conditions are called behind the name of their network.
+# The names of these conditions, which follow the name of their network.
 ARQ, SLOW = "+arq", "+slow"
 # The third: the highest rung, in a browser that knows nothing of the servers.
 HIGHEST, UNKNOWN = "quic", "quic+unknown"

@@ -137,13 +137,13 @@ def _unclear(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def _remedy(rows: pd.DataFrame) -> str:
-    """What gives intervals to `rows` that have none."""
+    """The number of runs that gives intervals to `rows` that have none."""
     needed = int(rows["blocks_needed"].max())
     return f"each site needs {needed} that count, so at least RUNS={needed}"
 
 
 def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is known of the transport's own contribution: its parts, and what no rung explains."""
+    """Sentences on the transport's own contribution: its parts, and the rest, which no rung explains."""
     transport = [row for row in entries if (row["kind"], row["below"], row["above"]) == (RUNG, BELOW, ABOVE)]
     parts = {row["name"]: row for row in entries if row["kind"] == PART}
     if not transport:
@@ -161,7 +161,7 @@ def _transport(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> list[str]:
-    """What a slower browser changes."""
+    """The effect of a slower browser."""
     changes = {row["name"]: row for row in entries if row["kind"] == CHANGE}
     if SLOW_BROWSER not in changes or SLOW_PAGE not in changes:
         return []
@@ -174,7 +174,7 @@ def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> li
 
 
 def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What it costs QUIC when the browser does not know the servers."""
+    """The cost to QUIC of a browser that does not know the servers."""
     return [
         f"In a browser that knows nothing of the servers, as where QUIC is only forced, {label(HIGHEST)} changes by "
         f"{_interval_text(row)}."
@@ -190,13 +190,13 @@ def _interval_text(row: Mapping[str, Any]) -> str:
 
 
 def _interval_writer(form: Callable[[float, float], str]) -> Callable[[str, float, float], str]:
-    """What writes the interval of a row of a kind, or why it has none. The sum has none of its own."""
+    """A function that writes the interval of a row of a kind, or why it has none. The sum has none of its own."""
     return lambda kind, low, high: TOO_FEW if kind != SUM and form(low, high) == NOTHING else form(low, high)
 
 
 def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
-    """What was not measured, by name, and why; which rungs nobody asked for; and which have no run that counts behind a
-    network of the `table` of `contributions`."""
+    """The rungs and conditions that were not measured, with the reasons; the rungs that nobody asked for; and those
+    without a run that counts on a network of the `table` of `contributions`."""
     missing = campaign.document.study.get("missing", ())
     sentences = [f"Not measured: {Missing(**entry)}." for entry in missing]
     names = {entry["name"] for entry in missing}
@@ -248,7 +248,7 @@ def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
 
 
 def _note_on_few(table: pd.DataFrame) -> str:
-    """What the reader of a figure or a table is told of contributions without intervals; nothing if there are none."""
+    """The note of a figure or a table on contributions without intervals; empty if there are none."""
     without = table[(table["kind"] != SUM) & table[["gain_low", "ms_low"]].isna().any(axis=1)]
     if without.empty:
         return ""

@@ -20,7 +20,7 @@ ROW_INCHES = 0.185
 # Sites are points beside the bar, above each other.
 SITE_MARK = 2.2
 ARROW_MARK = 3.5
-# Of what has too few blocks for an interval.
+# The style of bars with too few blocks for an interval.
 OUTLINE: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.4", "linewidth": 0.6}
 TICKS = 5
 

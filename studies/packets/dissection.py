@@ -33,11 +33,11 @@ CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
 # RFC 9000 section 19.
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
-# What a STREAM frame consists of (RFC 9000, section 19.8), by tshark's names.
+# The fields of a STREAM frame (RFC 9000, section 19.8), by tshark's names.
 FRAME_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
-# Of more handshake messages in a row, only the first and the last are named.
+# In a longer row of handshake messages, only the first and the last are named.
 MOST_MESSAGES = 2
 LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"
@@ -46,7 +46,7 @@ TCP_HEADER, UDP_HEADER, LONG_HEADER, SHORT_HEADER = "TCP header", "UDP header", 
 # Packets may arrive out of order; QUIC runs on this port only.
 OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PORT},quic", "-T", "pdml")
 
-# What identifies a connection at both ends: the server's address, and the client's port.
+# The identity of a connection at both ends: the server's address, and the client's port.
 ConnectionKey = tuple[str, int]
 # A direction of a connection: whether from the server.
 _Way = tuple[ConnectionKey, bool]
@@ -160,7 +160,7 @@ class _TcpStream:
             padding_bytes = int(_value(element, "http2.pad_length") or 0)
             has_padding = int(_value(element, "http2.flags") or "0", 16) & 0x08 and padding_bytes
             frame_type = int(_value(element, "http2.type") or -1)
-            # What belongs to stream 0 belongs to the connection (RFC 9113 section 5.1.1).
+            # Frames of stream 0 belong to the connection (RFC 9113 section 5.1.1).
             owner = int(_value(element, "http2.streamid") or 0) or None
             self._frames.append((int(length), frame_type, padding_bytes + 1 if has_padding else 0, owner))
 
@@ -195,7 +195,7 @@ class _TcpStream:
                 for size, name in messages:
                     outer.append(min(size, inside_bytes), kinds.HANDSHAKE, name, handshake)
                     inside_bytes -= min(size, inside_bytes)
-                    # What comes later, such as a ticket, no stream needs.
+                    # No stream needs later messages, such as a ticket.
                     handshake = None if name == FINISHED else handshake
                 outer.append(inside_bytes, kinds.HANDSHAKE, messages[-1][1] if messages else "", handshake)
             else:
@@ -295,7 +295,7 @@ class _Reader:
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
             security_bytes = size - payload_bytes + tag_bytes
             parts.append(_Part(security_bytes, kinds.SECURITY, line=line))
-            # What cannot be decrypted has its tag in the payload.
+            # A packet that cannot be decrypted has its tag in the payload.
             header_bytes = security_bytes - (TAG_BYTES if frames else 0)
             headers.append((SHORT_HEADER if lines[-1] == SHORT_PACKET else LONG_HEADER, header_bytes))
             for frame in frames:

@@ -1,4 +1,4 @@
-"""What the files in the folder of a captured load are called (`studies.packets`)."""
+"""The names of the files in the folder of a captured load (`studies.packets`)."""
 
 STUDY = "packets"
 CLIENT, SERVERS, KEYS = "client.pcapng", "servers.pcapng", "ssl-keys.log"

@@ -1,7 +1,7 @@
 """Head-of-line blocking: how long data that had arrived at the browser's end waited for other data, and for which.
 
-What is measured is what the server sent on the streams of requests: HTTP/2's, and QUIC's bidirectional ones that the
-client opened. For each of their bytes there are these times:
+The analysis covers the bytes that the server sent on the streams of requests: HTTP/2's, and QUIC's bidirectional ones
+that the client opened. For each of these bytes there are these times:
 
     arrival    The first packet with the byte is in the capture.
     stream     Everything before it on its own stream has arrived, too. A stream is delivered in order (RFC 9000
@@ -28,13 +28,13 @@ either. With that it is
 so head-of-line blocking is at least `others` and at most `front`. Where a gap has bytes of the own stream and of
 others, the wait is the stream's until only others' are missing.
 
-A gap opens when data arrives beyond the highest byte so far. Whether its bytes were lost or overtaken cannot be seen
-at one end, nor does it matter to what waits. Only the first arrival of a byte counts, so duplicates change nothing. A
-loss with nothing behind it (the end of a flight, which a timeout recovers) blocks nothing: its recovery takes time,
-too, but not by head-of-line blocking. Bytes of no request's stream (frames of the connection, headers and tags of
-records) block others, and are not counted as waiting. The server's handshake is needed by every stream over any
-transport, so a wait for it is the stream's. What never became complete, such as a stream that the browser reset while
-a gap was in it, has no wait: its bytes are counted as incomplete.
+A gap opens when data arrives beyond the highest byte so far. Whether its bytes were lost or overtaken cannot be seen at
+one end, nor does it matter to what waits. Only the first arrival of a byte counts, so duplicates change nothing. A loss
+with nothing behind it (the end of a flight, which a timeout recovers) blocks nothing: its recovery takes time, too, but
+not by head-of-line blocking. Bytes of no request's stream (frames of the connection, headers and tags of records) block
+others, and are not counted as waiting. The server's handshake is needed by every stream over any transport, so a wait
+for it is the stream's. Data that never became complete, such as a stream that the browser reset while a gap was in it,
+has no wait: its bytes are counted as incomplete.
 
 Not measured: waits for QPACK's dynamic table (RFC 9204 section 2.1.2), by which a loss on one stream may block headers
 on others over QUIC, while over TCP the same of HPACK is within the waits, since all is delivered in order; waits for
@@ -54,7 +54,7 @@ from studies.packets.connections import by_connection
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.extents import EVERY_STREAM, Extent, Record
 
-# What bytes wait for, one after the other; and the most that head-of-line blocking may be.
+# The causes of a byte's waits, one after the other; and the upper bound of head-of-line blocking.
 STREAM, RECORD, OTHERS, FRONT = "stream", "record", "others", "front"
 CAUSES = (STREAM, RECORD, OTHERS)
 
@@ -95,7 +95,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Blocking:
-    """What the servers sent on one connection, in the order of its sequence (QUIC: stream by stream), and the number of
+    """The deliveries of one connection, in the order of its sequence (QUIC: stream by stream), and the number of
     gaps."""
 
     deliveries: tuple[Delivery, ...]
@@ -121,11 +121,11 @@ def blocking(capture: Capture) -> dict[ConnectionKey, Blocking]:
 
 
 def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[ConnectionKey, Blocking]:
-    """What `blocking` would be for each QUIC connection if the same packets were of one sequence, as TCP's are.
+    """The `blocking` of each QUIC connection, had its packets been of one sequence, as TCP's are.
 
-    The sequence is that in which the server sent each byte for the first time, by the capture of its end; what is sent
-    again fills the gap where it was. There are no records in it, so `others` and `front` are the same: what the packets
-    of this very load would have blocked, and did not. What never arrived blocks nothing.
+    The sequence is that in which the server sent each byte for the first time, by the capture of its end; bytes that
+    are sent again fill the gap where they were. There are no records in it, so `others` and `front` are the same: the
+    blocking that the packets of this very load would have caused, and did not. Bytes that never arrived block nothing.
     """
     sent = by_connection(servers)
     return {
@@ -189,7 +189,7 @@ def in_one_sequence(arrivals: Iterable[Arrival], sendings: Iterable[Arrival]) ->
 
 
 def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: float = math.inf) -> dict[str, float]:
-    """What a load waited, over its connections, from `begin_s` to `end_s` (s since 1970).
+    """The waits of a load, over its connections, from `begin_s` to `end_s` (s since 1970).
 
     `content_bytes`: those that arrived until the end, once each; `incomplete_bytes`: those of them that were never
     delivered, and are in nothing below. `gaps`: of the whole capture. For each of `CAUSES`, and FRONT, as in
@@ -286,7 +286,7 @@ class _FirstTimes:
 
 
 def _arrivals(packets: Iterable[PacketRecord]) -> list[Arrival]:
-    """What the server sent, as it passed."""
+    """The bytes that the server sent, with the times at which they passed."""
     return [Arrival(packet.at_s, extent) for packet in packets if packet.from_server for extent in packet.carries]
 
 

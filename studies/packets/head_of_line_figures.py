@@ -1,4 +1,4 @@
-"""What data waited for, in figures: the mean of settings, and single loads over time."""
+"""Figures of the causes of waiting: the mean of settings, and single loads over time."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What the section on packets says of head-of-line blocking: a paragraph, tables and figures."""
+"""The part of the section on packets about head-of-line blocking: a paragraph, tables and figures."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -98,7 +98,7 @@ def has_keys(capture: Path) -> bool:
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured."""
+    """The measurement that `request` asks for."""
     delays_ms = delays_in_ms(request.options["delays"])
     chosen = study_campaign(
         request, STUDY, PacketsMethod(), change=lambda network: with_added_rtt(network, delays_ms).values()

@@ -14,7 +14,7 @@ from tuning.networks import Network
 
 ECHOES = 20
 INTERVAL_S = 0.05
-# Of the last answer, on top of the network's round trip.
+# The longest wait for the last answer, on top of the network's round trip.
 PATIENCE_S = 1.0
 # IP and ICMP headers, and ping's usual 56 bytes.
 ECHO_BYTES = 84

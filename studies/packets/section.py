@@ -21,7 +21,7 @@ from studies.packets.runs import CapturedRun, read_runs
 from studies.packets.sequence import Step, average
 from studies.packets.summary import RUNS, SETTING, means, summary
 
-# What the file of connections has of waits (`head_of_line`).
+# The columns of waits (`head_of_line`) in the file of connections.
 WAITS = ["content_bytes", "gaps", *(f"{cause}_{name}" for cause in (*CAUSES, FRONT) for name in ("bytes", "ms"))]
 CONNECTION = [*SETTING, "host", "number", "server"]
 LINK_HEADERS = (

@@ -1,4 +1,4 @@
-"""What congestion control does while a page loads, over time.
+"""The state of congestion control while a page loads, over time.
 
 QUIC's servers log it by themselves; TCP's connections are looked up in the kernel every few milliseconds. Either way a
 run's folder has a qlog for each connection (see `base.qlog`), the load's evidence, and `loading.json`: when the
@@ -131,7 +131,7 @@ def _sampling_fault(loading: LoadingTime, folder: Path) -> str:
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     chosen = study_campaign(request, STUDY, StatesMethod())
     for protocol in chosen.protocols.values():
         require_account(protocol)

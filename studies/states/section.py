@@ -258,7 +258,7 @@ def totals(settings: Sequence[SettingLoads]) -> ReportTable:
 
 
 def _place(setting: SettingLoads) -> dict[str, Any]:
-    """What a row of a table says of which `setting` it is."""
+    """The columns of a table that name the `setting` of a row."""
     return {"site": setting.site, "network": setting.network, "protocol": setting.protocol}
 
 

@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
             if now - before > GAP_S:
                 gaps.append((round(at_s, 3), round((now - before) * 1e3, 3)))
             before = now
-            # What was missed on a busy machine is not made up for.
+            # Samples that were missed on a busy machine are not made up for.
             due = max(due + INTERVAL_S, now)
     sampling = {"interval_ms": INTERVAL_S * 1e3, "asked": questions, "gaps": gaps}
     (folder / SAMPLING).write_text(json.dumps(sampling) + "\n")

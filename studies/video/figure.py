@@ -13,7 +13,7 @@ from analysis.text import label, span
 from studies.video.media import SEGMENT_S
 from studies.video.play import Play
 
-# Of what came; the buffer is sampled more often.
+# The bins of the received bytes; the buffer is sampled more often.
 BIN_S, STEP_S = 1.0, 0.25
 PANEL_INCHES = 1.15
 WAITING = "waiting\n[% of plays]"

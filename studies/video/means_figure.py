@@ -1,4 +1,4 @@
-"""What plays of all videos behind one network came to, protocol beside protocol."""
+"""The means of the plays of all videos on one network, protocol beside protocol."""
 
 import math
 from collections.abc import Mapping, Sequence

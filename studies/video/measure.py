@@ -25,7 +25,7 @@ from tuning.settings import choose
 
 STUDY = "video"
 REPEATS = 3
-# What a load may take beyond the play: a page that shows nothing by then never will.
+# The time that a load may take beyond the play: a page that shows nothing by then never will.
 BEYOND_S = 30
 
 
@@ -62,7 +62,7 @@ class VideoMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """What `request` asks to be measured. Raises EyelevelError."""
+    """The measurement that `request` asks for. Raises EyelevelError."""
     before = [
         video for site in (request.document.settings.sites if request.document else ()) if (video := page_named(site))
     ]

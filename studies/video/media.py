@@ -1,9 +1,10 @@
 """Pictures and sound of a video, in segments (CMAF, ISO/IEC 23000-19: fragmented MP4), and their padding.
 
-What is measured is the network, not the decoder: pictures are small ones, encoded once, and each quality's segments are
-these with noise before them, as many bytes as the quality's rate makes. The noise is in a `free` box between segments,
-which who plays MP4 must accept and ignore (Media Source Extensions, ISO BMFF Byte Stream Format, section 4). Noise in
-the pictures' own data (filler NAL units, SEI) would go through the decoder, and MP4 forbids the former.
+The measurement is to be of the network, not the decoder: pictures are small ones, encoded once, and each quality's
+segments are these with noise before them, as many bytes as the quality's rate makes. The noise is in a `free` box
+between segments, which players of MP4 must accept and ignore (Media Source Extensions, ISO BMFF Byte Stream Format,
+section 4). Noise in the pictures' own data (filler NAL units, SEI) would go through the decoder, and MP4 forbids the
+former.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ class Track:
 
 
 def pictures(segments: int, *, is_true: bool = False) -> Track:
-    """So many segments of a moving test picture: small, or `is_true` of 1280x720 with noise in it. Raises
+    """A moving test picture of this many segments: small, or, if `is_true`, of 1280x720 with noise in it. Raises
     EyelevelError."""
     width, height = size = TRUE if is_true else SMALL
     source = f"testsrc2=size={width}x{height}:rate={FRAMES_PER_S}" + (",noise=alls=12:allf=t:all_seed=1" * is_true)
@@ -62,7 +63,7 @@ def pictures(segments: int, *, is_true: bool = False) -> Track:
 
 
 def sound(segments: int) -> Track:
-    """So many segments of a tone. Raises EyelevelError."""
+    """A tone of this many segments. Raises EyelevelError."""
     return Track("opus", *_encoded("sine=frequency=440:sample_rate=48000", segments, OPUS))
 
 
@@ -88,7 +89,7 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _encoded(source: str, segments: int, codec: list[str]) -> tuple[bytes, tuple[bytes, ...]]:
-    """What FFmpeg makes of a generated `source`: the beginning, and the fragments."""
+    """The output of FFmpeg for a generated `source`: the beginning, and the fragments."""
     seconds = segments * SEGMENT_S
     read = ["-nostdin", "-v", "error", "-f", "lavfi", "-i", source, "-t", str(seconds)]
     completed = subprocess.run([tool("ffmpeg"), *read, *ENCODE, *codec, *INTO], capture_output=True, check=False)

@@ -88,7 +88,7 @@ def _announced(video: Video) -> Recording:
 
 
 def recorder(video: Video) -> dict[str, str]:
-    """What a page is made with: an older one is made anew. Raises EyelevelError when its player is not installed."""
+    """The makers of a page; one of older makers is made anew. Raises EyelevelError when its player is not installed."""
     package = _package(video.player)
     return {"name": "eyelevel video", "version": "1", package.name: str(read_json(package / "package.json")["version"])}
 

@@ -169,7 +169,7 @@ class Play:
 
     @cached_property
     def played_mbps(self) -> Mapping[int, float]:
-        """The rate of each segment that was played, or began to be, by its number. Of one that came twice, the later is
+        """The rate of each segment that was played, or began to be, by its number. If one came twice, the later is
         played. There is none where sound went on without pictures."""
         rates = {one.number: one.bps / 1e6 for one in self.pictures}
         return {number: rates[number] for number in sorted(rates) if self.played_s_of(number) > 0}
@@ -186,8 +186,8 @@ class Play:
 
 
 def play_of(page: Mapping[str, Any]) -> Play | None:
-    """What a page reported, by Browsertime's account of it; None when it reported nothing. Raises EyelevelError when
-    that is broken."""
+    """The report of a page, from Browsertime's account of it; None when it reported nothing. Raises EyelevelError when
+    the report is broken."""
     marks = [
         mark.get("name", "")
         for scripts in page.get("browserScripts", ())
@@ -265,8 +265,8 @@ def mean_mbps(play: Play, segments: int) -> float | None:
         return None
     played_s = {number: play.played_s_of(number) for number in rates}
     mean = sum(mbps * played_s[number] for number, mbps in rates.items()) / sum(played_s.values())
-    # What rounding leaves would be a difference between plays of one quality, and a sure one where each protocol had
-    # its own.
+    # Rounding errors would be a difference between plays of one quality, and a significant one where each protocol had
+    # an error of its own.
     return round(mean, 9)
 
 

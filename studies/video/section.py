@@ -18,10 +18,10 @@ from studies.video.pages import page_named
 from studies.video.play import LEAST_REBUFFER_MS, MEASURES, WAIT_MBPS_PER_S, Measure
 from studies.video.tables import SETTING, PlayedRun, attempts, read_runs, summary, table
 
-# What Kakhki et al. take for a difference.
+# Kakhki et al.'s threshold of a difference.
 SIGNIFICANT_P = 0.01
 OF_GATES = "Each rejected attempt is listed under Exclusions, with what its gate said."
-# Of a video that is neither better nor worse.
+# The words for a video that is neither better nor worse.
 SAME, UNTESTED = "not shown to differ", "not compared"
 
 
@@ -134,7 +134,7 @@ def attempts_texts(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def definitions() -> tuple[str, ...]:
-    """What the numbers are, and what they do not say."""
+    """The definitions of the numbers, and their limits."""
     return (
         f"A rebuffer is a picture that stands still for {LEAST_REBUFFER_MS} ms beyond its time after the first frame, "
         "by the times at which frames were shown; rates are those of the qualities that were played, without sound. "
@@ -154,7 +154,7 @@ def definitions() -> tuple[str, ...]:
 
 
 def video_label(site: str) -> str:
-    """What a video is called in the report: its quality or rule, and the player if that is not dash.js."""
+    """The name of a video in the report: its quality or rule, and the player if that is not dash.js."""
     video = page_named(site)
     return site if video is None else video.plays + (f" in {video.player}.js" if video.player == "hls" else "")
 

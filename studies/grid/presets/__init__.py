@@ -28,7 +28,7 @@ class Series:
         return [Page(count, size, servers) for count, size, servers in values if servers <= count]
 
     def too_few(self) -> list[tuple[int, int]]:
-        """Of which counts of objects and numbers of servers it has no pages, since there are more of the latter."""
+        """The counts of objects and numbers of servers without a page, since there are more servers than objects."""
         return [(count, servers) for count, servers in product(self.counts, self.servers) if servers > count]
 
     def narrowed(self, counts: Sequence[int], sizes: Sequence[str], servers: Sequence[int] = ()) -> "Series":
