@@ -39,8 +39,8 @@ LEAST_PIXELS = 51
 # The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
 # script's `--renderignore`, in percent, as Browsertime gives it.
 IGNORED_PERCENT = 5
-# The bytes of a film's last thumbnails that are kept: the end of the changes is searched backwards. For a desktop's page
-# these are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
+# The bytes of a film's last thumbnails that are kept: the end of the changes is searched backwards. For a desktop's
+# page these are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
 LAST_BYTES = 32 << 20
 
 
