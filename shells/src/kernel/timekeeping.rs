@@ -1,4 +1,5 @@
-//! The kernel's help in keeping time: it may run this process before ordinary ones, and say when packets came.
+//! The kernel's help in keeping time: it may run this process before ordinary ones, and say when packets came
+//! in.
 
 use std::fmt;
 
