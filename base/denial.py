@@ -4,22 +4,22 @@ import os
 import traceback
 from pathlib import Path
 
-# What a right lets one do with a file, as a participle.
+# The action that each right permits on a file, as a participle.
 ACTIONS = {os.R_OK: "read", os.W_OK: "written"}
 # The functions of `subprocess` that start a program, of which Python 3.13 takes the second where it can.
 STARTERS = ("_execute_child", "_posix_spawn")
 
 
 def denial(error: PermissionError) -> str | None:
-    """What was denied: "/x/file may not be written (Permission denied)"; None when `error` is about no file.
+    """The denied action: "/x/file may not be written (Permission denied)"; None when `error` is about no file.
 
-    An exception does not say what was tried, so it is what this process may not do with the file that it names.
+    An exception does not say what was tried, so the action is one that this process may not do with the file it names.
     """
     if not isinstance(error.filename, str | bytes | os.PathLike):
         return None
     path = Path(os.fsdecode(error.filename))
     place = traceback.extract_tb(error.__traceback__)[-1:]
-    # Of subprocess, which also names the folder to run in.
+    # An error of subprocess, which names either the program or the folder to run in.
     if place and place[0].name in STARTERS and not path.is_dir():
         return f"{path} may not be run ({error.strerror})"
     return f"{_fault(path)} ({error.strerror})"

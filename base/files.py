@@ -17,7 +17,7 @@ from typing import Any
 
 from base.errors import EyelevelError
 
-# What Python does not offer of Linux (renameat(2), syncfs(2)).
+# The system calls of Linux that Python does not offer (renameat(2), syncfs(2)).
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -132,7 +132,7 @@ def lock_holder(path: Path) -> int | None:
 
 
 def _in_locks(path: Path) -> str:
-    """What /proc/locks calls the file at `path`: device and number.
+    """The name of the file at `path` in /proc/locks: device and number.
 
     The device is that of the mount, since stat(2) has another where a file system consists of several (btrfs, overlay).
     """

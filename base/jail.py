@@ -29,11 +29,11 @@ NOBODY = 65534
 
 @dataclass(frozen=True)
 class Jail:
-    """What a program gets of our files and folders, each with all that is in it, under the names that it has here.
+    """The files and folders of ours that a program gets, each with all its contents, under the names they have here.
 
     Nothing below `writable` may be trusted afterwards: a link there may lead anywhere (`base.jail.file_in`).
     `x_sockets` is the folder that is the one for X servers' sockets there; it can be written if it is among `writable`.
-    `variables` are names of the environment that it gets beside those that every program does (`base.jailer`): a user
+    `variables` are names of the environment that it gets besides those that every program gets (`base.jailer`): a user
     may keep passwords and keys in others.
     """
 

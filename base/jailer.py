@@ -28,22 +28,23 @@ HANDLED_SIGNALS = {signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD}
 
 # Standard error gets the reason.
 NOT_MADE = 125
-# What shells say when there is no such command (POSIX, 2.8.2).
+# The exit status of shells when there is no such command (POSIX, 2.8.2).
 COMMAND_NOT_FOUND = 127
 
-# Where the new root is put together: any folder will do that every system has. What it hides is opened before.
+# The place where the new root is put together: any folder will do that every system has. The files that it hides are
+# opened before.
 NEW_ROOT = "/tmp"
 # The new root's own files are few and small; shared memory is the browser's (a page's pictures and films).
 ROOT_OPTIONS = "mode=755,size=16m"
 SHARED_MEMORY_OPTIONS = "mode=1777,size=1g"
 
 X_SOCKETS = "/tmp/.X11-unix"
-# Of the environment: a user may keep passwords and keys in all others.
+# The variables of the environment that programs get: a user may keep passwords and keys in all others.
 VARIABLES = ("DISPLAY", "HOME", "LANG", "LANGUAGE", "PATH", "SSLKEYLOGFILE", "SSL_CERT_FILE", "TMPDIR", "TZ")
 VARIABLES_BEGIN = ("EYELEVEL_", "LC_", "PYTHON", "XDG_")
 # Links into /usr, or folders of their own.
 TOP_LEVEL = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Of the system, what programs need and nobody keeps secrets in. What is not there is left out.
+# The parts of the system that programs need and nobody keeps secrets in. Absent ones are left out.
 SYSTEM_FOLDERS = (
     "/usr",
     "/etc/alternatives",
@@ -226,7 +227,7 @@ def end_as(status: int) -> None:
 def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] | None) -> None:
     """Put a root together that has only `binds`, by their places in it, and what the system's programs need; enter it.
 
-    Of the binds those are writable that are among `writable` by their places outside.
+    A bind is writable if its place outside is among `writable`.
     """
     folder = os.getcwd()
     umask = os.umask(0o022)
@@ -257,7 +258,7 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
     for path in filter(os.path.exists, KEY_LISTS):
         bind(opened["/dev/null"], path, MOUNT_ATTR_RDONLY)
     attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
-    # What lies in another one comes after it.
+    # A place within another one comes after it.
     for place, path in sorted(binds.items()):
         bind(opened[place], place, attributes if path in writable else attributes | MOUNT_ATTR_RDONLY)
     enter(NEW_ROOT)
@@ -268,7 +269,7 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
 
 
 def content_of(path: str) -> bytes | None:
-    """What is in the file at `path`; None when there is none."""
+    """The content of the file at `path`; None when there is none."""
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -22,7 +22,7 @@ CAP_NET_ADMIN, CAP_SYS_ADMIN = 1 << 12, 1 << 21
 def namespaced(*kinds: str) -> list[str | Path]:
     """The beginning of a command line that runs in fresh namespaces of these `kinds` (unshare(1)) and of processes.
 
-    What it starts is process 1 there: when it ends, so does all that it started. It ends with its caller, and can be
+    The command is process 1 there: when it ends, so does all that it started. It ends with its caller, and can be
     interrupted, though the caller may ignore that.
 
     Who is not root gets a user namespace around them. Process 1 keeps its user, and has all capabilities over the

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from base.errors import EyelevelError
 
 CLONE_NEWNET = 0x40000000  # linux/sched.h
-# Of the thread: /proc/self would be the main thread's.
+# The namespace of this thread: /proc/self would be the main thread's.
 OF_THIS_THREAD = "/proc/thread-self/ns/net"
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

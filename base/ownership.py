@@ -26,7 +26,7 @@ def give_to_caller(path: Path, within: Path | None = None) -> None:
 
 
 def _give(path: Path, user: int, group: int) -> None:
-    # What is looked at is what changes hands, whatever the user puts in its place meanwhile.
+    # The file that is examined is the file that changes hands, whatever the user puts in its place meanwhile.
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
         status = os.fstat(descriptor)

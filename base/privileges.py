@@ -1,4 +1,4 @@
-"""What a process must be allowed to do: it makes namespaces and devices of emulated networks, as root or not."""
+"""The rights that a process must have: it makes namespaces and devices of emulated networks, as root or not."""
 
 import errno
 import os
@@ -44,7 +44,7 @@ def require_browsing(activity: str) -> None:
 
 @cache
 def _missing_namespaces() -> str | None:
-    """What is missing for namespaces with capabilities in them, which are made and used to find out; or None."""
+    """The missing prerequisite of namespaces with capabilities in them, made and used to find out; or None."""
     fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
     if fault is None:
         return None
@@ -63,7 +63,7 @@ def _missing_namespaces() -> str | None:
 
 @cache
 def _missing_sandbox() -> str | None:
-    """What is missing for the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
+    """The missing prerequisite of the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
     namespaces = "user namespaces for the browser's sandbox"
     trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     command = [*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)]
@@ -102,7 +102,7 @@ def _missing_of_users(namespaces: str, fault: str) -> str | None:
 
 
 def _missing_tun() -> str | None:
-    """What is missing for devices of emulated networks, or None."""
+    """The missing prerequisite of devices of emulated networks, or None."""
     try:
         os.close(os.open(TUN, os.O_RDWR))
     except OSError as error:

@@ -16,7 +16,7 @@ GRACE_S = 5.0
 
 # A log may lie where a jailed program can put a link or a pipe in its place: neither followed nor waited for.
 LOG_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK
-# Of a log, what is read for its last line.
+# The length of the part of a log that is read for its last line.
 LOG_TAIL_BYTES = 1 << 16
 
 
@@ -68,7 +68,7 @@ class Daemon:
         return EyelevelError(f"{self.name} {how}: {last_line_of(_log_text(self.log), 'its log is empty')}")
 
     def first_line(self) -> str:
-        """What it prints first to the pipe that is its standard output, once it does; called again, what next.
+        """The first line that it prints to the pipe that is its standard output, once it does; called again, the next.
 
         Raises EyelevelError when it ends without that.
         """

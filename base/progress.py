@@ -14,7 +14,7 @@ def each_shown(
 ) -> Iterator[T]:
     """Each of `steps`, shown on `console` while it is being made; a line for each where that is no terminal.
 
-    Of `expected_s`, how long a step takes, only the relation to other steps matters.
+    `expected_s` is how long a step takes; only its relation to other steps matters.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("time left"), TimeRemainingColumn())
     # Steps are seldom: the time left comes from all that are over.

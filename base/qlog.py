@@ -65,7 +65,7 @@ class Qlog:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What was decided of the connection's recovery; empty if nothing was."""
+        """The parameters of the connection's recovery; empty if none were set."""
         return {key: value for event in self.named(PARAMETERS) for key, value in event.data.items()}
 
 

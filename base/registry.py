@@ -1,4 +1,4 @@
-"""What comes in several kinds is registered by being there: a module of a package that names it."""
+"""Each of several kinds of a thing is registered by being there: a module of a package that names it."""
 
 import pkgutil
 from types import ModuleType

@@ -47,7 +47,7 @@ def to_json(value: Any) -> str:
 
 
 def _fault(error: BaseException, path: list[str]) -> str:
-    """What is wrong first, and where in the document."""
+    """The first fault, and its place in the document."""
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, AttributeValidationNote):
             path = [*path, note.name]
@@ -68,8 +68,8 @@ def _prefix(path: list[str]) -> str:
     return f": {'.'.join(path)}" if path else ""
 
 
-# What a value of each type is in a document, and its name there. A number stays as it was written, 24 or 24.0, so that
-# a document read and written again is the same.
+# The types that a field of each type may have in a document, and the words for them. A number stays as it was written,
+# 24 or 24.0, so that a document read and written again is the same.
 _PRIMITIVES: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     int: ((int,), "a whole number"),

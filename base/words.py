@@ -16,7 +16,7 @@ def in_words(seconds: float) -> str:
 
 
 def clock_in(seconds: float) -> str:
-    """What this machine's clock will show in so many seconds: `at 17:05`, of another day `on Tue 24 Nov at 04:10`."""
+    """The time on this machine's clock after this many seconds: `at 17:05`, of another day `on Tue 24 Nov at 04:10`."""
     now = datetime.now().astimezone()
     then = now + timedelta(seconds=seconds)
     return then.strftime("at %H:%M" if then.date() == now.date() else "on %a %d %b at %H:%M")

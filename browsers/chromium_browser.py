@@ -43,7 +43,7 @@ PROCESS_PARTS = {
 }
 FILES = Path(__file__).with_name("chromium")
 PROFILE = "profile"
-# Of no server: reserved (RFC 6335).
+# A port of no server: reserved (RFC 6335).
 UNUSED_PORT = 1
 
 
@@ -119,7 +119,7 @@ class Chromium(Browser):
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:
             return None
-        # What has no part of its own (storage, sound) hardly runs. A renderer is a zygote at first.
+        # A process without a part of its own (storage, sound) hardly runs. A renderer is a zygote at first.
         kinds = re.findall(r"--(?:utility-sub-)?type=(\S+)", command)
         return next((part for kind, part in PROCESS_PARTS.items() if kind in kinds), "browser")
 
@@ -174,8 +174,8 @@ def _alternative_switches(page: Page, other: Protocol) -> list[str]:
     return [
         "enable-quic",
         "quic-version=h3",
-        # Of the hosts that are named here it takes the testbed's certificate authority over QUIC. QUIC is forced upon
-        # nothing, as the port is none of theirs.
+        # Chromium accepts the testbed's certificate authority over QUIC for the hosts that are named here. QUIC is
+        # forced upon nothing, as the port is none of theirs.
         "origin-to-force-quic-on=" + ",".join(f"{host}:{UNUSED_PORT}" for host in page.hosts),
         *([f"quic-connection-options={','.join(other.connection_options)}"] if other.connection_options else []),
     ]

@@ -1,4 +1,4 @@
-"""What a browser is to the rest of the testbed. Browsertime drives it (`browsers.browsertime`)."""
+"""The interface of a browser to the rest of the testbed. Browsertime drives it (`browsers.browsertime`)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from base.errors import EyelevelError
 from browsers.window import Window
 from tuning.protocols import Protocol
 
-# What a browser's processes are for, as far as it has one for each: what holds it together, what runs a page's scripts
-# and lays it out, the network stack, and what paints.
+# The purposes of a browser's processes, as far as it has one for each: one holds it together, one runs a page's scripts
+# and lays it out, one is the network stack, and one paints.
 PARTS = ("browser", "renderer", "network", "gpu")
 # The folder of a load's results that is HOME to the browser.
 HOME = "home"
@@ -21,7 +21,7 @@ NAME_NOT_RESOLVED = "ERR_NAME_NOT_RESOLVED"
 
 @dataclass(frozen=True)
 class Page:
-    """What a browser loads: a URL, in a window, as a user agent (its default unless given).
+    """The page that a browser loads: a URL, in a window, as a user agent (its default unless given).
 
     `hosts` are all that there are; no other name exists. `authorities` are those of its servers: host, or host:port.
     `proxy`: the host and port of a proxy of CONNECT-UDP (RFC 9298), through which all of it is loaded.
@@ -41,12 +41,11 @@ class Request:
 
     `protocol` is None until it was sent, or answered, as the browser logs it (else http/1.1, h2 or h3), `status` until
     it was answered; `address` is also None behind a proxy that resolves names. `error` is the browser's name for what
-    the network did to end it, not for what the page or the cache did, but NAME_NOT_RESOLVED for all browsers. What is
-    `by_browser` was asked for by no page; `initiator` is the
-    origin of the page that asked. It began and ended at `began_s` and `ended_s` (s since 1970), None when the log does
-    not say it. `knows_alternative`: whether the browser knew, when it wanted a connection for it, that the server
-    speaks another version, too; `announces_alternative`: whether the response said so (Alt-Svc, RFC 7838). Both are
-    False where the log does not say it.
+    the network did to end it, not for what the page or the cache did, but NAME_NOT_RESOLVED for all browsers. A request
+    `by_browser` was asked for by no page; `initiator` is the origin of the page that asked. It began and ended at
+    `began_s` and `ended_s` (s since 1970), None when the log does not say it. `knows_alternative`: whether the browser
+    knew, when it wanted a connection for it, that the server speaks another version, too; `announces_alternative`:
+    whether the response said so (Alt-Svc, RFC 7838). Both are False where the log does not say it.
     """
 
     url: str
@@ -80,13 +79,13 @@ class StreamRequest:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What servers and a browser sent each other in some time, in bytes, as the browser's log has it.
+    """The transfer between servers and a browser in some time, in bytes, as the browser's log has it.
 
     `content_bytes` are of responses' content, with its coding. `received_bytes` and `sent_bytes` are of whole IP
-    packets: over UDP, what was read and written with the headers of each datagram; over TCP, what was read with those
-    of as many full segments as it needs, so that what TCP sends without data, and what came twice, is missing. What was
-    sent over TCP is None, since its acknowledgements are most of it. `connections` are those, of TCP or
-    QUIC, over which anything came from a server.
+    packets: over UDP, the data read and written with the headers of each datagram; over TCP, the data read with the
+    headers of as many full segments as it needs, so that segments without data, and data that came twice, are missing.
+    `sent_bytes` is None over TCP, since its acknowledgements are most of it. `connections` are those, of TCP or QUIC,
+    over which anything came from a server.
     """
 
     content_bytes: int
@@ -119,7 +118,7 @@ class Browser(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Of its switches, what is the same for every load and matters to its result."""
+        """The settings of its switches that are the same for every load and matter to its result."""
 
     @abstractmethod
     def browsertime_options(
@@ -127,8 +126,8 @@ class Browser(ABC):
     ) -> dict[str, Any]:
         """The part of Browsertime's configuration by which it loads `page` in this browser over `protocol`.
 
-        `connection_options` are the tags that a server of QUIC wants to get (`servers.contract`). What the browser
-        itself writes goes to `results`.
+        `connection_options` are the tags that a server of QUIC wants to get (`servers.contract`). Files that the
+        browser itself writes go to `results`.
         """
 
     def live_options(self, page: Page, addresses: Mapping[str, str], results: Path) -> dict[str, Any]:
@@ -177,7 +176,7 @@ class Browser(ABC):
         return {}
 
     def read_transfer(self, folder: Path, began_s: float, ended_s: float) -> Transfer | None:
-        """What was transferred from `began_s` to `ended_s` (s since 1970) by the `network_log` of `folder`.
+        """The transfer from `began_s` to `ended_s` (s since 1970) by the `network_log` of `folder`.
 
         None if the log does not have it. Raises OSError, EOFError, ValueError or KeyError when the log is missing or
         broken.

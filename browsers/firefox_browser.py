@@ -28,7 +28,7 @@ STYLE = """\
 # For how long it tries to connect, as Chromium does here (`browsers.chromium_browser`).
 CONNECT_S = 240
 HTTPS_PORT = "443"
-# What its processes are for, by the last word of their command lines. The network is the first process's.
+# The purposes of its processes, by the last word of their command lines. The network is the first process's.
 PROCESS_PARTS = {"tab": "renderer", "gpu": "gpu", "socket": "network"}
 
 # Beside those by which Browsertime keeps Firefox from asking for what no page asks for.
@@ -72,7 +72,7 @@ class Firefox(Browser):
     name = "firefox"
     programs: ClassVar = {PROGRAM: "--version", "geckodriver": "--version"}
     network_log = "netlog-firefox.jsonl.gz"
-    # What is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
+    # The module that is loaded last comes first: the log has nothing of what Firefox asks its proxy before the page.
     changes = (FILES / "network_log.mjs", FILES / "requests_under_way.mjs", FILES / "use_proxy.mjs")
     reads = (FILES,)
     sends_connection_options = False
@@ -152,7 +152,7 @@ class Firefox(Browser):
         return None
 
     def was_sent(self, entry: Mapping[str, Any]) -> bool:
-        # What it has in memory (pictures) is an entry of HTTP/1.1 that took no time.
+        # A picture that it has in memory is an entry of HTTP/1.1 that took no time.
         return any(time > 0 for time in entry["timings"].values())
 
 

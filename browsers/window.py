@@ -29,8 +29,8 @@ class Window:
 
 # A common desktop window, and Browsertime's default.
 DESKTOP = Window(1366, 768, mobile=False)
-# What Mahimahi's recordings with a mobile user agent were made with: a Pixel 2's window in CSS pixels, but
-# one device pixel for each (they hold none of the images meant for finer screens).
+# The window of Mahimahi's recordings with a mobile user agent: a Pixel 2's in CSS pixels, but one device pixel for each
+# (they hold none of the images meant for finer screens).
 MOBILE = Window(412, 732, mobile=True)
 
 

@@ -12,7 +12,7 @@ SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
 class Check:
     """A finding about `subject` (a network or protocol). The texts have units; `passed` says whether it did not fail.
 
-    What is `UNCHECKED` by `measured` cannot be checked, and is there so that nobody takes it for proven.
+    A property whose `measured` says `UNCHECKED` cannot be checked, and is there so that nobody takes it for proven.
     """
 
     subject: str
@@ -59,7 +59,7 @@ def same(subject: str, name: str, configured: object, measured: object) -> Check
 
 
 def unchecked(subject: str, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
-    """What cannot be measured, and `why`; `configured` if that is a number."""
+    """A property that cannot be measured, and `why`; `configured` if that is a number."""
     should = "" if configured is None else _quantity(configured, unit)
     return Check(subject, name, should, f"{UNCHECKED}: {why}", "", passed=True)
 

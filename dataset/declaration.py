@@ -1,6 +1,6 @@
 """The hypotheses of a campaign as its folder keeps them: their text as `hypotheses.toml`, and in `campaign.json` its
-hash, when it was declared, which is before the first run, and what the campaign was to measure. What the text says is
-the analysis's to know.
+hash, when it was declared, which is before the first run, and what the campaign was to measure. The analysis alone
+knows what the text says.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ HYPOTHESES = "hypotheses.toml"
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a campaign declared, and what was added to it after its first run.
+    """The declaration of a campaign, and the additions to it after its first run.
 
     `sha256` is that of the text of its hypotheses, and `declared_at` when it declared them; both are empty when it
     declared none. `sites`, `networks`, `protocols`, `further_browsers`: those that were added, and when. `runs`: how
@@ -40,20 +40,20 @@ class Declaration:
 
 
 def declaration_of(document: CampaignDocument, folder: Path) -> Declaration:
-    """What the campaign in `folder` declared, whose `campaign.json` is `document`. Raises EyelevelError."""
+    """The declaration of the campaign in `folder`, whose `campaign.json` is `document`. Raises EyelevelError."""
     return structured(document.hypotheses, Declaration, f"{folder / DOCUMENT} is broken: hypotheses")
 
 
 def declaration(text: str, settings: CampaignSettings) -> dict[str, Any]:
-    """What `campaign.json` says of hypotheses that are declared now, of a campaign with these `settings`; nothing when
-    there are none."""
+    """The entry in `campaign.json` for hypotheses that are declared now, of a campaign with these `settings`; empty
+    when there are none."""
     return _terse(Declaration(text_sha256(text), now_iso(), runs=_runs(settings))) if text else {}
 
 
 def continued_declaration(
     folder: Path, original: CampaignDocument, settings: CampaignSettings, *, has_runs: bool
 ) -> dict[str, Any]:
-    """What it says when the campaign in `folder` goes on with `settings`; `has_runs`: whether anything was measured, so
+    """The entry when the campaign in `folder` goes on with `settings`; `has_runs`: whether anything was measured, so
     that what is new in them was not declared before. Raises EyelevelError."""
     if not original.hypotheses:
         return {}

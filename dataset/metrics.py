@@ -150,7 +150,7 @@ def _number(evidence: Evidence, *keys: str) -> float | None:
 
 
 def _page_value(evidence: Evidence, *keys: str) -> Any:
-    """What the scripts of Browsertime have under `keys`; None where the browser does not give it."""
+    """The value that the scripts of Browsertime have under `keys`; None where the browser does not give it."""
     for scripts in evidence.page.get("browserScripts", ()):
         value: Any = scripts
         for key in keys:

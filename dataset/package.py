@@ -33,8 +33,8 @@ FILES = {
 # The name of a package: its campaign's, then this.
 ENDING = "-package"
 
-# The paper's whole study has 24,000 runs. Of each there may be several attempts, which are lines of tables; a row of
-# runs.csv takes 5 kB of memory, and 0.7 kB in the file.
+# The paper's whole study has 24,000 runs. Each may have several attempts, which are lines of tables; a row of runs.csv
+# takes 5 kB of memory, and 0.7 kB in the file.
 MOST_RUNS = 100_000
 MOST_LINES = 200_000
 

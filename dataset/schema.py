@@ -58,7 +58,7 @@ def metric_rows() -> list[str]:
 
 
 def metric_heading(metric: Metric) -> str:
-    """What docs/metrics.md calls a metric where it says what that is."""
+    """The heading under which docs/metrics.md says what a metric is."""
     field = fields()[metric.name]
     text = f"{metric.title} ({metric.label})" if metric.title else metric.label
     constraints = field.get("constraints", {})

@@ -122,7 +122,7 @@ class Row:
 
 
 _FIELDS = {one.name: one for one in fields(Row) if one.name != "readings"}
-# What a table must have; what has a default came later.
+# The columns that a table must have; those with a default came later.
 _REQUIRED = [name for name, one in _FIELDS.items() if name != "metrics" and one.default is MISSING]
 # The columns of the processor's share in a load.
 PROCESSOR_COLUMNS = tuple(
@@ -196,7 +196,7 @@ def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[st
     return _CELLS.structure({**cells, **nested}, Row)
 
 
-# What the text of a cell is.
+# The value of a cell's text, by its type.
 _CELLS = cattrs.Converter(detailed_validation=False)
 _CELLS.register_structure_hook(bool, lambda cell, _: _truth(cell))
 _CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
@@ -274,7 +274,7 @@ class CampaignDocument:
         return str(self.study.get("name", ""))
 
     def content(self) -> dict[str, Any]:
-        """What the file holds."""
+        """The keys and values of the file."""
         values = {name: value for name, value in vars(self).items() if value or name not in _OPTIONAL}
         further = values.pop("further")
         return {**values, "settings": self.settings.content(), **further}

@@ -49,7 +49,7 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
 
 
 def state_of_verdicts(campaign: Path) -> tuple[int, int] | None:
-    """What changes whenever a verdict is added in the campaign's folder; None while there is none."""
+    """A value that changes whenever a verdict is added in the campaign's folder; None while there is none."""
     try:
         status = (campaign / VERDICTS).stat()
     except FileNotFoundError:

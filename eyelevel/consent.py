@@ -49,13 +49,13 @@ def require_consent(campaign: Campaign, unnamed: Sequence[str], console: Console
 
 
 def expected_of(campaign: Campaign) -> Forecast:
-    """What all runs of `campaign` will take, one at a time, when none has been made."""
+    """The forecast for all runs of `campaign`, one at a time, when none has been made."""
     runs = (run for block in campaign.plan() for run in block)
     return forecast(runs, (), campaign.folder, campaign.run_model())
 
 
 def description(campaign: Campaign, unnamed: Sequence[str], expected: Forecast) -> str:
-    """What the campaign would be, how long it would take, and which variables decide it."""
+    """The size of the campaign, how long it would take, and which variables decide it."""
     sizes = ", ".join(
         f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
         for noun, things in (("site", campaign.sites), ("network", campaign.networks), ("protocol", campaign.protocols))

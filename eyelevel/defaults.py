@@ -1,4 +1,4 @@
-"""What workflows do unless the command line says otherwise, for their commands and for the workflows."""
+"""The defaults of workflows unless the command line says otherwise, for their commands and for the workflows."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ CLOSE_LOADS = 3
 CLOSE_PROTOCOLS = "tcp,quic"
 CLOSE_NETWORK = "dsl"
 
-# What 'eyelevel reference' measures, and the variable that says where its recordings are.
+# The declaration that 'eyelevel reference' measures, and the variable that says where its recordings are.
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 

@@ -15,7 +15,7 @@ from tuning.defaults import DEFAULT_BROWSER
 
 
 def lanes_by_number(count: int) -> Lanes:
-    """So many lanes on this machine, as a person wants them. Raises EyelevelError when it has not so many cores."""
+    """`count` lanes on this machine, as a person wants them. Raises EyelevelError when it has too few cores."""
     return ONE_LANE if count == 1 else Lanes(count, lanes_of(count))
 
 
@@ -51,7 +51,7 @@ def lanes_of_campaign(folder: Path, wanted: str | None, dask: str | None, consol
 
 
 def _automatic(document: CampaignDocument | None, folder: Path, console: Console, browser: str) -> Lanes:
-    """What LANES=auto means for the campaign in `folder`. It is measured once for each machine."""
+    """The lanes that LANES=auto gives the campaign in `folder`. They are measured once for each machine."""
     machine = machine_name()
     if document and not any(record.get("calibration") for record in document.lanes.values()):
         raise EyelevelError(

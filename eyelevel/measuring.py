@@ -1,4 +1,4 @@
-"""What the commands that measure share: their options, the campaign's folder, and how they begin and end."""
+"""The common parts of the commands that measure: options, the campaign's folder, and how they begin and end."""
 
 import errno
 import os
@@ -46,7 +46,7 @@ from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
 from tuning.devices import device_of
 from tuning.networks import Network
 
-# What is wrong with the disk of the results, by the number of the error, and what to do.
+# The faults of the results' disk, by the number of the error, and what to do.
 DISK_FAULTS = {
     errno.ENOSPC: "is full; free some of it",
     errno.EDQUOT: "is full for this user (quota); free some of it",
@@ -55,7 +55,7 @@ DISK_FAULTS = {
     errno.ESTALE: "is not what it was at the server (NFS); mount it again",
 }
 
-# What validation takes on two cores (s): of a network, and of a protocol beside others.
+# The time that validation takes on two cores (s): of a network, and of a protocol beside others.
 NETWORK_S, PROTOCOL_S = 15.0, 50.0
 
 

@@ -20,7 +20,7 @@ NAME_BYTES = 255
 
 @dataclass(frozen=True)
 class MeasuringOptions:
-    """What the options of a command that measures say beside its campaign."""
+    """The options of a command that measures, without those of its campaign."""
 
     dask: str | None
     trust_workers: bool
@@ -46,8 +46,8 @@ class MeasuringOptions:
 def unnamed_variables(
     document: CampaignDocument | None, options: Mapping[str, Any], decisive: Sequence[str]
 ) -> list[str]:
-    """Of a new campaign, which has no `document` yet: the variables of make for those `decisive` options that were not
-    given. One that goes on has none."""
+    """The variables of make for those `decisive` options of a new campaign, which has no `document` yet, that were not
+    given. A campaign that goes on has none."""
     return [] if document else [name.upper() for name in decisive if options[name] is None]
 
 

@@ -126,7 +126,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, wanted: b
         return
     from measure.host.machine import commit_of_testbed
 
-    # Of another checkout, pip may have installed another version.
+    # pip may have installed another version, that of another checkout.
     number = tomllib.loads(PYPROJECT.read_text())["project"]["version"] if IS_CHECKOUT else version("eyelevel")
     click.echo(f"eyelevel {number} ({PROJECT}, commit {commit_of_testbed()})")
     context.exit()

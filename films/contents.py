@@ -15,7 +15,7 @@ from films.visual_metrics import Thumbnails
 
 @dataclass(frozen=True)
 class FilmContents:
-    """What a film shows, and when."""
+    """The contents of a film, and their times."""
 
     times: FilmTimes
     looks: FilmLooks
@@ -24,7 +24,7 @@ class FilmContents:
 
 
 def film_contents(film: Path) -> FilmContents:
-    """What `film` shows. Raises EyelevelError when it cannot be decoded."""
+    """The contents of `film`. Raises EyelevelError when it cannot be decoded."""
     looks, thumbnails, strip = FilmLooks(), Thumbnails(film), StripPictures(film)
     receivers = {"thumbnails": thumbnails.add, "blocks": looks.add, "strip": strip.add}
     return FilmContents(decode(film, receivers), looks, thumbnails, strip)

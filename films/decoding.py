@@ -26,7 +26,7 @@ from base.processes import last_line_of
 Pixels = NDArray[np.uint8]
 Receiver = Callable[[Pixels], None]
 
-# Of two pictures: the side of the blocks that are compared, in pixels.
+# The side of the blocks in which two pictures are compared, in pixels.
 BLOCK = 8
 # The longer side of the thumbnails that Browsertime's script compares, in pixels.
 THUMBNAIL_PIXELS = 400
@@ -40,8 +40,8 @@ CHANGES = f"""
     metadata=add:key=frame:value=0, metadata=print:key=frame:file='pipe\\:{{frame_times}}',
     freezedetect=noise=0:duration=0, metadata=add:key={CHANGE}:value=0:enable='eq(n,0)',
     metadata=print:key={CHANGE}:file='pipe\\:{{change_times}}', metadata=select:key={CHANGE}, split={{count}}"""
-# What scales them, by the name of what comes of it. Thumbnails are made, and left out where they are nearly alike, as
-# Browsertime's script has it done.
+# The filters that scale the changes, by the name of their output. Thumbnails are made, and left out where they are
+# nearly alike, as Browsertime's script has it done.
 SCALING = {
     "thumbnails": f"""
     scale=iw*min({THUMBNAIL_PIXELS}/iw\\,{THUMBNAIL_PIXELS}/ih):ih*min({THUMBNAIL_PIXELS}/iw\\,{THUMBNAIL_PIXELS}/ih),
@@ -56,7 +56,7 @@ PIXEL_FORMATS = {"thumbnails": "rgb24", "blocks": "rgb24", "strip": "yuvj444p"}
 TIMES = ("frame_times", "change_times", "thumbnail_times")
 READ_BYTES = 1 << 16
 
-# What the filters `metadata` and `showinfo` print.
+# The output of the filters `metadata` and `showinfo`.
 TIME = re.compile(r"^frame:(\d+) +pts:(-?\d+) +pts_time:(\S+)$", re.MULTILINE)
 CLOCK = re.compile(r"\[showinfo@film @ \w+\] config in time_base: (\d+/\d+), frame_rate: (\d+/\d+)")
 SIZE = re.compile(r"\[showinfo@film @ \w+\] n: *0 .* s:(\d+)x(\d+) ")
@@ -106,7 +106,7 @@ def decode(film: Path, receivers: Mapping[str, Receiver]) -> FilmTimes:
 def _decoded(
     film: Path, receivers: Mapping[str, Receiver], log: bytearray
 ) -> tuple[dict[str, bytearray], dict[str, int]]:
-    """What the filters wrote of times, and how many pictures each of `receivers` has had; what FFmpeg prints goes to
+    """The times that the filters wrote, and how many pictures each of `receivers` has had; FFmpeg's output goes to
     `log`. Raises ValueError when it fails."""
     with ExitStack() as stack:
         pipes = {name: os.pipe() for name in (*receivers, *TIMES)}
@@ -146,7 +146,7 @@ def _ffmpeg(film: Path, outputs: Collection[str], numbers: Mapping[str, int]) ->
     chains = [CHANGES.format(count=len(outputs), **numbers) + "".join(f"[to_{name}]" for name in outputs)]
     chains += [f"[to_{name}]{SCALING[name].format_map(numbers)}[{name}]" for name in outputs]
     # As many films are analysed at once as there are cores, so each is decoded by one thread.
-    # What is prepared meanwhile takes longer, so that goes first.
+    # The preparation of the next run takes longer, so it goes first.
     command: list[str | Path] = [tool("nice"), tool("ffmpeg"), "-v", "info", "-hide_banner", "-nostdin", "-nostats"]
     command += ["-threads", "1", "-filter_complex_threads", "1", "-f", "mp4", "-i", film]
     command += ["-filter_complex", ";".join(chains)]
@@ -212,7 +212,7 @@ def _shape(name: str, width: int, height: int) -> tuple[int, ...]:
 
 
 def _times(texts: Mapping[str, bytearray], counts: Mapping[str, int], log: str) -> FilmTimes:
-    """What the filters wrote of times, and FFmpeg to its `log`. Raises ValueError when something is missing."""
+    """The times that the filters and FFmpeg's `log` have. Raises ValueError when something is missing."""
     frames, changes, thumbnails = (TIME.findall(texts[name].decode()) for name in TIMES)
     if not changes or int(changes[-1][0]) >= len(frames):
         raise ValueError("times of frames are missing")

@@ -1,4 +1,4 @@
-"""What a film shows: how it begins, and its last frame; and whether pictures are alike.
+"""The look of a film: how it begins, and its last frame; and whether pictures are alike.
 
 A film begins with some frames of orange; with the navigation the orange makes place for a blank page, and
 that frame is the film's zero (up to two frames of the screen, 33 ms, before the page's own navigation
@@ -28,7 +28,7 @@ ORANGE_SHARE = 0.99
 START_FRAMES = 150
 # How far back from its end a film is decoded for its last frame; several frames at any rate it has.
 LAST_S = 0.5
-# Of two pictures: how far the colours (0 to 255) of their blocks may be apart unseen.
+# How far apart the colours (0 to 255) of two pictures' blocks may be unseen.
 VISIBLE = 8
 
 
@@ -47,7 +47,7 @@ class FilmLooks:
 
     def __init__(self) -> None:
         self.last: Pixels | None = None
-        # Of each change: whether it is orange.
+        # Whether each change is orange.
         self.is_orange: list[bool] = []
         # Whether the change after the orange, which is the last of these, is blank.
         self.is_blank_after: bool | None = None

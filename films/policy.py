@@ -5,7 +5,7 @@ from pathlib import Path
 
 KEPT = ("all", "sample", "none")
 QUALITIES = ("lossless", "small")
-# Of each setting, the films of so many runs are a sample; those of rejected runs are in it, too.
+# The number of runs of each setting whose films are a sample; those of rejected runs are in it, too.
 SAMPLE = 1
 
 

@@ -20,8 +20,8 @@ from films.frames import FilmStart
 from tuning.defaults import FRAMERATE
 
 STRIP_PICTURES = 8
-# Of a film with more pictures for its strip than this, those in the strip are decoded once more: of a desktop's page
-# more than 340, which has moved for at least 11 s.
+# If a film has more pictures for its strip than this, those in the strip are decoded once more. For a desktop's page
+# this is 340 pictures, after at least 11 s of movement.
 STRIP_BYTES = 32 << 20
 # In Y, Cb and Cr of full range (JFIF).
 BLACK = (0, 128, 128)

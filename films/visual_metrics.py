@@ -34,13 +34,13 @@ ORANGE_SIDE = 200
 ORANGE_DIFFERENT_PIXELS = 10_000
 # A pixel of which every colour is at least this is white, and not counted.
 WHITE = 250
-# Of narrower thumbnails nothing is left but the edges, where changes do not count.
+# Narrower thumbnails consist of their edges alone, where changes do not count.
 LEAST_PIXELS = 51
 # The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
 # script's `--renderignore`, in percent, as Browsertime gives it.
 IGNORED_PERCENT = 5
-# So much of a film's last thumbnails is kept: the end of the changes is searched backwards. Of a desktop's page these
-# are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
+# The bytes of a film's last thumbnails that are kept: the end of the changes is searched backwards. For a desktop's
+# page these are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
 LAST_BYTES = 32 << 20
 
 
@@ -75,8 +75,8 @@ class Region(NamedTuple):
 
 class Thumbnails:
     """The thumbnails of a film, one after another (`films.decoding.decode`): their numbers in the film, and
-    histograms, from the first change of the page on. Of the pictures are kept that of the blank page, and the last
-    (LAST_BYTES)."""
+    histograms, from the first change of the page on. The picture of the blank page and the last pictures (LAST_BYTES)
+    are kept."""
 
     def __init__(self, film: Path) -> None:
         self._film = film
@@ -86,7 +86,7 @@ class Thumbnails:
         self._blank: Pixels | None = None
         self._is_rendered = self._is_changing = False
         self._last = deque[Pixels]()
-        # Of the blank page, and of each thumbnail from the first change on.
+        # One for the blank page, and one for each thumbnail from the first change on.
         self.numbers: list[int] = []
         self.histograms: list[NDArray[np.int32]] = []
         self.is_too_narrow = False
@@ -137,9 +137,9 @@ class Thumbnails:
                 return  # `remove_orange_frames`
             self._blank = picture
         elif not self._is_changing:
-            # What follows the blank page and is like it, or orange (`find_render_start`).
+            # Thumbnails after the blank page are left out while they are like it, or orange (`find_render_start`).
             self._is_rendered = self._is_rendered or (_is_render(self._blank, picture) and not _is_orange(picture))
-            # What follows it and is like it (`eliminate_duplicate_frames`, first pass).
+            # They are left out while they are like it (`eliminate_duplicate_frames`, first pass).
             seen = _page(self._blank)
             is_change = self._is_rendered and _different(seen.of(self._blank), seen.of(picture), NOISE).any()
             self._is_changing = bool(is_change)

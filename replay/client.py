@@ -16,7 +16,7 @@ from replay.shells.registry import shells_named
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel
 
-# What shells say when there is no such command (POSIX, 2.8.2).
+# The exit status of shells when there is no such command (POSIX, 2.8.2).
 COMMAND_NOT_FOUND = 127
 
 

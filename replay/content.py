@@ -1,4 +1,4 @@
-"""What the servers of a replay are given: a folder that stands in for the site's own.
+"""The content for the servers of a replay: a folder that stands in for the site's own.
 
 It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
 made repeatable, changed documents. A site may come from anybody, so what each file says of itself is read here before a

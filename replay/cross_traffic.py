@@ -26,7 +26,7 @@ FOLDER = PRIVATE / "cross_traffic"
 # Where somebody who has waited for the turn of a load says that the flows are to begin, and hears that they are steady.
 CONTROL = FOLDER / "control"
 BEGIN, STEADY = b"begin\n", "steady"
-# What the process leaves at its end, and while it runs: a row for each flow every 50 ms.
+# The files that the process writes: one at its end, and one while it runs, with a row for each flow every 50 ms.
 ACCOUNT, SAMPLES = "account.json", "samples.tsv"
 
 

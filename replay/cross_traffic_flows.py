@@ -50,14 +50,15 @@ from tuning.impairments.on_off import OnOff
 # A block of four addresses for each flow and end, beside those that sites have (198.18.0.0/15): RFC 5737.
 SERVERS, CLIENTS = "203.0.113", "198.51.100"
 TCP_PORT, QUIC_PORT = 5001, 443
-# Of QUIC: some of the next files are asked for before the last has come.
+# The number of files outstanding over QUIC: some of the next are asked for before the last has come.
 OUTSTANDING = 4
 QUIC_CLIENT = "quinn_client"
 
 # The option by which it prints its version.
 CLIENT_PROGRAMS = {QUIC_CLIENT: "--version"}
 
-# What is written at once, and read; how often it is read and counted. A link of 100 Mbit/s carries 125 kB meanwhile.
+# The bytes written at once, and those read; how often they are read, and counted. A link of 100 Mbit/s carries 125 kB
+# between two reads.
 WRITTEN, READ_BYTES, READ_S, SAMPLE_S = memoryview(bytes(1 << 18)), 1 << 20, 0.01, 0.05
 # Until a connection must be there.
 CONNECT_S = 60.0
@@ -122,10 +123,10 @@ class Connection(ABC):
 
     @abstractmethod
     def account(self) -> dict[str, Any]:
-        """What its sender says of it."""
+        """Its sender's account of it."""
 
     def account_of_server(self) -> dict[str, Any]:
-        """What a server has left of it, when it has ended."""
+        """The account of it that a server has left, when it has ended."""
         return {}
 
     def ended(self, why: object) -> EyelevelError:

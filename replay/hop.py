@@ -29,21 +29,21 @@ from servers.contract import Serving
 from tuning import kernel
 from tuning.protocols import Protocol
 
-# What the hop's TCP does, beside what is set; told with each run.
+# The parameters of the hop's TCP, besides those that are set; each run records them.
 SYSCTLS = (
     *("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
     *("net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_sack", "net.ipv4.tcp_ecn"),
     *("net.ipv4.tcp_fastopen", "net.ipv4.tcp_moderate_rcvbuf"),
 )
 TRANSPORTS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP}
-# Of IP packets, which have no such (RFC 5237).
+# A protocol number that no IP packet has (RFC 5237).
 NO_TRANSPORT = 255
 # From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
 
 
 def serving_protocol(spec: ReplaySpec) -> Protocol:
-    """By what the servers of `spec` serve: not by the protocol under test where that ends at a hop."""
+    """The protocol by which the servers of `spec` serve: not the one under test where that ends at a hop."""
     hop = spec.network.hop
     return (hop_of(spec.network).origin(hop) if hop else None) or spec.protocol
 
@@ -52,9 +52,9 @@ def serving_protocol(spec: ReplaySpec) -> Protocol:
 def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, evidence: dict[str, Any]) -> Iterator[None]:
     """Have the hop of the network of `spec`, if there is one, do its work while the block runs.
 
-    `connection` is the client's, who waits at its other end; `serving` is the servers'. What the hop is, and what it
-    did, is put into `evidence`. Raises EyelevelError when it cannot be set up, and when it failed: also when a packet
-    was seen at the servers that is not the hop's, though it should be.
+    `connection` is the client's, who waits at its other end; `serving` is the servers'. The hop's kind and its work are
+    put into `evidence`. Raises EyelevelError when it cannot be set up, and when it failed: also when a packet was seen
+    at the servers that is not the hop's, though it should be.
     """
     if not (hop := spec.network.hop):
         yield
@@ -127,7 +127,7 @@ def _counter(device: str, address: str, transports: Sequence[str]) -> Iterator[s
     tcp, udp = (number if name in transports else NO_TRANSPORT for name, number in TRANSPORTS.items())
     number = struct.unpack("!I", socket.inet_aton(address))[0]
     # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP or UDP, is
-    # it not from the address, and not to it? (Of SOCK_DGRAM, packets begin with their IP header.)
+    # it not from the address, and not to it? (Packets of SOCK_DGRAM begin with their IP header.)
     program = (
         (0x30, 0, 0, 0),
         (0x54, 0, 0, 0xF0),

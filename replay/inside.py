@@ -60,7 +60,7 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
     # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
     # (A handler that does nothing, since ignoring it would be inherited.)
     signal.signal(signal.SIGINT, lambda *_: None)
-    # What servers get to read, they read as another user when we are root.
+    # Servers read their files as another user when we are root.
     umask = os.umask(0o022)
     evidence: dict[str, Any] = {}
     status, error = 1, None
@@ -87,7 +87,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(protocol.server_kernel)
-    # What the servers write ends up in the caller's files only after their end, since they read what strangers wrote.
+    # Files that the servers write become the caller's only after their end, since servers read what strangers wrote.
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()

@@ -22,7 +22,7 @@ QUERY_LOG = FOLDER / "log"
 # empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq takes its number.
 HTTPS_RR = "65,0001" + "00" + "0001" + "0006" + b"\x02h3\x02h2".hex()
 
-# What dnsmasq logs when it has its sockets.
+# The words that dnsmasq logs when it has its sockets.
 STARTED = ": started, "
 START_TIMEOUT_S = 20.0
 # inotify(7), which Python does not offer.

@@ -26,7 +26,7 @@
   }
 
   // Where in it that was: the function that called and the one that called that, which tells a script's uses of its
-  // own random() apart. What was made of a blob has an address that no one can repeat.
+  // own random() apart. A script from a blob has an address that no one can repeat.
   function callers(depth) {
     return String(new Error().stack).split("\n").slice(2 + depth, 4 + depth).join().replace(/blob:[^\s)]*?:(?=\d)/g, "");
   }
@@ -159,7 +159,7 @@
     });
   }
 
-  // Scripts of pages are told what `told` makes of the true value. What measures this load gets the value itself.
+  // Scripts of pages are told what `told` makes of the true value. Tools that measure this load get the value itself.
   function forPages(prototype, name, told) {
     var real = Object.getOwnPropertyDescriptor(prototype, name);
     var tell = function () {
@@ -199,7 +199,7 @@
     });
   }
 
-  // What the browser believes about the network is a guess that changes from load to load.
+  // The browser's belief about the network is a guess that changes from load to load.
   function replaceGuesses(realm) {
     var guesses = { downlink: 10, effectiveType: "4g", rtt: 50, saveData: false };
     Object.keys(guesses).forEach(function (name) {
@@ -221,7 +221,7 @@
           try {
             if (frame && frame.location.protocol === "about:") make(frame);
           } catch (error) {
-            // Of another origin: it has the script from its own document.
+            // The frame is of another origin: it has the script from its own document.
           }
           return real.call(this);
         },

@@ -22,7 +22,7 @@ UNKNOWN_TIME_MS = 1_767_225_600_000
 
 # A document begins so; what a script fetches and puts together itself may be called HTML, too.
 DOCUMENT = re.compile(
-    # What a comment holds is decided once (?>, *+): to try the ends of all takes twice as long for each comment more.
+    # The end of a comment is decided once (?>, *+): to try the ends of all takes twice as long for each comment more.
     rb"(?:\xef\xbb\xbf)?\s*(?:(?><!--.*?-->|<\?xml.*?\?>)\s*)*+(?:<!doctype\s+html|<html|<head)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -33,7 +33,7 @@ POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
 
 def script_evidence(script: bytes, documents: int) -> dict[str, object]:
-    """What was done: how many documents have the script, and its SHA-256."""
+    """Evidence of the change: how many documents have the script, and its SHA-256."""
     return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 

@@ -1,4 +1,4 @@
-"""What is replayed, and where the parts of a replay meet."""
+"""The specification of a replay, and the places where its parts meet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from tuning.protocols import Protocol
 # Inside the replay /run is a file system of its own, in memory, which ends with the replay.
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
-# With what the emulated network kept time (`replay.shells.contract`).
+# The emulated network's means of timekeeping (`replay.shells.contract`).
 TIMEKEEPING = PRIVATE / "timekeeping"
 
 # Where a hop that tunnels listens, and its name: no site has an address so far up, and no host this name (RFC 2606).

@@ -16,8 +16,8 @@ from replay.spec import PRIVATE
 from servers.contract import BUFFERS
 from tuning import kernel
 
-# Of a file system in memory: more is a full disk to whoever writes there, and to nobody else. Beside those below, /run
-# has what servers send, which is nothing that a page has made.
+# The size of a file system in memory: more is a full disk to whoever writes there, and to nobody else. Besides those
+# below, /run has the files that servers send, none of which a page has made.
 MOST_BYTES = 2 << 30
 # File systems of their own: for what the page makes the browser keep, beside the film; what it makes servers log; what
 # names it asks for. It must not be able to take from the servers what they need to answer.
@@ -34,7 +34,7 @@ SPARE_SHARE = 1 / 64
 # Begins the names of the devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
 CROSS_TRAFFIC_DEVICE = "cross"
 
-# What the system would ask about names, each replaced by ours while inside.
+# The files that the system would ask about names, each replaced by ours while inside.
 SYSTEM_FILES = {
     "/etc/resolv.conf": "nameserver 127.0.0.1\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n",

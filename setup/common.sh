@@ -54,7 +54,7 @@ install_packages() { # VENV LOCK_FILE [PIP_OPTION...]
     --require-hashes --requirement "$2" "${@:3}"
 }
 
-# What such an environment depends on.
+# The inputs that such an environment depends on.
 packages_inputs() { # LOCK_FILE
   /usr/bin/python3 --version
   cat "$1"
@@ -69,7 +69,7 @@ system_name() (
   echo "$ID-${VERSION_ID:-}"
 )
 
-# What this system may need of them: lines of package and version pattern, those of a group after a line with its name.
+# Those that this system may need: lines of package and version pattern, those of a group after a line with its name.
 listed() {
   awk -v this_system="$(system_name)" '
     /^#/ || NF == 0 { next }

@@ -1,5 +1,5 @@
-// What scrolls can be reached by keys: long lines of code, from which the theme takes that again as their width changes, and
-// wide tables, which it wraps when the page is loaded.
+// Parts that scroll can be reached by keys: long lines of code, from which the theme takes that again as their width
+// changes, and wide tables, which it wraps when the page is loaded.
 const scrolling = ".md-typeset__scrollwrap, .md-typeset pre > code";
 const makeReachable = () => {
   for (const part of document.querySelectorAll(scrolling)) {

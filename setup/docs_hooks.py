@@ -1,4 +1,4 @@
-"""What mkdocs must know of this project to make a site of its documents, which are written to be read as plain files.
+"""Hooks by which mkdocs makes a site of this project's documents, which are written to be read as plain files.
 
 Documents stand beside what they are about, not in one folder. They link to sources, and indent lists by as much as the
 marker takes.
@@ -16,12 +16,12 @@ PROJECT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("*.md", "docs/**/*.md", "*/README.md", "*/*/README.md")
 FURTHER_FILES = ("docs/**/*.png", "docs/**/*.svg", "data/*/report/figures/*.png", "setup/docs.css", "setup/docs.js")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
-# What a browser loads as a part of a page, from elsewhere.
+# Elements that a browser loads from elsewhere as a part of a page.
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 EMPTY_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th></th>\s*)*</tr>\s*</thead>")
 FENCE = re.compile(r" *```")
 MARKER = re.compile(r"([-*]|\d+\.) +(?=\S)")
-# What Markdown's Python library demands for what belongs to an item.
+# The indentation that Markdown's Python library demands for the contents of an item.
 INDENTATION = " " * 4
 
 

@@ -113,7 +113,7 @@ run() { # STEP POSITION
   { read -r title && read -r remedy; } < <(. "$1" && printf '%s\n' "$title" "$remedy")
   title="$2 $title"
   log=$LOGS/$(basename --suffix=.sh "$1").log
-  # What is missing can be added at any time; what is there may be what a checkout of another commit runs.
+  # A missing part can be added at any time; one that is there may be in use by a checkout of another commit.
   ! in_step "$1" present || require_unused "$title would be renewed in $EYELEVEL_CACHE"
   stamp=$(stamp_of "$1") # now, so that an input that changes during the step counts as changed
   # The step does not inherit the locks: a daemon that a package starts would keep them.

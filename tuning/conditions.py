@@ -30,7 +30,7 @@ LONGEST_LINE_BYTES = 4096
 # A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
 LEAST_OPPORTUNITIES = 100
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
-# What a full packet has of a rate: its IP length.
+# The bits of a full packet that count for a rate: its IP length.
 PACKET_BITS = 12_000.0
 # By how much a float of a time in ms may be too large, and one of a number of packets too small.
 ROUNDING_MS, ROUNDING_PACKETS = 1e-6, 1e-6
@@ -59,7 +59,7 @@ class Conditions:
         return max(self.columns.get(column, (0.0,)))
 
     def at(self, column: str, since_start_ms: float) -> float:
-        """What holds so long after the beginning; 0 without the column."""
+        """The value this long after the beginning; 0 without the column."""
         if column not in self.columns:
             return 0.0
         return self.columns[column][bisect_right(self.at_ms, since_start_ms % self.period_ms) - 1]
@@ -81,7 +81,7 @@ class Conditions:
         return sum(packets for *_, packets in self._let_through())
 
     def _let_through(self) -> Iterator[tuple[float, float, float, int]]:
-        """Of each row: when it begins (ms), its bits per ms, the bits that earlier rows have left of a packet, and how
+        """The beginning of each row (ms), its bits per ms, the bits that earlier rows have left of a packet, and how
         many packets are sent in it."""
         bits = 0.0
         for begin_ms, span_ms, mbps in zip(self.at_ms, self._spans_ms(), self.columns[RATE], strict=True):

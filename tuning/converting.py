@@ -38,7 +38,7 @@ from tuning.impairments.rate import read_trace
 
 # Over how much of a delivery trace a rate is taken.
 BIN_MS = 100
-# What a column of a log may be, and by what its unit is multiplied to be ours.
+# The units that each kind of column of a log may have, with the factor of each to ours.
 UNITS: Mapping[str, Mapping[str, float]] = {
     "time": {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "rate": {"bit/s": 1e-6, "kbit/s": 1e-3, "Mbit/s": 1, "Gbit/s": 1e3, "B/s": 8e-6, "kB/s": 8e-3, "MB/s": 8},
@@ -94,7 +94,7 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
     if len(times_ms) < 2 or (np.diff(times_ms) <= 0).any():
         raise EyelevelError(f"{light}: it must have two lines at least, of rising times")
     least_ms = float(delays_ms.min())
-    # Both count from the same instant. What was first seen of the delay holds from there on.
+    # Both count from the same instant. The first delay that was seen holds from there on.
     times_s = np.append(0.0, times_ms[1:] / 1e3)
     ends_s = {"heavy": float(rates[TIME].iloc[-1]), "light": float(times_s[-1])}
     period_s = min(ends_s.values())
@@ -119,7 +119,7 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
     values = {what: _values(log[column.name], what, column) for what, column in columns.items()}
     table = pd.DataFrame(values).dropna(subset=["time"])
     lacking = int(table.isna().any(axis=1).sum())
-    # What was measured at the same time counts once; what was not measured is as it was before.
+    # Values of the same time count once; a value that was not measured is as it was before.
     table = table.groupby("time", as_index=False).mean().sort_values("time").ffill().bfill()
     if len(table) < 2:
         raise EyelevelError(f"{path} has fewer than 2 times in {columns['time'].name!r}")

@@ -63,12 +63,12 @@ def device_of(name: str) -> Device | None:
 
 
 def on_device(browser: str, device: str) -> str:
-    """What the browser of this name is called on the device of that name."""
+    """The name that the browser of this name has on the device of that name."""
     return browser if device == DESKTOP else f"{browser}{ON}{device}"
 
 
 def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str]:
-    """What the browsers of these names are called on each of the devices that are `wanted`. Raises EyelevelError."""
+    """The names that these browsers have on each of the devices that are `wanted`. Raises EyelevelError."""
     known = {DESKTOP: DESKTOP} | {name: name for name in load()}
     chosen = choose("device", wanted, known)
     return [on_device(program, device) for program in programs for device in chosen]

@@ -19,13 +19,13 @@ from tuning.protocols import Protocol
 # The sending side of the browser, which no protocol changes: stock Linux.
 CLIENT_CONGESTION_CONTROL = "cubic"
 
-# What it has built in, and the modules that are loaded; root alone has one loaded by naming it.
+# The algorithms that are built in or whose modules are loaded; root alone has a module loaded by naming it.
 CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 # iproute2's name in JSON for what its command line calls otherwise.
 JSON_NAMES = {"congctl": "congestion"}
 
-# What distinguishes routes: iproute2's name for it in JSON, and on the command line.
+# The attributes that distinguish routes: iproute2's name for each in JSON, and on the command line.
 ROUTE_KEYWORDS = {"gateway": "via", "protocol": "proto", "scope": "scope", "prefsrc": "src"}
 
 
@@ -140,6 +140,6 @@ def _tune_routes(device: str, attributes: Mapping[str, int | str]) -> list[dict[
 
 
 def _listing(*command: str | Path) -> list[dict[str, Any]]:
-    """What `command` of iproute2 lists as JSON."""
+    """The list that `command` of iproute2 prints as JSON."""
     entries: list[dict[str, Any]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return entries

@@ -18,8 +18,8 @@ FILENAME = "networks.toml"
 IMPAIRMENTS: tuple[Impairment, ...] = tuple(
     sorted(registered(impairments, "IMPAIRMENT").values(), key=lambda one: (one.place, one.name))
 )
-# What a grid of networks may vary: every key whose value is no list. With the unit that the value has in a network's
-# name; a table's keys are those of `up_queue` and its like.
+# The keys that a grid of networks may vary: each whose value is no list, with the unit that the value has in a
+# network's name; a table's keys are those of `up_queue` and its like.
 UNITS: Mapping[str, str] = {"quiet_ms": "quiet"} | {key: unit for one in IMPAIRMENTS for key, unit in one.units.items()}
 
 # A full segment of TCP over Ethernet.
@@ -86,7 +86,7 @@ class Network(_Impaired):
         return sum(half.min_rtt_ms for half in self.halves)
 
     def tcp_rate_bps(self, connections: int = 1) -> float:
-        """What so many TCP connections reach downwards: the link's rate, or what losses leave of it.
+        """The rate that this many TCP connections reach downwards: the link's, or the part that losses leave of it.
 
         Mathis et al., "The macroscopic behavior of the TCP congestion avoidance algorithm" (CCR 1997):
         rate <= (MSS / RTT) * 1.22 / sqrt(p) for each connection.

@@ -1,7 +1,7 @@
 """Protocol settings: `protocols.toml` as values.
 
 A protocol is a value: it travels to servers, emulated network and browser as it is, and nobody looks its name up again.
-What a server cannot do is known to the server (`servers.contract`).
+The server itself knows what it cannot do (`servers.contract`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ FILENAME = "protocols.toml"
 
 @dataclass(frozen=True)
 class Transport:
-    """What follows from the transport alone.
+    """The properties that follow from the transport alone.
 
     `handshake_round_trips`: what a connection costs before its first request leaves (RFC 8446, RFC 9001).
     `in_kernel`: whether the kernel does it, so that its settings are the kernel's.
@@ -46,9 +46,9 @@ NOTSENT_LOWAT_LIMIT_BYTES = 1 << 32  # the kernel holds it in 32 bits, all of th
 SYSCTLS = ("server_sysctls", "client_sysctls")
 # The maximum segment size in packets of 1500 bytes, the least that Linux takes, and what time stamps take of it.
 LARGEST_MSS_BYTES, LEAST_MSS_BYTES, TIMESTAMPS_BYTES = 1460, 536, 12
-# Of a congestion window: 1.2 Gbit/s at a round trip of a second.
+# The most packets of a congestion window: 1.2 Gbit/s at a round trip of a second.
 MOST_WINDOW_PACKETS = 100_000
-# What a TLS record carries at most (RFC 8446, section 5.1), and the least that a server is made to send.
+# The most that a TLS record carries (RFC 8446, section 5.1), and the least that a server is made to send.
 LARGEST_RECORD_BYTES, LEAST_RECORD_BYTES = 16384, 512
 # For the key exchange. The browser sends a share for one of those that the servers have.
 TLS_GROUPS = ("X25519", "P-256", "P-384")
@@ -151,7 +151,7 @@ class Protocol:
 
     @property
     def segment_bytes(self) -> int:
-        """What a full segment of TCP carries beside its time stamps (RFC 7323)."""
+        """The bytes that a full segment of TCP carries besides its time stamps (RFC 7323)."""
         return (self.mss_bytes or LARGEST_MSS_BYTES) - TIMESTAMPS_BYTES
 
     @property
@@ -161,7 +161,7 @@ class Protocol:
 
     @property
     def round_trips_before_request(self) -> int:
-        """What a connection costs before its first request leaves (RFC 8446, RFC 9001).
+        """The round trips that a connection costs before its first request leaves (RFC 8446, RFC 9001).
 
         TCP Fast Open saves nothing: the browser's ClientHello, which has a key share for a post-quantum group, does
         not fit into a SYN.

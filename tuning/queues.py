@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 # The kind that a network has where nothing else is said.
 DROP_TAIL = "droptail"
-# What limits a queue; the shortest of several does.
+# The limits of a queue; the shortest of several holds.
 LIMITS = ("limit_ms", "limit_bytes", "limit_packets", "limit_bdp")
 # Each kind and what it has beside a limit: our key → the shells' argument.
 CODEL = {"target_ms": "target", "interval_ms": "interval", "ecn": "ecn"}
@@ -20,7 +20,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "pie": {"qdelay_ref_ms": "qdelay_ref", "max_burst_ms": "max_burst", "ecn": "ecn"},
     "fq_codel": {**CODEL, "flows": "flows"},
 }
-# What has no limit, and what cannot do without one.
+# The kinds that have no limit, and those that cannot do without one.
 UNLIMITED, LIMITED = ("infinite",), (DROP_TAIL, "drophead")
 # The most flows of fq_codel (shells/src/queue/fq_codel.rs).
 MOST_FLOWS = 65_536
@@ -30,7 +30,7 @@ PACKET_BYTES = 1500
 
 @dataclass(frozen=True)
 class Queue:
-    """What happens when packets wait for one direction of a link. What is None is what the RFC of its kind says.
+    """The queue of one direction of a link. A field that is None has the value that the RFC of its kind says.
 
     `limit_bdp` is in bandwidth-delay products, at the network's least round-trip time. `ecn`: whether packets that
     allow it are marked, not dropped (RFC 3168). CoDel: RFC 8289, PIE: RFC 8033, FQ-CoDel: RFC 8290.

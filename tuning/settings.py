@@ -63,7 +63,7 @@ class Catalogue(dict[str, T], Generic[T]):
         return Catalogue(self, self.groups, self.tables, self.places, self.sources)
 
     def choices(self) -> str:
-        """What may be chosen, in words; of a large group the name alone."""
+        """The choices, in words; a large group has its name alone."""
         grouped = {name for group, names in self.groups.items() if group != ALL for name in names}
         return ", ".join([name for name in self if name not in grouped] + [g for g in self.groups if g != ALL])
 
@@ -75,7 +75,7 @@ class Reader(Generic[T]):
     `kind` is what a table becomes: a dataclass with a `name`. `finish` returns the value with what follows from it, or
     raises ValueError with what is wrong with it. `prepare` gets each table as it stands in a file, and the file.
     A table with lists for some of the keys of `units` is a grid: it gives a setting for each combination, named after
-    the table and the values with their units, and is the group of them. Of a table within, the keys are `a.b`. A key
+    the table and the values with their units, and is the group of them. The keys of a table within are `a.b`. A key
     "a, b" gives its value to both.
     """
 
@@ -282,7 +282,7 @@ def _replaced(table: Table, path: tuple[str, ...], value: Any) -> Table:
 
 
 def _name(value: Any, unit: str) -> str:
-    """What a value is called in the name of a setting of a grid."""
+    """The words for a value in the name of a setting of a grid."""
     if isinstance(value, bool):
         return unit if value else f"no-{unit}"
     return f"{Path(value).stem if isinstance(value, str) else value}{unit}"

@@ -1,1 +1,1 @@
-"""What the report of a campaign costs, by the campaign's size."""
+"""The cost of a campaign's report, by the campaign's size."""

@@ -1,1 +1,1 @@
-"""What a run costs beyond the page's own load, and where it goes; beside stock Browsertime."""
+"""The cost of a run beyond the page's own load, and where it goes; in comparison with stock Browsertime."""

@@ -49,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Size:
-    """Of a campaign: sites and runs of each setting; groups of so many workers; how many groups are killed."""
+    """A campaign's size: sites and runs of each setting; groups of `group_size` workers; how many groups are killed."""
 
     sites: int
     runs: int
@@ -100,7 +100,7 @@ def scheduler(folder: Path) -> Iterator[tuple[psutil.Process, str]]:
 
 
 def start_group(address: str, number: int, size: int, folder: Path) -> Group:
-    """So many workers in a process of their own, which have joined. Raises EyelevelError when they do not."""
+    """`size` workers in a process of their own, which have joined. Raises EyelevelError when they do not."""
     joined = FORK.Event()
     process = FORK.Process(target=run_group, args=(address, number, size, folder, joined.set), daemon=True)
     process.start()
@@ -176,7 +176,7 @@ def sample(done: int, head: psutil.Process, scheduler_process: psutil.Process) -
 
 
 def seconds_of_blocks(course: Course) -> list[float]:
-    """What each block of the plan took on its worker (s), all its attempts."""
+    """The time that each block of the plan took on its worker (s), with all its attempts."""
     seconds = [0.0] * course.blocks
     for row in course.rows:
         seconds[row.block - 1] += row.seconds / course.speed

@@ -29,7 +29,7 @@ from tuning import networks, protocols
 
 NETWORKS = ("dsl", "lte", "da2gc", "mss")
 PROTOCOLS = ("tcp", "tcp+", "tcp+bbr", "quic", "quic+bbr")
-# What a run of each network takes (docs/install.md, "What it costs"), from the smallest page to the largest (s).
+# The time of a run on each network (docs/install.md, "What it costs"), from the smallest page to the largest (s).
 SECONDS = {"dsl": (6.0, 9.0), "lte": (7.0, 15.0), "da2gc": (13.0, 80.0), "mss": (17.0, 63.0)}
 # How much of a run's time is chance (ln), and how many attempts a gate rejects, so that they are made again.
 SCATTER = 0.05
@@ -50,7 +50,7 @@ EVIDENCE_BYTES = {
 EXCHANGES = 50
 # How many runs end with a picture that differs a little from the usual one.
 ODD_SHARE = 0.2
-# Of the window's 1366 by 768 pixels, one for each block of 8 by 8.
+# One pixel for each block of 8 by 8 of the window's 1366 by 768.
 LAST_FRAME_SHAPE = (96, 170, 3)
 VERSIONS = {"chromium": "made up"}
 
@@ -148,14 +148,14 @@ def made_up_site(folder: Path, number: int) -> Site:
 
 
 def seconds_of(site: str, network: str) -> float:
-    """What a run of that site behind that network takes on average."""
+    """The average time of a run of that site on that network (s)."""
     least, most = SECONDS[network]
     return least + (most - least) * Random(site).betavariate(2, 4)
 
 
 @cache
 def evidence_files(share: float) -> Mapping[str, bytes]:
-    """What a run leaves behind beside `attempt.json` and its last picture: that `share` of the bytes of each file."""
+    """The files that a run leaves besides `attempt.json` and its last picture: that `share` of the bytes of each."""
     return {name: os.urandom(int(share * size)) for name, size in EVIDENCE_BYTES.items()}
 
 

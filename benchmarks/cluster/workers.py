@@ -1,5 +1,5 @@
 """Simulated workers, some in one process: Dask's own, each with its connections and its thread, on which runs are made
-up (`made_up`). What of a true worker is left out is in `simulate`."""
+up (`made_up`). `simulate` says which parts of a true worker are left out."""
 
 import asyncio
 import logging
@@ -72,5 +72,5 @@ def simulate() -> None:
 
 @cache
 def digest_of(folder: Path) -> str:
-    """What the site in `folder` is known by."""
+    """The digest by which the site in `folder` is known."""
     return completeness.digest(Site.load(folder))

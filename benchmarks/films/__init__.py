@@ -1,1 +1,1 @@
-"""What it costs to read a film, beside Browsertime's own script."""
+"""The cost of reading a film, in comparison with Browsertime's own script."""

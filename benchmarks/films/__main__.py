@@ -23,12 +23,12 @@ from dataset.run_files import FILM
 from films.decoding import decode
 from measure.run.evidence import analyse_film
 
-# Of the films that are made.
+# The names of the films that are made.
 NAMES = ("painting", "moving")
 
 
 def ours(folder: Path) -> None:
-    """What a campaign does with the film in `folder`."""
+    """Analyse the film in `folder` as a campaign does."""
     analyse_film(folder)
 
 

@@ -1,1 +1,1 @@
-"""What a run costs with each server and each browser."""
+"""The cost of a run with each server and each browser."""

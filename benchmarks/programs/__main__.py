@@ -54,7 +54,7 @@ class Memory:
         self._over.set()
 
     def _serves(self, process: psutil.Process) -> bool:
-        # Of a process's name the kernel keeps 15 letters; uwsgi's ends otherwise.
+        # The kernel keeps 15 letters of a process's name; uwsgi's has another ending.
         return any(process.name().startswith(program[:15]) for program in self._server.programs)
 
     def _browses(self, process: psutil.Process) -> bool:
@@ -72,7 +72,7 @@ def _sum_bytes(processes: list[psutil.Process], is_counted: Callable[[psutil.Pro
 
 
 def memory(setting: Setting, server: Server, browser: Browser) -> Memory:
-    """What `server` and `browser` take in a load of `setting`. Raises EyelevelError when it fails."""
+    """The memory that `server` and `browser` take in a load of `setting`. Raises EyelevelError when it fails."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary, Load(setting, Path(temporary)) as load:
         most = Memory(server, browser)
         watching = Thread(target=most.watch)

@@ -108,7 +108,7 @@ def measure_imports(folder: Path, repeats: int) -> list[Comparison]:
 
 
 def import_again(source: Path, folder: Path) -> None:
-    """What `make import` does."""
+    """Import `source` as `make import` does."""
     site = write_site(read_recording(source), folder)
     if len(site.exchanges) != EXCHANGES:
         raise EyelevelError(

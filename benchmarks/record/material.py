@@ -17,7 +17,7 @@ BODY_BYTES = 38_000
 
 
 def recording(exchanges: int, servers: int, seed: int = 4) -> Recording:
-    """So many exchanges on so many servers: a fifth compressed text, the rest of it what cannot be compressed."""
+    """This many exchanges on this many servers: a fifth is compressed text, the rest cannot be compressed."""
     noise = random.Random(seed)
     result = []
     for number in range(exchanges):

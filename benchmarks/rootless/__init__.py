@@ -1,1 +1,1 @@
-"""What measuring as an ordinary user changes, beside measuring as root."""
+"""The effect of measuring as an ordinary user, in comparison with measuring as root."""

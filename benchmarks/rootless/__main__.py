@@ -33,7 +33,7 @@ LIMIT_S = 600
 
 
 def measure(condition: str, user_id: int, *task: str) -> dict[str, Any]:
-    """What the worker prints of `task` when root, or the user without any capability, runs it. Raises EyelevelError."""
+    """The worker's output for `task` when root, or the user without any capability, runs it. Raises EyelevelError."""
     command = [sys.executable, "-m", "benchmarks.rootless.worker", *task]
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as home:
         environment = {**os.environ, "HOME": home, "TMPDIR": home, "EYELEVEL_CACHE": str(cache_dir())}

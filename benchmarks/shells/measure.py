@@ -103,7 +103,7 @@ def tcp(system: System, congestion_control: str, seconds: float) -> Transfer:
 def udp(system: System, seconds: float) -> Transfer:
     """1500-byte packets from inside to outside as fast as they go.
 
-    What has not arrived a second after the last was sent counts as lost; behind a slow link it may still wait.
+    A packet that has not arrived a second after the last was sent counts as lost; behind a slow link it may still wait.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         so_rcvbufforce = 33

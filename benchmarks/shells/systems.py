@@ -14,7 +14,7 @@ class System:
     """One way to emulate one network."""
 
     name: str
-    # What to put before a command to run it inside.
+    # The words to put before a command to run it inside.
     prefix: tuple[str, ...]
     # The names of the processes that emulate, whose CPU time counts.
     processes: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ PLAN = "versions.json"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is compared: the commits of both versions, what they measure, in how many pairs of campaigns."""
+    """The plan of a comparison: the commits of both versions, what they measure, in how many pairs of campaigns."""
 
     before: str
     after: str
@@ -89,7 +89,7 @@ def keep_plan(plan: Plan, folder: Path) -> None:
 
 
 def turns(plan: Plan) -> list[Turn]:
-    """All campaigns in their order. Of each two pairs, one begins with either version; the seed says which."""
+    """All campaigns in their order. Each version begins one of every two pairs; the seed says which."""
     order = []
     for pair in range(1, plan.blocks + 1):
         first = Random(f"{plan.seed}/{(pair - 1) // 2}").sample(VERSIONS, 2)
@@ -212,7 +212,7 @@ def resolve(version: str) -> tuple[Path, str]:
 
 @contextmanager
 def checkout(repository: Path, commit: str, place: Path) -> Iterator[Path]:
-    """Check `commit` out into `place` while the block runs. What a killed process left there is removed before."""
+    """Check `commit` out into `place` while the block runs. A killed process's checkout there is removed before."""
     remove_checkout(repository, place)
     git(repository, "worktree", "add", "--detach", "--force", str(place), commit)
     try:
@@ -237,7 +237,7 @@ def version_in(place: Path) -> str:
 
 
 def git(repository: Path, *arguments: str) -> str:
-    """What git prints about `repository`. Raises EyelevelError."""
+    """The output of git about `repository`. Raises EyelevelError."""
     completed = subprocess.run(
         ["git", "-C", repository, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )

@@ -1,4 +1,4 @@
-"""What two versions measured, in pairs: ratios, whether they are equivalent, and run-to-run deviations.
+"""The measurements of two versions, in pairs: ratios, whether they are equivalent, and run-to-run deviations.
 
 A pair is the same run (site, network, protocol, number) of both campaigns of a pair. A setting is a site with a network
 and a protocol. Nothing here knows how campaigns are made.
@@ -38,7 +38,7 @@ class Interval:
 
     @property
     def verdict(self) -> str:
-        """What it says of a ratio: the same to within BOUND, different by more, or neither."""
+        """The verdict on a ratio: the same to within BOUND, different by more, or neither."""
         if self.low > 1 / (1 + BOUND) and self.high < 1 + BOUND:
             return EQUIVALENT
         return DIFFERENT if self.low > 1 + BOUND or self.high < 1 / (1 + BOUND) else OPEN
@@ -147,8 +147,8 @@ def results(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_setting(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Of each setting and metric: the mean ratio and the deviations of both versions (percent), a row for each setting;
-    one that is chaotic is seen here."""
+    """The mean ratio and the deviations of both versions (percent) for each metric, a row for each setting; a chaotic
+    setting is seen here."""
     columns = {}
     for metric in METRICS:
         groups = pairs[pairs["metric"] == metric].groupby(SETTING, sort=False)

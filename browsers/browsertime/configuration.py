@@ -1,4 +1,4 @@
-"""What Browsertime is configured with for one load.
+"""The configuration of Browsertime for one load.
 
 Every wait is the same for every protocol, since waits shift Speed Index and the last visual change; only the quiet time
 is the network's.
@@ -41,7 +41,7 @@ VIEW = Path(__file__).with_name("view.js")
 
 
 def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
-    """What is the same for every load and matters to its result. `quiet_ms`: where the network does not say its own."""
+    """The settings that all loads share and that matter to results. `quiet_ms` is for networks without their own."""
     return {
         "idle_window_ms": IDLE_WINDOW_MS,
         "idle_used_ms": IDLE_USED_MS,
@@ -64,7 +64,7 @@ def configuration(
     """Browsertime's configuration for one load of `page` on `display`, with results in `results`.
 
     `quiet_ms`: for how long no response must have ended, and none be under way, before the page counts as finished.
-    What the browser needs beside comes from `Browser.browsertime_options`.
+    Further needs of the browser come from `Browser.browsertime_options`.
     """
     limit_ms = round(limit_s * 1000)
     return {
@@ -80,7 +80,8 @@ def configuration(
         "visualMetrics": False,
         "videoParams": {"framerate": FRAMERATE, "convert": False, "addTimer": False, "createFilmstrip": False},
         "xvfbParams": {"display": display},
-        # What `when_ready.mjs` waits for in place of Browsertime's own waits, of which it would take 0 for a default.
+        # The conditions that `when_ready.mjs` waits for in place of Browsertime's own waits, where Browsertime would
+        # take 0 for a default.
         "readiness": {
             "browser": {"window_ms": IDLE_WINDOW_MS, "used_ms": IDLE_USED_MS, "limit_ms": IDLE_LIMIT_MS},
             "film": {"frames": ORANGE_FRAMES, "limit_ms": ORANGE_LIMIT_MS},

@@ -1,6 +1,6 @@
 // For how many ms the page cannot have finished yet, 0 when it may have: it is loaded, and no resource has ended for a
 // while, or for so long that it is given up on; for how many ms no resource has ended, null when it is not loaded; and
-// after how many ms it is given up on, 0 when it is. What is under way is not in Resource Timing: `quiet.mjs` asks
+// after how many ms it is given up on, 0 when it is. A response under way is not in Resource Timing: `quiet.mjs` asks
 // the browser. Unlike Browsertime's own check of inactivity it leaves Resource Timing alone.
 return (function (poll, quiet) {
   // The navigation has not begun to show: this is still the empty page before.

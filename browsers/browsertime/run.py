@@ -21,7 +21,7 @@ from browsers.contract import HOME
 from tuning.defaults import FRAMERATE
 
 SCRIPTS = Path(__file__).parent
-# What is changed in Browsertime, whatever is loaded.
+# The changes to Browsertime, whatever is loaded.
 CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("turn", "when_ready", "quiet", "page_scripts", "quick_stop"))
 QUICK_START = SCRIPTS / "quick_start.mjs"
 # Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
@@ -36,7 +36,7 @@ LOOK_S = 0.5
 READY_LIMIT_S = 120.0
 SPARE_SHARE = 1 / 8
 
-# What is said over Browsertime's standard input; what it says there is shorter (`turn.mjs`).
+# The messages over Browsertime's standard input; those that it sends there are shorter than SIGN_BYTES (`turn.mjs`).
 SCREEN, BEGIN = b"screen\n", b"begin\n"
 QUIET, OVER = b"quiet\n", b"over\n"
 SIGN_BYTES = 64
@@ -76,10 +76,10 @@ def run_browsertime(
 
     It runs in a jail with the browser, where nothing can be written but the results. `changes` are modules that change
     it beside our own; `readable` is what it gets to read beside its files. The socket of its display is in `x_sockets`.
-    What is in `environment` is added to ours, and HOME and the like are below the results; its output is appended to
-    `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within READY_LIMIT_S or does
-    not end within `limit_s` of its turn, when it has all but filled the file system of the results, or when the load is
-    not wanted any more.
+    The variables of `environment` are added to ours, and HOME and the like are below the results; its output is
+    appended to `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within
+    READY_LIMIT_S or does not end within `limit_s` of its turn, when it has all but filled the file system of the
+    results, or when the load is not wanted any more.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
@@ -98,7 +98,7 @@ def run_browsertime(
     command += [program, "--config", results / CONFIGURATION, target]
     variables = {
         "PATH": f"{pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}",
-        # What Node would compile into TMPDIR goes with it.
+        # A cache that Node compiles into TMPDIR would be removed with it.
         "NODE_DISABLE_COMPILE_CACHE": "1",
         **home_in(results),
         **environment,

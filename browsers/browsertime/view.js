@@ -1,4 +1,4 @@
-// What a page is told about the device it is on.
+// The device as a page sees it.
 ({
   width: screen.width,
   height: screen.height,

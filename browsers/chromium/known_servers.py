@@ -1,4 +1,4 @@
-"""What a fresh Chromium knows of servers: whether those of a page speak HTTP/2 or HTTP/3.
+"""A fresh Chromium's knowledge of servers: whether those of a page speak HTTP/2 or HTTP/3.
 
 A browser that uses QUIC for its first request has learnt from somewhere that the server speaks it. A switch that forces
 QUIC upon it teaches it nothing, and Chromium then takes the server for one that knows no priorities: of the requests of
@@ -27,7 +27,8 @@ VERSION = 5
 HTTPS_PORT = 443
 # In microseconds since 1601, as Chromium counts; long after any replay.
 EXPIRATION = str(2**63 - 1)
-# Of so many it keeps, of the rest it knows nothing (`kMaxServerInfoEntries` in net/http/http_server_properties.h).
+# The number of entries that it keeps; it knows nothing of the rest (`kMaxServerInfoEntries` in
+# net/http/http_server_properties.h).
 MOST_ENTRIES = 500
 # Under how many keys each server must be there: asked by the page itself, and by a frame of another site.
 NEEDED_KEYS = 2

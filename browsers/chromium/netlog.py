@@ -146,12 +146,12 @@ def read_handshakes(path: Path) -> dict[str, float]:
 
 
 def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
-    """What was transferred from `began_s` to `ended_s` (s since 1970) by the netlog at `path`."""
+    """The transfer from `began_s` to `ended_s` (s since 1970) by the netlog at `path`."""
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
     addresses: dict[int, str] = {}
     sent_over_network: set[int] = set()
-    # Of each request, its content as it was transferred and as it was decoded, which alone is logged without a coding.
+    # The content of each request as transferred and as decoded; without a coding, the latter alone is logged.
     coded, decoded = Counter[int](), Counter[int]()
     datagrams, segmented = Counter[str](), Counter[int]()
     connections: set[int] = set()
@@ -166,7 +166,7 @@ def read_transfer(path: Path, began_s: float, ended_s: float) -> Transfer:
             continue
         if kind in (CODED_CONTENT, CONTENT):
             (coded if kind == CODED_CONTENT else decoded)[source] += size
-        # What is on this machine's loopback device is no server.
+        # An address of this machine's loopback device is no server's.
         elif not addresses.get(source, "127.").startswith("127."):
             if kind in (DATAGRAM_READ, STREAM_READ):
                 connections.add(source)
@@ -200,7 +200,7 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
 
 
 def _hosts_with_http3(answer: dict[str, Any]) -> set[str]:
-    """Of which hosts an answer of a name server has a record that says that they speak HTTP/3 (RFC 9460)."""
+    """The hosts for which an answer of a name server has a record that says that they speak HTTP/3 (RFC 9460)."""
     return {
         result["domain_name"]
         for result in answer["results"]

@@ -54,7 +54,7 @@ WITHOUT_WEBRTC = "webrtc-ip-handling-policy=disable_non_proxied_udp"
 
 
 def phone(window: Window) -> dict[str, Any]:
-    """What makes a page believe that `window` is a phone's: ChromeDriver's `mobileEmulation`."""
+    """The settings that make a page believe that `window` is a phone's: ChromeDriver's `mobileEmulation`."""
     measures = {"width": window.width, "height": window.height, "pixelRatio": window.pixel_ratio}
     return {
         "deviceMetrics": {**measures, "mobile": True, "touch": True},

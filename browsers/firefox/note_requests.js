@@ -10,12 +10,12 @@ log.init(file, WRITE | CREATE | APPEND, 0o644, 0);
 
 const { TYPE_DOCUMENT, TYPE_WEBSOCKET, TYPE_WEB_MANIFEST, TYPE_INTERNAL_IMAGE_FAVICON } = Ci.nsIContentPolicy;
 const { TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE } = Ci.nsIContentPolicy;
-// What no page waits for, reports to servers, and what may be under way for as long as the page is there: of a video,
-// browsers take no more than they need.
+// Requests that no page waits for, reports to servers, and requests that may be under way for as long as the page is
+// there: browsers take no more of a video than they need.
 const NOT_AWAITED = [TYPE_BEACON, TYPE_PING, TYPE_CSP_REPORT, TYPE_MEDIA, TYPE_INTERNAL_EVENTSOURCE];
 const begun = new Set();
 
-// What an attribute says, or null while it has nothing to say, which it says by an exception.
+// The value of an attribute, or null while it has none, which it says by an exception.
 const known = (attribute) => {
   try {
     return attribute() || null;
@@ -42,7 +42,7 @@ const begin = (channel) => {
 const answer = (channel) => ({
   status: channel.responseStatus,
   protocol: known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).protocolVersion),
-  // Of what went through a proxy that resolves hosts, Firefox gives an address of its own.
+  // For a request through a proxy that resolves hosts, Firefox gives an address of its own.
   address: known(() => channel.QueryInterface(Ci.nsIProxiedChannel).proxyInfo)
     ? null
     : known(() => channel.QueryInterface(Ci.nsIHttpChannelInternal).remoteAddress),
@@ -52,12 +52,12 @@ const end = (channel) => ({
   code: channel.status,
 });
 const NOTES = {
-  // What a redirect leads to is not opened, but made ready like all others.
+  // The target of a redirect is not opened, but made ready like all others.
   "http-on-opening-request": () => ({}),
   "http-on-modify-request": () => ({}),
   "http-on-examine-response": answer,
   "http-on-examine-merged-response": answer,
-  // What comes from the cache was not sent.
+  // A request that the cache answers was not sent.
   "http-on-examine-cached-response": (channel) => ({ status: channel.responseStatus }),
   "http-on-failed-opening-request": end,
   "http-on-stop-request": end,

@@ -15,7 +15,7 @@ from browsers.contract import NAME_NOT_RESOLVED, Request
 # (xpcom/base/ErrorList.py).
 NETWORK, SECURITY = 6, 21
 MODULE_OFFSET, MODULE_MASK = 0x45, 0x1FFF
-# What has a code of the network's, but was ended by the page, the browser or its caches.
+# The errors that have a code of the network's, but are of requests that the page, the browser or its caches ended.
 OF_NO_NETWORK = frozenset(
     {
         "NS_BINDING_ABORTED",
@@ -38,7 +38,7 @@ def read_requests(path: Path) -> list[Request]:
     with gzip.open(path, "rt", errors="replace") as file:
         lines = file.read().split("\n")
     requests: dict[int, Request] = {}
-    # What follows the last line's end is nothing, or was cut short.
+    # The text after the last line's end is empty, or was cut short.
     for line in lines[:-1]:
         note = json.loads(line)
         channel, at_s = note["channel"], note["at_ms"] / 1000

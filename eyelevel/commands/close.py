@@ -64,7 +64,7 @@ def main(
             if recorded and not names and not ours:
                 continue
             try:
-                # What a variant lacks was dropped.
+                # Resources that a variant lacks were dropped.
                 wanted = ours and not is_variant(site) if fetch is None else fetch
                 completeness = complete(site, completing, fetch=wanted)
                 click.echo(summary(site.name, completeness))

@@ -28,6 +28,6 @@ def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) ->
     recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url)
     if url:
         page = chosen_page(recording.exchanges, url)
-        # What the archive says of a load is of the page that it begins with.
+        # The load that the archive describes is of the page that it begins with.
         recording = replace(recording, url=page, live=recording.live if page == recording.url else None)
     click.echo(summary(write_site(recording, folder)))

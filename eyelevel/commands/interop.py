@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # How long a load takes besides its waiting, in seconds, on two cores; only the relation to other loads matters.
 LOAD_S = 12
-# Of letters: a table that is cut short says nothing.
+# In letters: a table that is cut short says nothing.
 TABLE_COLUMNS = 120
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def main(
     with measuring_alone("testing servers with browsers"), tempfile.TemporaryDirectory(prefix="interop-") as temporary:
         sites = {one.name: one.write(Path(temporary) / one.name) for one in PAGES}
         for case in each_shown(planned, _description, _expected_s, progress):
-            # What an earlier matrix kept of it says nothing of this one.
+            # An earlier matrix's files of this case say nothing of this one.
             shutil.rmtree(results / case.name, ignore_errors=True)
             done.append(result(case, sites[case.test.page.name], results, loads))
             why = f": {done[-1].why}" if done[-1].why else ""

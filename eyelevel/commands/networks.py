@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tuning.settings import Catalogue
 
 DRAWING = "networks"
-# Of what is longer, nothing is seen, and traces of hours fill the memory.
+# The longest time that is drawn: nothing is seen in a longer drawing, and traces of hours fill the memory.
 LONGEST_S = 3600
 
 

@@ -35,7 +35,7 @@ from record.site import Site, write_site
 from tuning import networks, protocols
 from tuning.settings import choose
 
-# What writing the report and the package takes on two cores (s), for which a budget must leave time.
+# The time that writing the report and the package takes on two cores (s), which a budget must leave.
 PACKAGE_S = 180.0
 
 
@@ -70,7 +70,7 @@ def measure_reference(
     if is_package(package) and resume_from_package(package, folder):
         print_line(console, f"it goes on from {package}")
     document = document_of(folder, "", command_of) or CampaignDocument()
-    # What is known of a site's completeness when it comes to a campaign stays, and so must the site.
+    # The completeness of a site is fixed when it comes to a campaign, and so is the site.
     sites = [
         site if site.name in document.settings.sites else closed(site, console)
         for site in sites_of(declared.sites, corpus, console)
@@ -147,8 +147,8 @@ def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
 
 
 def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
-    """What comes before the first run of a session on a machine, and after its last; sites are closed before the first
-    of all `rows` of `campaign`."""
+    """The work before the first run of a session on a machine, and after its last; sites are closed before the first of
+    all `rows` of `campaign`."""
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
     validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
     completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""
@@ -158,8 +158,8 @@ def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
 
 
 def estimate_lines(campaign: Campaign, rows: Sequence[Row]) -> list[str]:
-    """What `campaign`, of which `rows` have been made, takes: a round (a block of each site and network) behind each
-    network, a round in all, and what is open."""
+    """The time that `campaign`, of which `rows` have been made, takes: a round (a block of each site and network) on
+    each network, a round in all, and the runs that are open."""
     done = {row.of for row in rows if row.valid}
     blocks = campaign.plan()
     first = [run for block in blocks for run in block if run.number == 1]

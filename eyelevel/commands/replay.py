@@ -70,7 +70,7 @@ def main(
 
 
 def _what_to_try(spec: ReplaySpec) -> str:
-    """What a person who finds themselves in the client's namespace can do there."""
+    """The commands that a person who finds themselves in the client's namespace can try there."""
     from record.site import Site
 
     url = Site.load(spec.site).url

@@ -41,8 +41,8 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
 
 
 def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
-    """The report that `package` was written with, or its figures; None when it is not there as it was written. What it
-    finds is printed. Raises EyelevelError."""
+    """The report that `package` was written with, or its figures; None when it is not there as it was written. Findings
+    are printed. Raises EyelevelError."""
     from analysis.report.write import FIGURES, REPORT
     from dataset.package import changed_files
 

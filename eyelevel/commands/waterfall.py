@@ -53,7 +53,7 @@ def main(
     from analysis.runs import load
     from analysis.waterfalls import read_load
 
-    # Of two campaigns each has one run, of one all have.
+    # Each of two campaigns has one run; a single campaign has all.
     places = [(folders[0], name) for name in names]
     if against:
         places = [(folders[0], names[0]), (folders[1], names[-1])]

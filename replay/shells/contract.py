@@ -1,4 +1,4 @@
-"""What a kind of shells is to a replay: it runs the client behind an emulated network."""
+"""The interface of a kind of shells to a replay: it runs the client on an emulated network."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tuning.networks import Network
 
-# What the evidence says of shells that the kernel gives no more than any program.
+# The words of the evidence for shells that the kernel gives no more than any program.
 ORDINARY_PRIORITY = "ordinary priority"
 
 
@@ -69,8 +69,8 @@ class Shells(ABC):
         """The shells that emulate `network`, what is random drawn from `seed` (a new one if None), with servers that
         are farther away than it says, by `extra_rtts_ms` (`replay.spec`); none where servers cannot be delayed.
 
-        With what they kept time is in the file `timekeeping` at their end. What they need is in `folder`, which is
-        there. Raises EyelevelError.
+        Their means of timekeeping are in the file `timekeeping` at their end. The files that they need are in `folder`,
+        which exists. Raises EyelevelError.
 
-        Of a network with a hop, the shells of both halves, whose far one has its file at `far_timekeeping`.
+        For a network with a hop, these are the shells of both halves, whose far one has its file at `far_timekeeping`.
         """

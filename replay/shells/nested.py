@@ -35,7 +35,7 @@ HOLDER = ("env", "--unset=LD_PRELOAD", "sh", "-c", "echo $$ && exec cat")
 class NestedSpec:
     """The shells: the folder of their programs, and their words in order, each program by its name.
 
-    With what they kept time is written to the file `timekeeping` at their end. The client's name server listens at
+    Their means of timekeeping are written to the file `timekeeping` at their end. The client's name server listens at
     `name_server_port`.
     """
 

@@ -34,8 +34,8 @@ class OurShells(Shells):
         delays = server_delays(extra_rtts_ms or {})
         if not far:
             return NestedShells([*shell(near, seed, timekeeping), *delays, "--"], {"name": self.name})
-        # The outer shell is the far half, next to the servers: between the two is the hop's namespace. What is random
-        # in one half must say nothing of the other.
+        # The outer shell is the far half, next to the servers: between the two is the hop's namespace. The random
+        # choices of one half must say nothing of the other's.
         far_seed = None if seed is None else random.Random(seed).getrandbits(32)
         command = [*shell(far[0], far_seed, far_timekeeping(timekeeping)), *delays, "--"]
         return NestedShells(
@@ -59,7 +59,7 @@ def server_delays(extra_rtts_ms: Mapping[str, float]) -> list[str | Path]:
 def shell(network: Network, seed: int | None = None, timekeeping: Path | None = None) -> list[str | Path]:
     """The command line that runs what follows it behind `network`, its random choices drawn from `seed`.
 
-    With what the network kept time is in the file `timekeeping` at the end.
+    The network's means of timekeeping are in the file `timekeeping` at the end.
     """
     command: list[str | Path] = [tool("mm-net"), *(word for one in IMPAIRMENTS for word in one.arguments(network))]
     command += ["--timekeeping", timekeeping] if timekeeping else []

@@ -1,6 +1,6 @@
-# What ordinary users need of the kernel and this machine withholds (setup/grant). Where we have no root, or sudo would
-# ask for a password, a line has the command that grants it: what is missing may be no hindrance (root needs none of it),
-# and whoever measures is told again.
+# The permissions that ordinary users need of the kernel and that this machine withholds (setup/grant). Where we have no
+# root, or sudo would ask for a password, a line has the command that grants them: a missing one may be no hindrance
+# (root needs none of them), and whoever measures is told again.
 # shellcheck shell=bash disable=SC2034  # title and remedy are for setup.sh
 
 title="permissions of ordinary users"

@@ -16,7 +16,7 @@ const MOST_OPPORTUNITIES: f64 = 50e6;
 /// A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
 const LEAST_OPPORTUNITIES: usize = 100;
 
-/// What a full packet has of a rate: its IP length. An opportunity lets one through.
+/// The bits of a full packet that count for a rate: its IP length. An opportunity lets one through.
 const PACKET_BITS: f64 = 12_000.0;
 
 /// Whether a file is one of conditions: its header has several columns, and delivery traces have numbers alone.
@@ -28,7 +28,7 @@ pub fn is_conditions(text: &str) -> bool {
     header.is_some_and(|header| header.contains(','))
 }
 
-/// What holds from one row's time until the next row's.
+/// The values from one row's time until the next row's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Condition {
     pub mbps: f64,
@@ -191,7 +191,7 @@ impl Conditions {
         due
     }
 
-    /// What holds so long after the beginning.
+    /// The condition this long after the beginning.
     #[must_use]
     pub fn at(&self, since_start: Nanos) -> Condition {
         let within = since_start % self.period;
@@ -238,7 +238,7 @@ mod tests {
         // A packet a millisecond for 3 ms, none for 2, one and a half a millisecond for 2.
         let text = "time_s,rate_mbps\n0,12\n0.003,0\n0.005,18\n0.007,0\n";
         assert_eq!(opportunities_ms(text), [1, 2, 3, 6, 7, 7]);
-        // What a row leaves of a packet the next one takes over.
+        // The next row takes over the rest of a packet that a row leaves.
         assert_eq!(opportunities_ms("time_s,rate_mbps\n0,1\n0.006,2\n0.1,1\n").len(), 17);
         assert_eq!(opportunities_ms("time_s,rate_mbps\n0,12\n0.001,0\n0.01,0\n"), [1, 10]);
         for text in ["time_s,loss\n0,0\n1,0\n", "time_s,rate_mbps\n0,0\n1,0\n"] {

@@ -18,9 +18,9 @@ const PASSTHROUGH: &str = "MAHIMAHI_PASSTHROUGH_UNTIL_SIGNAL";
 pub struct Shell {
     /// Names the outer device: `delay` gives `delay-0`.
     pub kind: &'static str,
-    /// What the prompt of a shell inside begins with, such as `delay 20 ms`.
+    /// The beginning of the prompt of a shell inside, such as `delay 20 ms`.
     pub label: String,
-    /// What happens to packets.
+    /// The elements that packets pass.
     pub network: Duplex,
     /// The logs that the network writes.
     pub outputs: Outputs,

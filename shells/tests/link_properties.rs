@@ -1,4 +1,4 @@
-//! What is true of every link, whatever its rate, queue and packets.
+//! Properties of every link, whatever its rate, queue and packets.
 
 mod support;
 
@@ -87,7 +87,7 @@ proptest! {
         let total = seen.len();
         seen.dedup();
         prop_assert_eq!(seen.len(), total, "a packet was both sent and dropped, or twice");
-        // What is neither is still in the queue, and comes out when there is time enough.
+        // A packet that is neither is still in the queue, and comes out when there is time enough.
         let (later, _) = run(&network, &arrivals, LONG_ENOUGH);
         prop_assert_eq!(later.departed.len() + later.dropped.len(), arrivals.len());
     }

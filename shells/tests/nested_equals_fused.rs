@@ -18,7 +18,7 @@ fn through_processes(mut shells: Vec<Box<dyn Element>>, arrivals: &[Arrival]) ->
     let mut delivered = Vec::new();
     let mut waiting = arrivals.iter().enumerate().peekable();
     loop {
-        // Of what happens at one instant, what is nearest to the end goes first, an arrival last.
+        // The event nearest to the end goes first of those at one instant, an arrival last.
         let due =
             shells.iter().enumerate().rev().filter_map(|(index, shell)| Some((shell.next_due()?, index)));
         let next = due.min_by_key(|(at, _)| *at).filter(|(at, _)| *at < FOREVER);

@@ -6,7 +6,7 @@ remedy="if no line above says why: can apt and cargo reach their package registr
 programs="firefox-esr geckodriver"
 
 GECKODRIVER=0.37.1
-# What it needs to be built (rust-version in its Cargo.toml). Debian 13 has 1.85.
+# The version of Rust that geckodriver needs to be built (rust-version in its Cargo.toml). Debian 13 has 1.85.
 RUST=1.86
 FOLDER=$EYELEVEL_CACHE/geckodriver/$GECKODRIVER
 

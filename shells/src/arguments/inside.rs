@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User};
 
 use crate::kernel::address_block::{AddressBlock, DEFAULT_POOL};
 
-/// What runs inside.
+/// The inside of a shell: its addresses and its command.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options")]
 pub struct Inside {

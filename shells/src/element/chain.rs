@@ -22,8 +22,8 @@ impl Chain {
         Self { elements, outbox: Outbox::default() }
     }
 
-    /// The element that acts next, and when. Of several at the same instant it is the one nearest to the end, because
-    /// a departure comes before an arrival at the same instant.
+    /// The element that acts next, and when. If several act at the same instant, it is the one nearest to the
+    /// end, because a departure comes before an arrival at the same instant.
     fn next(&self) -> Option<(usize, Nanos)> {
         let mut next: Option<(usize, Nanos)> = None;
         for (index, element) in self.elements.iter().enumerate() {

@@ -197,7 +197,7 @@ mod tests {
     fn jitter_is_spread_evenly_about_the_delay() {
         let delays: Vec<_> = delays(400_000, Order::Any, 10_000_000).iter().map(|(_, it)| *it).collect();
         assert!(delays.iter().all(|delay| (600_000..=1_400_000).contains(delay)));
-        // Of the even distribution's ten tenths each holds a tenth of the packets, within 5 deviations.
+        // Each of the even distribution's ten tenths holds a tenth of the packets, within 5 deviations.
         let deviation = (PACKETS as f64 * 0.1 * 0.9).sqrt();
         for tenth in 0..10 {
             let (from, to) = (600_000 + tenth * 80_000, 680_000 + tenth * 80_000);

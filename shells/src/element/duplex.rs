@@ -2,7 +2,7 @@
 
 use super::{Chain, Element};
 
-/// What happens to packets from inside to outside, and from outside to inside.
+/// The elements for packets from inside to outside, and for those from outside to inside.
 pub struct Duplex {
     pub uplink: Box<dyn Element>,
     pub downlink: Box<dyn Element>,

@@ -8,7 +8,7 @@ use crate::log::Outputs;
 use crate::random::Seed;
 use crate::time::Nanos;
 
-/// What all impairments of a network share while they are built.
+/// The state that all impairments of a network share while they are built.
 pub struct NetworkContext<'a> {
     /// When the network begins.
     pub start: Nanos,

@@ -17,7 +17,7 @@ use crate::trace::Rounds;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Link")]
 pub struct LinkOptions {
-    /// What happens when packets wait for the uplink [default: infinite]
+    /// Queue in which packets wait for the uplink [default: infinite]
     #[arg(long, value_name = "QUEUE", value_parser = queue_kind_parser())]
     uplink_queue: Option<&'static QueueKind>,
 
@@ -31,7 +31,7 @@ pub struct LinkOptions {
     )]
     uplink_queue_args: String,
 
-    /// What happens when packets wait for the downlink [default: infinite]
+    /// Queue in which packets wait for the downlink [default: infinite]
     #[arg(long, value_name = "QUEUE", value_parser = queue_kind_parser())]
     downlink_queue: Option<&'static QueueKind>,
 

@@ -1,4 +1,4 @@
-//! What a shell does to packets: one element per file, all behind one small trait.
+//! A shell's effects on packets: one element per file, all behind one small trait.
 //!
 //! An element never reads a clock and never sleeps: its caller gives it the time. It does not depend on calls that
 //! come in time, either. Each packet that leaves it carries the exact instant of its departure, so the next element,

@@ -1,4 +1,4 @@
-//! What an element has finished with: packets in the order in which they leave.
+//! The packets that an element has finished with, in the order in which they leave.
 
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@ use crate::time::Nanos;
 /// How a link repeats what it loses.
 #[derive(Clone, Copy, Debug)]
 pub struct Persistence {
-    /// What a try that fails costs.
+    /// The time that a failed try costs.
     pub repeat: Nanos,
     /// How often a packet is sent at most, the first time included; then it is lost. `None`: until it arrives.
     pub tries: Option<u64>,

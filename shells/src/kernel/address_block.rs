@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// The default pool of blocks for outermost shells: the range of RFC 6598, which Mahimahi uses too.
 pub const DEFAULT_POOL: AddressBlock = AddressBlock { base: u32::from_be_bytes([100, 64, 0, 0]), prefix: 10 };
 
-/// What IPv6 addresses begin with: of the range for local use, its 40 bits drawn at random once (RFC 4193).
+/// The first bits of IPv6 addresses: of the range for local use, its 40 bits drawn at random once (RFC 4193).
 const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.

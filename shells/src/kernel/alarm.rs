@@ -33,7 +33,7 @@ const LENGTHS: usize = 32;
 /// sleeps end nearly at once, and hardly anything is waited for awake.
 #[derive(Debug)]
 pub struct Alarm {
-    /// Of sleeps that were decided on so long before the deadline.
+    /// The lateness of sleeps, by how long before the deadline they were decided on.
     lateness: [Lateness; LENGTHS],
     wait: Wait,
 }
@@ -42,7 +42,7 @@ pub struct Alarm {
 struct Lateness {
     /// The worst, as far as it is not forgotten.
     worst: Nanos,
-    /// What about one sleep in nine exceeds.
+    /// The lateness that about one sleep in nine exceeds.
     usual: Nanos,
 }
 
@@ -62,7 +62,7 @@ impl Lateness {
     }
 }
 
-/// What is waited for.
+/// The deadline that is waited for, and the wait so far.
 #[derive(Debug, Default)]
 struct Wait {
     due: Nanos,
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
-        // Of 5 ms it may wait for 39 µs awake, which may be less than a sleep is late.
+        // It may wait awake for 39 µs of 5 ms, which may be less than a sleep is late.
         for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);

@@ -20,7 +20,7 @@ use crate::time::Nanos;
 /// Instants kept until they are read: a power of two, and more than a device's queue holds packets.
 const SLOTS: usize = 1 << 17;
 
-// Of linux/bpf.h.
+// Constants of linux/bpf.h.
 const MAP_CREATE: libc::c_long = 0;
 const PROGRAM_LOAD: libc::c_long = 5;
 const MAP_TYPE_ARRAY: u32 = 2;
@@ -30,7 +30,7 @@ const HELPER_KTIME_GET_NS: i32 = 5;
 
 nix::ioctl_read!(tun_set_filter, b'T', 225, libc::c_int);
 
-/// What is shared with the kernel.
+/// The memory that is shared with the kernel.
 #[repr(C)]
 struct Board {
     /// Packets that came in so far.

@@ -1,4 +1,5 @@
-//! What the kernel lets this process do to keep time: run before ordinary processes, and learn when packets came in.
+//! The kernel's help in keeping time: it may run this process before ordinary ones, and say when packets came
+//! in.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use nix::sys::prctl;
 
 use crate::error::{Attempt, Result};
 
-/// With what the emulation kept time; it works without either, and is late more often.
+/// The means by which the emulation kept time; it works without either, and is late more often.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timekeeping {
     /// Whether this process ran before all ordinary ones. Root may, and who has a limit for it (RLIMIT_RTPRIO).

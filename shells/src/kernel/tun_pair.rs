@@ -79,7 +79,7 @@ pub fn open_tun_pair(kind: &str, pool: AddressBlock) -> Result<TunPair> {
 }
 
 fn current_namespace() -> Result<OwnedFd> {
-    // Of the thread: /proc/self would be the main thread's.
+    // The namespace of this thread: /proc/self would be the main thread's.
     let path = "/proc/thread-self/ns/net";
     File::open(path).map(OwnedFd::from).attempt(|| format!("open {path} (is /proc mounted?)"))
 }
@@ -91,7 +91,7 @@ fn connect_outer(
     families: &[Family],
 ) -> Result<(AddressBlock, Routes)> {
     prepare_device(tun, families)?;
-    // What comes out of a shell may go on to anywhere; the namespace's other devices are not ours to change.
+    // Packets from a shell may go on to anywhere; the namespace's other devices are not ours to change.
     sysctl::set(&format!("ipv4/conf/{}/forwarding", tun.name()), "1")?;
     let routes = open_routes()?;
     bring_up(&routes, tun)?;
@@ -209,8 +209,8 @@ impl Surroundings {
         })
     }
 
-    /// What shells here speak: IPv6 only where the namespace does, so that a command inside is not led to
-    /// believe in it where it leads nowhere.
+    /// The families that shells here speak: IPv6 only where the namespace does, so that a command inside is
+    /// not led to believe in it where it leads nowhere.
     fn families(&self, outer: &Tun) -> Vec<Family> {
         let disabled = sysctl::get(&format!("ipv6/conf/{}/disable_ipv6", outer.name()));
         let ipv6 = self.has_ipv6 && disabled.as_deref() == Some("0");

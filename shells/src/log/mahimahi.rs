@@ -1,4 +1,4 @@
-//! What happens at a link, in the format of Mahimahi's mm-link.
+//! The events at a link, in the format of Mahimahi's mm-link.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use crate::packet::{Packet, TUN_HEADER_BYTES};
 use crate::time::{NANOS_PER_MILLISECOND, Nanos};
 use crate::trace::OPPORTUNITY_BYTES;
 
-/// What the head of a log says about a link.
+/// The description of a link in the head of a log.
 pub struct LinkDescription<'a> {
     /// `Uplink` or `Downlink`.
     pub direction: &'a str,

@@ -1,4 +1,4 @@
-//! What happens to every packet at a link, one row each, as comma-separated values.
+//! The fate of every packet at a link, one row each, as comma-separated values.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

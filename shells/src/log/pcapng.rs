@@ -56,7 +56,7 @@ impl Interface {
 pub struct Capture {
     output: Output,
     interface: Interface,
-    /// What to add to the monotonic clock for nanoseconds since 1970.
+    /// The number to add to the monotonic clock for nanoseconds since 1970.
     epoch: Nanos,
 }
 

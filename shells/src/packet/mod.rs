@@ -71,7 +71,7 @@ impl Packet {
         }
     }
 
-    /// What the kernel has left undone.
+    /// The work that the kernel has left undone.
     #[must_use]
     pub fn offload(&self) -> &Offload {
         &self.offload

@@ -16,7 +16,7 @@ use crate::units::{parse_decimal, parse_milliseconds};
 pub struct QueueKind {
     /// As it is written on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its behaviour, in one line.
     pub summary: &'static str,
     /// Whether it has the arguments of a limit, [`LIMIT_PARAMETERS`].
     pub has_limit: bool,
@@ -30,7 +30,7 @@ pub struct QueueKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: &'static str,
-    /// What its value is, as the help writes it, such as `MS`.
+    /// Its value, as the help writes it, such as `MS`.
     pub value: &'static str,
 }
 
@@ -92,7 +92,7 @@ impl PartialEq for QueueKind {
     }
 }
 
-/// What a queue needs to know about its link.
+/// The facts that a queue needs to know about its link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkFacts {
     /// The mean rate.
@@ -103,9 +103,9 @@ pub struct LinkFacts {
     pub rtt: Option<Nanos>,
 }
 
-/// What a queue is made of.
+/// The parts that a queue is made of.
 pub struct QueueParts<'a> {
-    /// What its arguments say about its limit; none if no argument does.
+    /// The limit that its arguments give; none if no argument gives one.
     pub limit: Option<Limit>,
     pub link: LinkFacts,
     pub random: Random,

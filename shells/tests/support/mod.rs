@@ -1,4 +1,4 @@
-//! What the property tests share: packets to send, and networks to send them through.
+//! The common parts of the property tests: packets to send, and networks to send them through.
 
 #![allow(dead_code, reason = "each test uses part of it")]
 
@@ -40,14 +40,15 @@ pub fn number_of(packet: &Packet) -> usize {
     u64::from_be_bytes(packet.bytes()[12..20].try_into().unwrap()) as usize
 }
 
-/// What a stack of delay, link and loss is made of.
+/// The parts of a stack of delay, link and loss.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub delay: Nanos,
     pub rate: Rate,
     pub queue: QueueSpec,
     pub loss: f64,
-    /// What a failed try costs on a link that repairs its losses, how many tries there are, and whether it keeps order.
+    /// The cost of a failed try on a link that repairs its losses, the number of tries, and whether it keeps
+    /// order.
     pub repeat: Option<(Nanos, Option<u64>, bool)>,
     /// For how long it is on and off, at random times or not.
     pub on_off: Option<(Nanos, Nanos, bool)>,
