@@ -17,9 +17,11 @@ from pathlib import Path
 PARTICIPLES = frozenset({"told", "found", "own", "apart", "left", "made", "asked", "counted", "sung", "shown"})
 OPENINGS = ("What", "Of", "So many", "So much", "With what", "When what", "From what", "To what", "In what", "By what")
 # A sentence begins a comment, a docstring, a line of a list, a cell of a table, or follows another's end.
-BEGINNING = re.compile(rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:]\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE)
+BEGINNING = re.compile(
+    rf"""(?:^[\s#/*!|>"'-]*|\|\s+|[.!?:][*_)"]*\s+|\(|"{{3}})((?:{"|".join(OPENINGS)})\b)""", re.MULTILINE
+)
 # Comments of languages that are not Python.
-COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".sh": "#", ".toml": "#", ".txt": "#"}
+COMMENTS = {".rs": "//", ".cc": "//", ".h": "//", ".js": "//", ".mjs": "//", ".sh": "#", ".toml": "#", ".txt": "#"}
 
 
 def main(files: list[str]) -> int:
@@ -53,11 +55,11 @@ def participles(source: str) -> Iterator[tuple[int, str]]:
 
 def openings(text: str) -> Iterator[tuple[int, str]]:
     """The line, from 0, and the first words of each sentence of `text` that does not begin with its subject."""
-    for found in BEGINNING.finditer(text):
-        sentence = re.split(r"[.!?:](?:\s|$)", text[found.start(1) :], maxsplit=1)[0]
-        end = found.start(1) + len(sentence)
+    for begin in (match.start(1) for match in BEGINNING.finditer(text)):
+        sentence = re.split(r"[.!?:](?:\s|$)", text[begin:], maxsplit=1)[0]
+        end = begin + len(sentence)
         if text[end : end + 1] != "?":
-            yield text.count("\n", 0, found.start(1)), " ".join(sentence.split())[:60]
+            yield text.count("\n", 0, begin), " ".join(sentence.split())[:60]
 
 
 def python_texts(source: str) -> Iterator[tuple[int, str]]:

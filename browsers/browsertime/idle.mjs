@@ -10,7 +10,7 @@ export class Threads {
   constructor(apart, proc = "/proc") {
     this.apart = apart;
     this.proc = proc;
-    // Of each thread, by its folder, how long it had run or waited at the last look.
+    // How long each thread had run or waited at the last look, by its folder.
     this.times = new Map();
   }
 

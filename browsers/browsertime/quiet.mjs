@@ -16,7 +16,7 @@ replace(
     async function (check) {
       const { pageCompleteWaitTime, pageCompleteCheckPollTimeout, quietSignTime, timeouts } = this.options;
       const over = new AbortController();
-      // What a page says may be anything.
+      // A page may say anything.
       const pauseMs = (waitMs) => {
         const pause = Math.min(waitMs, pageCompleteWaitTime);
         return pause >= 1 ? pause : pageCompleteCheckPollTimeout;

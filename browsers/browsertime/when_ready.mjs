@@ -8,7 +8,7 @@ import { part, replace } from "./browsertime.mjs";
 import { untilFilmed } from "./film_frames.mjs";
 import { Threads, untilIdle } from "./idle.mjs";
 
-// What films is Browsertime's as well.
+// The program that films is Browsertime's as well.
 const APART = ["ffmpeg"];
 // The first frame has been handed on to the screen when the second begins.
 const PAINTED = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
@@ -20,7 +20,7 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackground.js");
 const { Video } = await part("video/video.js");
 
-// Of the film: its beginning.
+// The beginning of the film.
 let filming = Promise.resolve();
 
 async function paint(driver, { video }) {

@@ -6,8 +6,8 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 const { getLogs } = SeleniumRunner.prototype;
 
 const LOG = "performance";
-// What no page waits for, reports to servers, and what may be under way for as long as the page is there: of a video,
-// browsers take no more than they need.
+// Requests that no page waits for, such as reports to servers, and those that may be under way for as long as the page is
+// there: browsers take no more of a video than they need.
 const NOT_AWAITED = new Set(["Ping", "CSPViolationReport", "Media", "EventSource"]);
 
 let early = [];

@@ -6,7 +6,7 @@ import { part, replace } from "../browsertime/browsertime.mjs";
 const { Firefox } = await part("firefox/webdriver/firefox.js");
 
 // Has the script `name` run with the argument that `argumentOf` makes of Browsertime's options; where that makes none,
-// the script does not run. What was asked for last runs first.
+// the script does not run. The script that was asked for last runs first.
 export function runOnceStarted(name, argumentOf) {
   const script = readFileSync(new URL(`${name}.js`, import.meta.url), "utf8");
   replace(

@@ -8,12 +8,12 @@ const { SeleniumRunner } = await part("core/seleniumRunner.js");
 
 SeleniumRunner.prototype.requestsUnderWay = async function () {
   const underWay = new Set();
-  // What follows the last line's end is nothing, or is being written.
+  // Text after the last line's end is being written.
   const lines = (await readFile(logOf(this.options), "utf8")).split("\n").slice(0, -1);
   for (const line of lines) {
     const { channel, url, awaited, by_browser, code } = JSON.parse(line);
     if (url !== undefined && awaited && !by_browser) underWay.add(channel);
-    // Of the end alone there is a code.
+    // Only the end of a request has a code.
     if (code !== undefined) underWay.delete(channel);
   }
   return underWay.size;
