@@ -84,7 +84,7 @@ def test_the_document_has_the_numbers_of_the_package() -> None:
     runs = pd.read_csv(DATA / "reference" / "runs.csv")
     valid_runs = int(runs["valid"].sum())
     assert f"{valid_runs} runs that count" in text
-    assert f"Of {len(runs)} attempts {len(runs) - valid_runs} do not count" in text
+    assert f"{len(runs)} attempts, and {len(runs) - valid_runs} do not count" in text
     assert f"{valid_runs} in all" in (PROJECT / "README.md").read_text()
 
 
@@ -94,8 +94,8 @@ def test_the_document_has_the_claims_of_the_package() -> None:
     counts = claims["verdict"].value_counts()
     words = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
     held, not_held = words[counts["holds"]], words[counts["does not hold"]]
-    said = f"{held} hold today, {not_held} does not, and {counts['not decided']} are not decided"
-    assert f"Of the paper's {len(claims)} claims {said}" in text
+    others = f"{not_held} does not, and {counts['not decided']} are not decided"
+    assert f"{held.capitalize()} of the paper's {len(claims)} claims hold today, {others}" in text
     # The number that decides a claim, with its interval: -5.9 % (-9.1 % to -2.5 %).
     decided = claims[claims["verdict"] != "not decided"].set_index("claim")["sentence"]
     for claim in ("tuning", "tcps_da2gc"):
