@@ -382,14 +382,14 @@ def test_the_reference_is_the_first_protocol_though_none_of_its_plays_counts(tmp
 @pytest.mark.parametrize(("protocol", "version", "player"), [("tcp+", "h2", "-hls"), ("quic", "h3", "")])
 def test_a_video_plays(protocol: str, version: str, player: str) -> None:
     loading = Loading(repeatable=False, filmed=False, quiet_ms=100, limit_s=60)
-    site = load_site(f"video-small{player}-3s")
+    # On a busy machine seconds pass before it plays.
+    site = load_site(f"video-small{player}-12s")
     setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
-    with single_load(setting, VideoMethod(seconds=3)) as folder:
+    with single_load(setting, VideoMethod(seconds=12)) as folder:
         one = play_of(json.loads((folder / "browsertime.json").read_text())[0])
     assert one is not None
     assert one.first_frame_ms is not None
-    assert 100 < one.first_frame_ms < 3000
-    assert one.ended_ms == pytest.approx(3000, abs=500)
+    assert 100 < one.first_frame_ms < 12_000 <= one.ended_ms
     assert {part.protocol for part in one.segments if part.is_whole} == {version}
     assert {part.quality for part in one.segments} == {"small", video.SOUND}
     assert len(one.buffer) > 5
