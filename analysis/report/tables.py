@@ -36,9 +36,9 @@ WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
-# Keys of protocols that Table 1 has in columns, or that follow from others. A browser's kernel is set as the servers'.
+# Keys of protocols that Table 1 has in columns.
 KEYS_IN_TABLE = {"name", "transport", "server", "alternative", "alternative_settings", "congestion_control"}
-KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls", "client_sysctls"}
+KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls"}
 # How most tables are shown, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
@@ -165,10 +165,14 @@ def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
 
 
 def _other_keys(settings: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a protocol that have no column in Table 1, where they are not their default."""
+    """The keys of a protocol that have no column in Table 1, where they are not their default; and the settings of
+    the browser's kernel that differ from those of the servers'."""
     defaults = {key.name: key.default for key in fields(Protocol)}
+    of_servers = settings.get("server_sysctls", {})
     for key, value in settings.items():
-        if key not in KEYS_IN_TABLE and value != defaults.get(key):
+        if key == "client_sysctls":
+            yield from (f"{name} = {text} (browser)" for name, text in value.items() if of_servers.get(name) != text)
+        elif key not in KEYS_IN_TABLE and value != defaults.get(key):
             yield f"{key} = {json.dumps(value)}"
 
 

@@ -1,1 +1,2 @@
-"""A path between two machines: measured by a probe at both ends, and written as a network's profile."""
+"""Probes of networks: of an emulated one, from within a replay (`emulated`); and of a path between two machines
+(`path`), which is written as a network's profile."""

@@ -47,10 +47,10 @@ columns = [
     [["servers", "browser"], "with", "program"], "sites", "blocks", ["gain", "gain", "percent"],
     [["gain_low", "gain_high"], "{confidence} interval", "percent_interval"],
 ]
-note = "Gain: of the ratios within blocks, on average over the sites of this campaign. Each server with a setting of \
-QUIC stands for itself by the first one whose congestion control is that of the declared contrast (else its first), \
-against the server's first setting of TCP, or against the contrast's own where the server has none; and by what these \
-are compared with."
+note = "Gain: of the ratios within blocks, on average over the sites of this campaign. Each server with settings of \
+QUIC is represented by the first one whose congestion control is that of the declared contrast (else by its first \
+one), against the server's first setting of TCP, or against the contrast's own where the server has none; the \
+settings that these are compared with have rows, too."
 """)
 
 

@@ -1,0 +1,31 @@
+"""Tables of the report that are more than an analysis's numbers."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from support.analysis_truth import simulated_table
+
+from analysis.report.tables import protocols
+from analysis.simulate import Truth
+from base.structure import unstructured
+from tuning.protocols import load
+
+KNOWN = load()
+
+
+def texts_of(settings: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Table 1 of a campaign with these protocols: name → settings."""
+    campaign = simulated_table(Truth(sites=1, networks=("dsl",), protocols=("tcp", "quic"), runs=2))
+    document = replace(campaign.document, settings=replace(campaign.settings, protocols=settings))
+    return protocols(replace(campaign, document=document), list(settings)).texts
+
+
+def test_keys_of_protocols_without_a_column_are_shown_where_they_are_set() -> None:
+    keys = texts_of({name: unstructured(KNOWN[name]) for name in ("tcp", "quic")})["other keys"]
+    assert keys.tolist() == ["-", "known_servers = true"]
+    tcp = KNOWN["tcp"]
+    kernel = {**tcp.client_sysctls, "net.ipv4.tcp_sack": "0"}
+    keys = texts_of({"tcp": unstructured(replace(tcp, mss_bytes=1000, client_sysctls=kernel))})["other keys"]
+    assert keys.tolist() == ["mss_bytes = 1000; net.ipv4.tcp_sack = 0 (browser)"]
+    assert "other keys" not in texts_of({"tcp": unstructured(tcp)})
