@@ -33,7 +33,7 @@ from measure.campaign.place import Here, Place
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
-from measure.host.timekeeping import priority_warning
+from measure.host.timekeeping import priority_warning, timekeeping
 from measure.run.aliases import distinct
 from measure.run.browser import refusal
 from measure.validate.network.server_rtts import DelayedSite
@@ -105,7 +105,8 @@ def carry_out(
     again = again or continuation(command, campaign.folder)
     with place, interruptible(campaign.folder, again):
         budget = None if budget_s is None else Budget.of(budget_s)
-        if not options.dask and campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning()):
+        needs_priority = not options.dask and campaign.loading.shells == DEFAULT_SHELLS
+        if needs_priority and (warning := priority_warning(timekeeping())):
             print_line(console, f"note: {warning}")
         if options.validate and not options.dask:
             planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)

@@ -28,7 +28,7 @@ def main(sittings: int | None) -> None:
     """
     from rich.console import Console
 
-    from measure.host.device_index import MANY, TOLERANCE, Paces, benchmark, is_near, limits
+    from measure.host.device_index import MANY, TOLERANCE, Paces, is_near, trials
     from measure.host.exclusive import measuring_alone
     from tuning import devices
 
@@ -41,7 +41,7 @@ def main(sittings: int | None) -> None:
         for sitting in range(1, sittings + 1):
             for device in known.values():
                 share = Paces().pace_of(device, warn=console.print).share
-                with limits() as (place, top), benchmark(place, top) as trial:
+                with trials() as trial:
                     index = median(trial(share) for _ in range(MANY))
                 off = index / device.index - 1
                 console.print(f"sitting {sitting}: {device.name}: share {share:.3f}, index {index:.0f} ({off:+.1%})")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dataset.checks import Check
+    from tuning.networks import Network
+    from tuning.protocols import Protocol
 
 
 def draw_figures(seen: Mapping[str, Mapping[str, Any]], into: Path) -> Iterator[str]:
@@ -63,6 +65,26 @@ def table(checks: list[Check]) -> Table:
     return table_of_checks
 
 
+def choose_subjects(net: str | None, proto: str | None, sites: str | None) -> tuple[list[Network], list[Protocol]]:
+    """The networks and protocols to measure; who names only networks wants to know of networks. Raises
+    EyelevelError."""
+    from measure.run.aliases import choose_protocols, distinct
+    from tuning import networks, protocols
+    from tuning.settings import choose
+
+    net = net or ("none" if proto or sites else "all")
+    proto = proto or ("none" if net != "all" or sites else "all")
+    return (
+        [] if net == "none" else choose("network", net, networks.load()),
+        [] if proto == "none" else distinct(choose_protocols(proto, protocols.load())),
+    )
+
+
+def need_our_shells(protocols: list[Protocol], shells: str) -> bool:
+    """Whether our shells take part: protocols are measured behind them, whatever `shells` emulate networks."""
+    return bool(protocols) or shells == DEFAULT_SHELLS
+
+
 @click.command(params=parameters_of("validate"))
 def main(
     net: str | None,
@@ -97,16 +119,13 @@ def main(
 
     from base.structure import unstructured
     from measure.host.exclusive import measuring_alone
-    from measure.host.timekeeping import priority_warning
-    from measure.run.aliases import choose_protocols, distinct
+    from measure.host.timekeeping import priority_warning, timekeeping
     from measure.run.server_rtts import parse_server_rtts
     from measure.validate.network.server_rtts import DelayedSite
     from measure.validate.validation import validate
     from record.collection import choose_sites
     from replay.shells.registry import require_emulated
-    from tuning import networks, protocols
     from tuning.defaults import OFF
-    from tuning.settings import choose
 
     require_browsing("validating")
     if (sites is not None) != (server_rtts != OFF):
@@ -115,21 +134,13 @@ def main(
     delayed = [
         DelayedSite(site.name, site.folder, setting.extra_ms(site)) for site in (choose_sites(sites) if sites else [])
     ]
-    # Who names only networks wants to know of networks.
-    net = net or ("none" if proto or sites else "all")
-    proto = proto or ("none" if net != "all" or sites else "all")
-    chosen_networks = [] if net == "none" else choose("network", net, networks.load())
-    chosen_protocols = [] if proto == "none" else distinct(choose_protocols(proto, protocols.load()))
+    networks, protocols = choose_subjects(net, proto, sites)
     require_emulated(shells, [], delayed_servers=bool(delayed))
     console = Console(highlight=False)
     with measuring_alone("validating"), tempfile.TemporaryDirectory(prefix="validate-") as folder:
-        # Protocols are validated behind our shells, whatever networks are emulated by.
-        behind_ours = chosen_protocols or shells == DEFAULT_SHELLS
-        if behind_ours and (warning := priority_warning()):
+        if need_our_shells(protocols, shells) and (warning := priority_warning(timekeeping())):
             print_line(console, f"note: {warning}")
-        checks, seen = validate(
-            chosen_networks, chosen_protocols, Path(folder), quick=quick, shells=shells, delayed=delayed
-        )
+        checks, seen = validate(networks, protocols, Path(folder), quick=quick, shells=shells, delayed=delayed)
     console.print(table(checks))
     for line in draw_figures(seen, into):
         console.print(line)

@@ -5,6 +5,7 @@ same command goes on with it."""
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from base.errors import EyelevelError
@@ -15,20 +16,21 @@ UNITS_S = (3600, 60, 1)
 
 @dataclass(frozen=True)
 class Budget:
-    """A time of so many `seconds`, which begins when this is made (`begun_s`, on the monotonic clock)."""
+    """A time of so many `seconds`, which begins when this is made (`begun_s`, on the clock `now`)."""
 
     seconds: float
     begun_s: float
+    now: Callable[[], float] = time.monotonic
 
     @classmethod
-    def of(cls, seconds: float) -> "Budget":
+    def of(cls, seconds: float, now: Callable[[], float] = time.monotonic) -> "Budget":
         """The budget that begins now."""
-        return cls(seconds, time.monotonic())
+        return cls(seconds, now(), now)
 
     @property
     def remaining_s(self) -> float:
         """The seconds that remain, negative when the budget is used up."""
-        return self.begun_s + self.seconds - time.monotonic()
+        return self.begun_s + self.seconds - self.now()
 
 
 def read_budget(text: str) -> float:

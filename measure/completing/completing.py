@@ -70,6 +70,7 @@ class Completing:
     `origin_ca`: the certificate authority that servers' certificates must be of when something is fetched, instead of
     the public ones. `address_policy`: which addresses may be connected to for that. A site's own URL may have come
     with the site, so unlike a recorded page's it is no reason to fetch from an address that is not public.
+    `record`: the recorder, which returns whether the site is there. `exchanges`: the most that a site may hold.
     """
 
     loads: int
@@ -78,6 +79,8 @@ class Completing:
     loading: Loading = Loading(filmed=False, quiet_ms=QUIET_MS)  # noqa: RUF009 (frozen)
     origin_ca: Path | None = None
     address_policy: AddressPolicy = AddressPolicy.PUBLIC
+    record: Callable[[RecordSpec], bool] = sandbox.run
+    exchanges: int = EXCHANGES
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> li
             also=tuple(urls),
             address_policy=completing.address_policy,
         )
-        if not sandbox.run(spec):
+        if not completing.record(spec):
             return []
         fresh = Site.load(spec.folder)
         came = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in urls]
@@ -185,15 +188,16 @@ def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> li
     if new:
         recording = site.recording()
         recording = replace(recording, exchanges=(*recording.exchanges, *new), live=read_live(site))
-        _require_one_site(site.name, recording.exchanges)
+        _require_one_site(site.name, recording.exchanges, completing.exchanges)
         write_site(recording, site.folder)
     return list(dict.fromkeys(e.url for e in new))
 
 
-def _require_one_site(name: str, exchanges: Sequence[Exchange]) -> None:
-    """Raises EyelevelError when `exchanges` are more than a site may hold: it could not be loaded any more."""
+def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> None:
+    """Raises EyelevelError when `exchanges` are more than a site may hold, or than `most`: it could not be loaded any
+    more."""
     if (
-        len(exchanges) > EXCHANGES
+        len(exchanges) > most
         or sum(len(e.response.body) for e in exchanges) > SITE_BYTES
         or len({e.recorded_ip for e in exchanges}) > SERVERS
         or len({urlsplit(e.url).netloc for e in exchanges}) > HOSTS

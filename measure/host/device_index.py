@@ -9,7 +9,7 @@ another by then (`measure.run.gates.pace_not_kept`).
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -40,6 +40,8 @@ LOOK_MAX_AGE_S = 60.0
 
 # The index that is reached with a share of a processor, or with a whole one.
 Trial = Callable[[float | None], float]
+# Trials on these cores, or on any where there are none.
+Trials = Callable[[Sequence[int]], AbstractContextManager[Trial]]
 
 
 class NoPace(EyelevelError):
@@ -107,6 +109,14 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
         yield index
 
 
+@contextmanager
+def trials(cores: Sequence[int] = ()) -> Iterator[Trial]:
+    """Trials of the benchmark, on `cores` if there are any, until the block ends. Raises EyelevelError, as trials
+    do."""
+    with limits() as (place, top), benchmark(place, top, cores) as trial:
+        yield trial
+
+
 def _line(process: "subprocess.Popen[bytes]") -> bytes:
     """The next line of the benchmark `process`; nothing when it has ended. Raises EyelevelError."""
     assert process.stdout
@@ -161,9 +171,16 @@ def look(device: Device, share: float, trial: Trial) -> Pace:
 
 
 class Paces:
-    """The paces of devices on this machine: their last shares, and what the last look at each found."""
+    """The paces of devices on this machine, by `trials` and a clock that says `now` and can `sleep` (s): their last
+    shares, and what the last look at each found."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        trials: Trials = trials,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._trials, self._now, self._sleep = trials, now, sleep
         self._shares: dict[str, float] = {}
         self._looks: dict[str, tuple[float, Pace]] = {}
 
@@ -171,7 +188,7 @@ class Paces:
         """Wait until the pace of each of `devices` is reached, on `cores` if there are any; `warn` hears of it. Raises
         EyelevelError when there is one that is not."""
         if open_devices := [device for device in devices if not self._has_fresh_look(device)]:
-            with limits() as (place, top), benchmark(place, top, cores) as trial:
+            with self._trials(cores) as trial:
                 for device in open_devices:
                     self._await_one(device, trial, warn)
 
@@ -188,36 +205,36 @@ class Paces:
         paces: dict[str, Pace] = {}
         if not devices:
             return paces
-        with limits() as (place, top), benchmark(place, top, cores) as trial:
+        with self._trials(cores) as trial:
             for device in devices:
                 paces[device.name] = pace = look(device, self._shares[device.name], trial)
                 self._looks.pop(device.name, None)
                 if is_near(device, pace.index, TOLERANCE):
-                    self._looks[device.name] = time.monotonic(), pace
+                    self._looks[device.name] = self._now(), pace
                 else:
                     self._shares[device.name] = next_share(device, pace)
         return paces
 
     def _has_fresh_look(self, device: Device) -> bool:
-        return device.name in self._looks and time.monotonic() - self._looks[device.name][0] < LOOK_MAX_AGE_S
+        return device.name in self._looks and self._now() - self._looks[device.name][0] < LOOK_MAX_AGE_S
 
     def _await_one(self, device: Device, trial: Trial, warn: Callable[[str], object]) -> None:
-        until = time.monotonic() + PATIENCE_S
+        until = self._now() + PATIENCE_S
         while True:
             try:
                 pace = reach(device, self._shares.get(device.name) or first_share(device, trial), trial)
             except NoPace as error:
                 # The machine may be another by now.
                 self._shares.pop(device.name, None)
-                if time.monotonic() > until:
+                if self._now() > until:
                     raise EyelevelError(
                         f"{error}, again and again; go on when nothing else runs on this machine"
                     ) from None
                 warn(f"{error}; trying again")
-                time.sleep(PAUSE_S)
+                self._sleep(PAUSE_S)
             else:
                 self._shares[device.name] = pace.share
-                self._looks[device.name] = time.monotonic(), pace
+                self._looks[device.name] = self._now(), pace
                 return
 
 

@@ -146,9 +146,9 @@ def _way() -> Callable[[], AbstractContextManager[IdlePriority]] | None:
     return None
 
 
-def holds(way: IdlePriority) -> bool:
+def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
     """Whether a busy session leaves a processor to this process as long as it has idle priority in this `way`, and no
-    longer. Raises OSError, EyelevelError."""
+    longer, by two trials of `trial_s`. Raises OSError, EyelevelError."""
     cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
     command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as busy:
@@ -157,22 +157,22 @@ def holds(way: IdlePriority) -> bool:
             if first_readable(busy.stdout.fileno(), timeout_s=START_S) is None or not busy.stdout.read(1):
                 return False
             os.sched_setaffinity(0, [core])  # of this thread
-            if _share_beside(busy.pid) > MOST_BEFORE:
+            if _share_beside(busy.pid, trial_s) > MOST_BEFORE:
                 return False
             way.lift(busy.pid)
-            return _share_beside(busy.pid) > LEAST_AFTERWARDS
+            return _share_beside(busy.pid, trial_s) > LEAST_AFTERWARDS
         finally:
             os.sched_setaffinity(0, cores)
             busy.kill()
             busy.wait()
 
 
-def _share_beside(process: int) -> float:
-    """How long the busy `process` runs while this one would run all the time, as a share of what this one gets."""
+def _share_beside(process: int, trial_s: float) -> float:
+    """How long the busy `process` runs while this one runs for `trial_s`, as a share of what this one gets."""
     account = Schedstat()
     before, began_s = account.times(process), time.thread_time()
     # This thread's own time: beside a third process neither may run for a while.
-    while (own_s := time.thread_time() - began_s) < TRIAL_S:
+    while (own_s := time.thread_time() - began_s) < trial_s:
         pass
     after = account.times(process)
     return (after.run_ns - before.run_ns) / 1e9 / own_s if before and after else 0.0

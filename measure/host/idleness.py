@@ -3,7 +3,7 @@
 import os
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 STAT = Path("/proc/stat")
@@ -15,8 +15,11 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Idleness:
     """How idle `cores` have been lately. The kernel counts in hundredths of a second."""
 
-    def __init__(self, cores: Collection[int], window_s: float) -> None:
-        """`window_s`: the time that is looked back on."""
+    def __init__(
+        self, cores: Collection[int], window_s: float, stat: Path = STAT, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`window_s`: the time that is looked back on, by the clock `now` (s); `stat`: the kernel's counts."""
+        self._stat, self._now = stat, now
         self._names = {f"cpu{core}" for core in cores}
         self._window_s = window_s
         self._looks: deque[tuple[float, int]] = deque()
@@ -24,7 +27,7 @@ class Idleness:
     def look(self) -> float | None:
         """The share of the last `window_s` in which the cores had nothing to do; None when nobody has looked for so
         long, or the kernel does not tell of all of them."""
-        now_s, text = time.monotonic(), STAT.read_text()
+        now_s, text = self._now(), self._stat.read_text()
         lines = [fields for line in text.splitlines() if (fields := line.split())[0] in self._names]
         if len(lines) < len(self._names):
             return None

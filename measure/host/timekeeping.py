@@ -39,9 +39,9 @@ def has_real_time_priority() -> bool:
     return False
 
 
-def priority_warning() -> str | None:
-    """A warning, with its remedy, where the emulated network has no real-time priority, or None."""
-    if REAL_TIME_PRIORITY in timekeeping():
+def priority_warning(means: str) -> str | None:
+    """A warning, with its remedy, where the `means` (`timekeeping`) have no real-time priority, or None."""
+    if REAL_TIME_PRIORITY in means:
         return None
     # Nobody can grant a container more than it was started with.
     is_container = bool(os.environ.get(CONTAINER))

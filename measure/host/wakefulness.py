@@ -20,27 +20,27 @@ AT_ONCE = struct.pack("=i", 0)
 AWAKE, ASLEEP = "awake", "asleep"
 
 
-def idle_processors() -> str:
+def idle_processors(latency: Path = LATENCY) -> str:
     """The state of processors that have nothing to do while something is measured here: AWAKE, or ASLEEP where nobody
-    can keep them awake."""
+    can keep them awake, by the kernel's file `latency`."""
     # Some containers let nobody open it, whatever its mode says.
     try:
-        with LATENCY.open("r+b", buffering=0):
+        with latency.open("r+b", buffering=0):
             return AWAKE
     except OSError:
         return ASLEEP
 
 
 @contextmanager
-def processors_awake() -> Iterator[None]:
+def processors_awake(latency: Path = LATENCY) -> Iterator[None]:
     """Keep the processors awake while the block runs, where `idle_processors` says that they are. Raises EyelevelError
     when the kernel does not do it."""
-    if idle_processors() == ASLEEP:
+    if idle_processors(latency) == ASLEEP:
         yield
         return
     # The shortest time that anybody asks for holds, and that is the one that can be read.
-    with LATENCY.open("r+b", buffering=0) as latency:
-        latency.write(AT_ONCE)
-        if latency.read(len(AT_ONCE)) != AT_ONCE:
-            raise EyelevelError(f"{LATENCY} does not keep the processors awake, though it was written")
+    with latency.open("r+b", buffering=0) as file:
+        file.write(AT_ONCE)
+        if file.read(len(AT_ONCE)) != AT_ONCE:
+            raise EyelevelError(f"{latency} does not keep the processors awake, though it was written")
         yield

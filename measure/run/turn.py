@@ -14,7 +14,7 @@ load is not wanted any more, whatever has closed it.
 import os
 import socket
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -39,14 +39,20 @@ LOOK_S = 0.01
 LATEST_S = 3.0
 
 
-def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: bool) -> Turn:
+def turn_of_visit(
+    stamps: MutableMapping[str, float | None],
+    *,
+    is_prompted: bool,
+    latest_s: float = LATEST_S,
+    idle_share: Callable[[], float | None] | None = None,
+) -> Turn:
     """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
 
     `stamps` gets when the browser was `ready`, when the load was to `begin` and when the page had been `quiet` for a
     while (s since 1970), and how idle the processors were in the beginning (`idle_share`, None when the kernel does not
-    tell). Background flows begin before, and have run for `cross_traffic_s` then.
+    tell). Background flows begin before, and have run for `cross_traffic_s` then. The load waits for idle processors
+    until `latest_s` after it could begin; `idle_share` says how idle they are, unless given those of this process.
     """
-
     prompter = _take_standard_input() if is_prompted else None
 
     def await_begin(ended: int) -> None:
@@ -55,8 +61,9 @@ def turn_of_visit(stamps: MutableMapping[str, float | None], *, is_prompted: boo
         if prompter and first_readable(ended, prompter.fileno()) != ended and not _received(prompter):
             raise EyelevelError("the load was given up before it began")
         stamps["cross_traffic_s"] = begin_cross_traffic()
-        idleness, until_s = Idleness(os.sched_getaffinity(0), IDLE_S), time.monotonic() + LATEST_S
-        while ((share := idleness.look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
+        look = idle_share or Idleness(os.sched_getaffinity(0), IDLE_S).look
+        until_s = time.monotonic() + latest_s
+        while ((share := look()) is None or share < IDLE_SHARE) and time.monotonic() < until_s:
             if first_readable(ended, timeout_s=LOOK_S) is not None:
                 break
         stamps["idle_share"] = None if share is None else round(share, 3)

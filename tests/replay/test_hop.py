@@ -1,6 +1,5 @@
 """A hop that splits ends TCP in the middle, for every byte; a path whose hop does not is told from it."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +7,11 @@ import pytest
 
 from base.errors import EyelevelError
 from browsers.registry import browser_named
-from dataset.checks import Check, within
+from dataset.checks import within
 from eyelevel.measuring import require_networks
 from measure.campaign.campaign import Campaign
 from measure.run.browser import refusal
-from measure.validate.network import hop as judging
-from measure.validate.network.hop import judge_hop, measure_hop
+from measure.validate.network.hop import HopMeasurement, judge_hop, measure_hop
 from measure.validate.network.path import checks_of_half
 from measure.validate.site import WINDOW_PAGE, write_validation_sites
 from replay import ReplaySpec, run
@@ -34,63 +32,54 @@ EDGE = replace(CONTROL, hop=replace(FAR, kind=edge.HOP.name))
 TUNNEL = replace(CONTROL, hop=replace(FAR, kind=tunnel.HOP.name, congestion_control="reno", initial_window_packets=32))
 
 
-def failures(checks: Iterable[Check]) -> list[str]:
+def failures(network: Network, seen: HopMeasurement) -> list[str]:
+    # Other tests run beside these ones; the delays are long for that.
+    checks = judge_hop(network, seen, tolerance_ms=40.0, handshake_ms=300.0)
     return [check.name for check in checks if not check.passed]
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_haproxy
 @pytest.mark.timing
-def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other tests run beside this one; the delays are long for that.
-    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
-    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+def test_connections_end_at_the_hop_and_are_told_from_others(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     split, control = measure_hop(PROXIED, site), measure_hop(CONTROL, site)
-    assert failures(judge_hop(PROXIED, split)) == [], split
-    assert failures(judge_hop(CONTROL, control)) == [], control
-    assert failures(judge_hop(CONTROL, split)) == ["hop", "hop, least time to connect"]
-    assert failures(judge_hop(replace(PROXIED, hop=replace(FAR, min_rtt_ms=300)), split)) == [
+    assert failures(PROXIED, split) == [], split
+    assert failures(CONTROL, control) == [], control
+    assert failures(CONTROL, split) == ["hop", "hop, least time to connect"]
+    assert failures(replace(PROXIED, hop=replace(FAR, min_rtt_ms=300)), split) == [
         "hop, least echo",
         "hop, least time until TLS stands",
         "hop, least time to a response",
     ]
     halves = replace(PROXIED, min_rtt_ms=40, hop=replace(FAR, min_rtt_ms=160))
-    assert failures(judge_hop(halves, split)) == ["hop, least time to connect"]
+    assert failures(halves, split) == ["hop, least time to connect"]
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_caddy
 @pytest.mark.timing
-def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
-    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+def test_an_edge_answers_in_place_of_the_servers_with_what_they_have(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     seen = measure_hop(EDGE, site)
-    assert failures(judge_hop(EDGE, seen)) == [], seen
+    assert failures(EDGE, seen) == [], seen
     wrong = ["hop", "hop, least time to connect", "hop, least time until TLS stands"]
-    assert failures(judge_hop(CONTROL, seen)) == wrong
+    assert failures(CONTROL, seen) == wrong
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_quinn
 @pytest.mark.timing
-def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(judging, "TOLERANCE_MS", 40.0)
-    monkeypatch.setattr(judging, "HANDSHAKE_MS", 300.0)
+def test_a_proxy_of_connect_udp_leads_quic_to_the_servers_and_is_told_from_others(tmp_path: Path) -> None:
     site = write_validation_sites(tmp_path)[WINDOW_PAGE]
     seen = measure_hop(TUNNEL, site)
-    assert failures(judge_hop(TUNNEL, seen)) == [], seen
+    assert failures(TUNNEL, seen) == [], seen
     account = seen.account
     assert (account["congestion_control"], account["initial_window_bytes"]) == ("reno", 32 * 1460)
     assert (account["tcp_requests"], account["unknown_requests"], account["datagrams_too_long"]) == (0, 0, 0)
     assert min(account["datagrams_to_servers"], account["datagrams_to_browser"]) >= 3 * account["connections"]
     elsewhere = replace(TUNNEL, min_rtt_ms=500, hop=replace(FAR, kind=tunnel.HOP.name, min_rtt_ms=500))
-    assert failures(judge_hop(elsewhere, seen)) == [
+    assert failures(elsewhere, seen) == [
         "hop, least time to connect",
         "hop, least time to a tunnel",
         "hop, least time until TLS stands in it",

@@ -87,13 +87,16 @@ def measure_hop(network: Network, site: Site) -> HopMeasurement:
     return HopMeasurement(account, from_json(answer, Times, what))
 
 
-def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
-    """`seen` against what `network` says of its hop."""
+def judge_hop(
+    network: Network, seen: HopMeasurement, tolerance_ms: float = TOLERANCE_MS, handshake_ms: float = HANDSHAKE_MS
+) -> Iterator[Check]:
+    """`seen` against what `network` says of its hop, where times may be off by `tolerance_ms`, and a handshake may take
+    the processors `handshake_ms` at both ends."""
     hop, kind, name = network.hop, hop_of(network), network.name
     assert hop
     yield same(name, "hop", hop.kind, seen.account["kind"])
     near_ms, path_ms = network.min_rtt_ms, network.path_rtt_ms
-    tolerance_ms = max(TOLERANCE_MS, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
+    tolerance_ms = max(tolerance_ms, TOLERANCE * path_ms) + network.jitter_ms + hop.jitter_ms
     if network.follows_clock or network.retransmit_ms is not None:
         yield unchecked(name, "hop, least times", "the near half's delay changes")
     elif tunnel := seen.tunnel:
@@ -104,7 +107,7 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
             ("until TLS stands in it", path_ms, tunnel.secure_ms),
             ("to a response through it", path_ms, tunnel.response_ms),
         ):
-            bounds_ms = least_ms - tolerance_ms, least_ms + tolerance_ms + HANDSHAKE_MS
+            bounds_ms = least_ms - tolerance_ms, least_ms + tolerance_ms + handshake_ms
             yield between(name, f"hop, least time {what}", bounds_ms[0], ms, bounds_ms[1], "ms")
     elif times := seen.times:
         connect_ms = near_ms if kind.ends else path_ms
@@ -114,10 +117,10 @@ def judge_hop(network: Network, seen: HopMeasurement) -> Iterator[Check]:
         # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
         # One that terminates has its own.
         least_ms = 2 * (near_ms if kind.ends_tls else path_ms) - tolerance_ms
-        most_ms = least_ms + 2 * tolerance_ms + HANDSHAKE_MS
+        most_ms = least_ms + 2 * tolerance_ms + handshake_ms
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
         # A hop that terminates keeps connections to the servers.
-        most_ms = path_ms + tolerance_ms + HANDSHAKE_MS
+        most_ms = path_ms + tolerance_ms + handshake_ms
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
     for what, key, count in kind.counts:
         yield same(name, f"hop, {what}", count * CONNECTIONS, seen.account[key])

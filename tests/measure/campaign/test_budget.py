@@ -11,7 +11,6 @@ from factories import ROW, campaign_document
 
 from base.errors import EyelevelError
 from dataset.plan import never_enough
-from measure.campaign import budget
 from measure.campaign.budget import Budget, read_budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import PlannedRuns
@@ -38,20 +37,18 @@ def test_a_budget_that_says_no_unit_is_refused(text: str) -> None:
 
 
 class Clock:
-    """In the place of `time`, as far as budgets ask it."""
+    """A clock that the tests set."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
 
-    def monotonic(self) -> float:
-        return self.now_s
+    def budget(self, seconds: float) -> Budget:
+        return Budget.of(seconds, lambda: self.now_s)
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(budget, "time", clock)
-    return clock
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
@@ -91,7 +88,7 @@ def test_a_campaign_ends_within_its_budget_between_two_blocks(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
     seconds = 9 * LOAD_S  # four blocks of two loads, and half of one
-    work = PlannedRuns(campaign, results, Budget.of(seconds))
+    work = PlannedRuns(campaign, results, clock.budget(seconds))
     assert measured_blocks(work, results, clock) == 4
     assert work.is_out_of_time
     assert clock.now_s - 1000 <= seconds
@@ -101,7 +98,7 @@ def test_a_campaign_ends_within_its_budget_between_two_blocks(
 def test_a_campaign_goes_on_after_its_budget_until_nothing_is_open(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    measured_blocks(PlannedRuns(campaign, results, Budget.of(9 * LOAD_S)), results, clock)
+    measured_blocks(PlannedRuns(campaign, results, clock.budget(9 * LOAD_S)), results, clock)
     work = PlannedRuns(campaign, results)
     assert measured_blocks(work, results, clock) == 12 - 4
     assert not work.is_out_of_time
@@ -109,7 +106,7 @@ def test_a_campaign_goes_on_after_its_budget_until_nothing_is_open(
 
 
 def test_a_budget_for_less_than_a_block_begins_none(campaign: Campaign, results: Results, clock: Clock) -> None:
-    work = PlannedRuns(campaign, results, Budget.of(1))
+    work = PlannedRuns(campaign, results, clock.budget(1))
     assert measured_blocks(work, results, clock) == 0
     assert work.is_out_of_time
     assert len(work.open_runs()) == 24
@@ -119,7 +116,7 @@ def test_a_block_that_has_waited_begins_only_if_it_still_ends_in_time(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
     measured_blocks(PlannedRuns(replace(campaign, runs=1), results), results, clock)
-    work = PlannedRuns(campaign, results, Budget.of(3 * LOAD_S))
+    work = PlannedRuns(campaign, results, clock.budget(3 * LOAD_S))
     first, second, *_ = work.open_blocks(never_enough)
     assert work.may_begin(first) and work.may_begin(second)
     clock.now_s += 2 * LOAD_S
@@ -132,7 +129,7 @@ def test_a_block_that_has_waited_begins_only_if_it_still_ends_in_time(
 def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_up(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    work = PlannedRuns(campaign, results, Budget.of(1))
+    work = PlannedRuns(campaign, results, clock.budget(1))
     assert not any(map(work.may_begin, work.open_blocks(lambda _: [("a", "dsl")])))
     # Two sites on two networks: three of the four cells are open, over two protocols, with three runs each.
     assert work.runs_beyond_budget() == 3 * 2 * 3
@@ -141,6 +138,6 @@ def test_runs_that_are_not_needed_are_not_told_as_open_when_the_budget_is_used_u
 def test_a_campaign_that_ends_within_its_budget_leaves_nothing_open(
     campaign: Campaign, results: Results, clock: Clock
 ) -> None:
-    work = PlannedRuns(campaign, results, Budget.of(1e6))
+    work = PlannedRuns(campaign, results, clock.budget(1e6))
     assert measured_blocks(work, results, clock) == 12
     assert work.runs_beyond_budget() == 0

@@ -10,7 +10,6 @@ from support.material import recording_path
 
 from analysis.sites import site_table
 from base.errors import EyelevelError
-from measure.completing import completing as completing_module
 from measure.completing.completing import Completing, complete, fetch_missing, summary, warnings
 from measure.completing.fonts import without_fonts
 from measure.sites import completeness
@@ -28,7 +27,6 @@ from measure.sites.facts import facts_of
 from record.demo import generate
 from record.formats import read_recording
 from record.http1 import Response
-from record.recorder import sandbox
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
 from record.site import Exchange, Recording, Site, write_site
@@ -95,23 +93,21 @@ def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("policy", [AddressPolicy.PUBLIC, AddressPolicy.ALL])
-def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(
-    policy: AddressPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(policy: AddressPolicy, tmp_path: Path) -> None:
     specs: list[RecordSpec] = []
 
     def note(spec: RecordSpec) -> bool:
         specs.append(spec)
         return False
 
-    monkeypatch.setattr(sandbox, "run", note)
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    plan = Completing(1, DSL, {}) if policy is AddressPolicy.PUBLIC else Completing(1, DSL, {}, address_policy=policy)
+    chosen = {} if policy is AddressPolicy.PUBLIC else {"address_policy": policy}
+    plan = Completing(1, DSL, {}, record=note, **chosen)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
     assert [(spec.address_policy, spec.also) for spec in specs] == [(policy, ("https://a.example/b",))]
 
 
-def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path) -> None:
     site = small_site(tmp_path / "site")
 
     def fetch(spec: RecordSpec) -> bool:
@@ -119,13 +115,11 @@ def test_a_site_that_would_become_too_large_stays_as_it_is(tmp_path: Path, monke
         write_site(Recording(page.url, (page, replace(page, url=f"{page.url}c")), {"tool": "test"}), spec.folder)
         return True
 
-    monkeypatch.setattr(sandbox, "run", fetch)
-    monkeypatch.setattr(completing_module, "EXCHANGES", 2)
+    plan = Completing(1, DSL, {}, record=fetch, exchanges=2)
     with pytest.raises(EyelevelError, match="site with what was fetched for it is more than a site may hold"):
-        fetch_missing(site, ["https://a.example/c"], Completing(1, DSL, {}))
+        fetch_missing(site, ["https://a.example/c"], plan)
     assert len(Site.load(site.folder).exchanges) == 2
-    monkeypatch.setattr(completing_module, "EXCHANGES", 3)
-    assert fetch_missing(site, ["https://a.example/c"], Completing(1, DSL, {})) == ["https://a.example/c"]
+    assert fetch_missing(site, ["https://a.example/c"], replace(plan, exchanges=3)) == ["https://a.example/c"]
     assert len(Site.load(site.folder).exchanges) == 3
 
 
@@ -156,9 +150,7 @@ def test_a_broken_file_is_told(tmp_path: Path, text: str) -> None:
         completeness.read(site)
 
 
-def test_a_file_that_is_longer_than_any_is_refused_and_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_longer_than_any_is_refused_and_not_written(tmp_path: Path) -> None:
     site = small_site(tmp_path / "a")
     path = site.folder / "completeness.json"
     path.touch()
@@ -166,9 +158,8 @@ def test_a_file_that_is_longer_than_any_is_refused_and_not_written(
     with pytest.raises(EyelevelError, match=r"completeness\.json is broken \(it is longer than 64 MiB\); remove it"):
         completeness.read(site)
     path.unlink()
-    monkeypatch.setattr(completeness, "FILE_BYTES", 100)
     with pytest.raises(EyelevelError, match="a asks for too much to be kept"):
-        known(site).write(site)
+        replace(known(site), fetched=("u" * completeness.FILE_BYTES,)).write(site)
     assert completeness.read(site) is None
 
 

@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from base.errors import EyelevelError
-from measure.host import device_index
 from measure.host.device_index import (
     FEW,
     MANY,
+    PATIENCE_S,
+    PAUSE_S,
     TOLERANCE,
     NoPace,
     Paces,
@@ -28,35 +27,33 @@ WHOLE_INDEX = 3000.0
 
 
 class Machine:
-    """A processor that is `factor` times as fast as at first, of which one moment can be different."""
+    """A processor that is `factor` times as fast as at first; any share of it comes to the index `stuck`, if it is."""
 
     def __init__(self) -> None:
-        self.factor, self.trials = 1.0, 0
-        self.seconds = count()
+        self.factor, self.stuck, self.trials = 1.0, 0.0, 0
+        self.now_s = 0.0
 
     def trial(self, share: float | None) -> float:
         self.trials += 1
+        if self.stuck and share is not None:
+            return self.stuck
         # Stopping a process costs it something: it gets less than its share says.
         return WHOLE_INDEX * self.factor * (1.0 if share is None else max(share - 0.03, 0.001))
 
+    @contextmanager
+    def trials_on(self, cores: Sequence[int]) -> Iterator[Trial]:
+        yield self.trial
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def paces(self) -> Paces:
+        return Paces(self.trials_on, lambda: self.now_s, self.sleep)
+
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    machine = Machine()
-
-    @contextmanager
-    def limits() -> Iterator[tuple[None, Path]]:
-        yield None, Path()
-
-    @contextmanager
-    def benchmark(place: None, top: Path, cores: Sequence[int]) -> Iterator[Trial]:
-        yield lambda share: machine.trial(share)
-
-    monkeypatch.setattr(device_index, "limits", limits)
-    monkeypatch.setattr(device_index, "benchmark", benchmark)
-    clock = SimpleNamespace(monotonic=lambda: float(next(machine.seconds)), sleep=lambda _: None)
-    monkeypatch.setattr(device_index, "time", clock)
-    return machine
+def machine() -> Machine:
+    return Machine()
 
 
 def test_the_share_is_changed_until_the_index_is_reached(machine: Machine) -> None:
@@ -95,7 +92,7 @@ def test_a_look_that_says_no_is_decided_by_more_trials() -> None:
 
 
 def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
-    paces = Paces()
+    paces = machine.paces()
     paces.await_reached([PHONE], (), warn=pytest.fail)
     share = paces.pace_of(PHONE).share
     machine.trials = 0
@@ -106,7 +103,7 @@ def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.5])
 def test_the_share_of_the_next_block_follows_the_machine(machine: Machine, factor: float) -> None:
-    paces = Paces()
+    paces = machine.paces()
     paces.await_reached([PHONE], (), warn=pytest.fail)
     share = paces.pace_of(PHONE).share
     machine.factor = factor
@@ -117,22 +114,21 @@ def test_the_share_of_the_next_block_follows_the_machine(machine: Machine, facto
     assert pace.share == pytest.approx((share - 0.03) / factor + 0.03, rel=0.05)
 
 
-def test_an_unsteady_processor_is_waited_for(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    paces, warnings, steady = Paces(), list[str](), machine.trial
-    # Whatever its share.
-    monkeypatch.setattr(machine, "trial", lambda share: WHOLE_INDEX if share is None else 900.0)
+def test_an_unsteady_processor_is_waited_for(machine: Machine) -> None:
+    paces, warnings = machine.paces(), list[str]()
+    machine.stuck = 900.0
 
     def recover(text: str) -> None:
         warnings.append(text)
-        monkeypatch.setattr(machine, "trial", steady)
+        machine.stuck = 0.0
 
     paces.await_reached([PHONE], (), recover)
     assert len(warnings) == 1 and "reached 900, 900" in warnings[0]
     assert paces.pace_of(PHONE).index == pytest.approx(PHONE.index, rel=TOLERANCE)
 
 
-def test_a_machine_that_keeps_no_pace_for_long_ends_the_wait(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_index, "PATIENCE_S", 3)
-    monkeypatch.setattr(machine, "trial", lambda share: WHOLE_INDEX if share is None else 900.0)
+def test_a_machine_that_keeps_no_pace_for_long_ends_the_wait(machine: Machine) -> None:
+    machine.stuck = 900.0
     with pytest.raises(EyelevelError, match=r"an index of 400, and the processor reached 900, .* again and again"):
-        Paces().await_reached([PHONE], (), lambda _: None)
+        machine.paces().await_reached([PHONE], (), lambda _: None)
+    assert PATIENCE_S < machine.now_s <= PATIENCE_S + PAUSE_S

@@ -118,10 +118,9 @@ def test_what_is_begun_by_policy_is_idle_with_all_that_it_starts() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [Nothing(), Forever()], ids=["never idle", "never lifted"])
-def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority) -> None:
     # Beside other tests, chance can decide a trial that is as short as the usual one.
-    monkeypatch.setattr(idle_priority_module, "TRIAL_S", 0.5)
-    assert not holds(way)
+    assert not holds(way, trial_s=0.5)
 
 
 def test_what_holds_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

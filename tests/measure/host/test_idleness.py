@@ -1,22 +1,23 @@
 """How idle processors have been, from the kernel's own counts."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from measure.host import idleness
 from measure.host.idleness import TICKS_PER_S, Idleness
 
 
 class Kernel:
     """A kernel of two processors whose counts the test sets; `second` passes between looks."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path) -> None:
         self.stat, self.now_s = folder / "stat", 100.0
         self.idle_ticks = [1000, 2000]
-        monkeypatch.setattr(idleness, "STAT", self.stat)
-        monkeypatch.setattr("measure.host.idleness.time.monotonic", lambda: self.now_s)
         self.write()
+
+    def idleness(self, cores: Collection[int], window_s: float) -> Idleness:
+        return Idleness(cores, window_s, self.stat, lambda: self.now_s)
 
     def write(self) -> None:
         lines = [f"cpu{core} 7 0 7 {idle} 5 0 0 0 0 0" for core, idle in enumerate(self.idle_ticks)]
@@ -32,12 +33,12 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    return Kernel(tmp_path, monkeypatch)
+def kernel(tmp_path: Path) -> Kernel:
+    return Kernel(tmp_path)
 
 
 def test_nothing_is_known_before_the_window_has_passed(kernel: Kernel) -> None:
-    idle = Idleness([0, 1], window_s=1.0)
+    idle = kernel.idleness([0, 1], window_s=1.0)
     assert idle.look() is None
     kernel.passes(0.5, 1, 1)
     assert idle.look() is None
@@ -46,7 +47,7 @@ def test_nothing_is_known_before_the_window_has_passed(kernel: Kernel) -> None:
 
 
 def test_the_share_is_of_the_window_alone_and_of_the_cores_asked_for(kernel: Kernel) -> None:
-    both, one = Idleness([0, 1], window_s=1.0), Idleness([1], window_s=1.0)
+    both, one = kernel.idleness([0, 1], window_s=1.0), kernel.idleness([1], window_s=1.0)
     for seconds, shares in ((1.0, (0.0, 0.0)), (1.0, (0.2, 0.6)), (0.0, (0.0, 0.0))):
         both.look()
         one.look()
@@ -56,7 +57,7 @@ def test_the_share_is_of_the_window_alone_and_of_the_cores_asked_for(kernel: Ker
 
 
 def test_a_processor_of_which_the_kernel_tells_nothing_is_not_taken_for_idle(kernel: Kernel) -> None:
-    idle = Idleness([0, 7], window_s=0.1)
+    idle = kernel.idleness([0, 7], window_s=0.1)
     for _ in range(3):
         assert idle.look() is None
         kernel.passes(1.0, 1, 1)

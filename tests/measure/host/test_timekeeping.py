@@ -9,13 +9,8 @@ from click.testing import CliRunner
 
 from base.namespaces import namespaced
 from base.places import tool
-from eyelevel.commands import validate as validate_command
-from measure.host import timekeeping as host
-
-
-@pytest.fixture(autouse=True)
-def not_known_yet() -> None:
-    host.timekeeping.cache_clear()
+from eyelevel.commands.validate import choose_subjects, main, need_our_shells
+from measure.host.timekeeping import priority_warning
 
 
 def has_real_time_priority(*prefix: str) -> bool:
@@ -54,41 +49,43 @@ def test_a_file_that_cannot_be_written_is_told_before_the_command_runs(tmp_path:
     assert done.stderr == f"mm-net: cannot write {tmp_path}/no/file: No such file or directory (os error 2)\n"
 
 
-@pytest.mark.parametrize(("told_by_mm_net", "warns"), [("real-time priority", False), ("ordinary priority", True)])
-def test_who_measures_without_priority_is_told_how_to_have_it(
-    monkeypatch: pytest.MonkeyPatch, told_by_mm_net: str, warns: bool
-) -> None:
+def test_who_measures_without_priority_is_told_how_to_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("container", raising=False)
-    monkeypatch.setattr(host, "timekeeping", lambda: told_by_mm_net)
-    warning = host.priority_warning()
-    assert bool(warning) is warns
-    assert not warning or "setup/grant priority" in warning
+    assert priority_warning("real-time priority") is None
+    assert "setup/grant priority" in str(priority_warning("ordinary priority"))
 
 
 def test_in_a_container_it_is_had_by_an_option_of_the_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("container", "oci")
-    monkeypatch.setattr(host, "timekeeping", lambda: "ordinary priority")
-    warning = host.priority_warning() or ""
+    warning = priority_warning("ordinary priority") or ""
     assert "--ulimit rtprio=1" in warning and "setup/grant" not in warning
 
 
 @pytest.mark.parametrize(
-    ("arguments", "warns"),
+    ("net", "proto", "shells", "needed"),
     [
-        (["--net", "dsl"], True),
-        (["--net", "dsl", "--shells", "mahimahi"], False),
+        ("dsl", None, "ours", True),
+        ("dsl", None, "mahimahi", False),
         # Protocols are validated behind our shells always.
-        (["--net", "dsl", "--proto", "tcp", "--shells", "mahimahi"], True),
-        (["--proto", "tcp", "--shells", "mahimahi"], True),
+        ("dsl", "tcp", "mahimahi", True),
+        (None, "tcp", "mahimahi", True),
     ],
 )
-def test_a_validation_warns_only_where_our_shells_take_part(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str], warns: bool
+def test_our_shells_take_part_in_each_validation_but_of_networks_of_others(
+    net: str | None, proto: str | None, shells: str, needed: bool
 ) -> None:
-    monkeypatch.setattr(validate_command, "require_browsing", lambda _: None)
-    monkeypatch.setattr("replay.shells.registry.require_emulated", lambda *_, **__: None)
+    _, protocols = choose_subjects(net, proto, None)
+    assert need_our_shells(protocols, shells) is needed
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.parametrize("means", ["real-time priority", "ordinary priority"])
+def test_a_validation_warns_where_our_shells_take_part_without_priority(
+    monkeypatch: pytest.MonkeyPatch, means: str
+) -> None:
     monkeypatch.setattr("measure.validate.validation.validate", lambda *_, **__: ([], {}))
-    monkeypatch.setattr("measure.host.timekeeping.priority_warning", lambda: "no priority here")
-    done = CliRunner().invoke(validate_command.main, arguments)
+    monkeypatch.setattr("measure.host.timekeeping.timekeeping", lambda: means)
+    done = CliRunner().invoke(main, ["--net", "dsl"])
     assert done.exit_code == 0, done.output
-    assert ("no priority here" in done.output) is warns
+    assert ("no real-time priority here" in done.output) is (means == "ordinary priority")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from base.errors import EyelevelError
-from measure.host import wakefulness
 from measure.host.exclusive import VARIABLE, measuring_alone
 from measure.host.machine import versions
 from measure.host.wakefulness import ASLEEP, AWAKE, LATENCY, idle_processors, processors_awake
@@ -29,25 +28,20 @@ def test_who_measures_alone_keeps_the_processors_awake(tmp_path: Path, monkeypat
         assert versions([])["idle_processors"] == AWAKE
 
 
-@can_keep_them_awake
-def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_does_not_keep_them_awake_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "latency"
     file.write_bytes(bytes(4) + struct.pack("=i", 100))
-    monkeypatch.setattr(wakefulness, "LATENCY", file)
-    with pytest.raises(EyelevelError, match="does not keep the processors awake"), processors_awake():
+    with pytest.raises(EyelevelError, match="does not keep the processors awake"), processors_awake(file):
         pass
 
 
-def test_a_file_that_cannot_be_opened_keeps_nothing_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_opened_keeps_nothing_awake(tmp_path: Path) -> None:
     # As root may access anything, but not this.
-    monkeypatch.setattr(wakefulness, "LATENCY", tmp_path)
-    assert idle_processors() == ASLEEP
+    assert idle_processors(tmp_path) == ASLEEP
 
 
-def test_where_nobody_can_keep_them_awake_one_measures_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wakefulness, "LATENCY", tmp_path / "not there")
-    assert idle_processors() == ASLEEP
-    with processors_awake():
-        assert not (tmp_path / "not there").exists()
+def test_where_nobody_can_keep_them_awake_one_measures_all_the_same(tmp_path: Path) -> None:
+    latency = tmp_path / "not there"
+    assert idle_processors(latency) == ASLEEP
+    with processors_awake(latency):
+        assert not latency.exists()

@@ -50,15 +50,18 @@ def place() -> Path:
     return hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text()).parent
 
 
-def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ended_before_it_was_limited_is_no_part_that_is(place: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
+    looks = [[ended.pid], []]
+
+    class EndedProcesses(PacedProcesses):
+        def outside(self) -> list[int]:
+            return looks.pop(0)
+
     with limits() as (groups, top), ExitStack() as stack:
-        processes = PacedProcesses(groups, top, ended.pid, Mock(**{"part.return_value": "renderer"}))
+        processes = EndedProcesses(groups, top, ended.pid, Mock(**{"part.return_value": "renderer"}))
         stack.callback(processes.release)
-        monkeypatch.setattr(processes, "outside", Mock(side_effect=[[ended.pid], []]))
         processes.take_in(0.5, stack)
         assert processes.parts() == set()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,6 @@ from dataset.run_files import FILM, REQUEST_LOG, TIMES
 from films.contents import film_contents
 from films.frames import film_start
 from measure.host.idle_priority import Policy, idle_priority, require_ordinary
-from measure.run import turn
 from measure.run.evidence import read_evidence
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
@@ -35,10 +35,9 @@ from tuning import networks, protocols
 VISIT = """
 import json, os
 from base.errors import EyelevelError
-from measure.run import turn as turns
-turns.LATEST_S = 0.1
+from measure.run.turn import turn_of_visit
 stamps = {}
-turn = turns.turn_of_visit(stamps, is_prompted=True)
+turn = turn_of_visit(stamps, is_prompted=True, latest_s=0.1)
 never_ended, _ = os.pipe()
 print("ready", flush=True)
 try:
@@ -91,30 +90,15 @@ def test_a_load_that_nobody_wants_any_more_does_not_begin() -> None:
         assert visit.stdout and visit.stdout.readline() == "the load was given up before it began\n"
 
 
-class Busy:
-    """Processors that have nothing to do in these shares of the time, one after another."""
-
-    shares: list[float | None]
-
-    def __init__(self, _cores: object, _window_s: float) -> None:
-        pass
-
-    def look(self) -> float | None:
-        return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
-
-
 @pytest.mark.parametrize(
     ("shares", "kept"), [([None, 0.2, 0.9], 0.9), ([0.1], 0.1), ([None], None)], ids=["idle at last", "busy", "unknown"]
 )
-def test_a_load_waits_for_idle_processors_but_not_for_long(
-    shares: list[float | None], kept: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Busy, "shares", shares, raising=False)
-    monkeypatch.setattr(turn, "Idleness", Busy)
-    monkeypatch.setattr(turn, "LATEST_S", 60.0 if kept == 0.9 else 0.1)
+def test_a_load_waits_for_idle_processors_but_not_for_long(shares: list[float | None], kept: float | None) -> None:
     stamps: dict[str, float | None] = {}
     never_ended, other_end = os.pipe()
-    turn_of_visit(stamps, is_prompted=False).await_begin(never_ended)
+    looks = chain(shares, repeat(shares[-1]))
+    latest_s = 60.0 if kept == 0.9 else 0.1
+    turn_of_visit(stamps, is_prompted=False, latest_s=latest_s, idle_share=lambda: next(looks)).await_begin(never_ended)
     os.close(never_ended)
     os.close(other_end)
     assert stamps["idle_share"] == kept
