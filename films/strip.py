@@ -20,25 +20,24 @@ from films.frames import FilmStart
 from tuning.defaults import FRAMERATE
 
 STRIP_PICTURES = 8
-# If a film has more pictures for its strip than this, those in the strip are decoded once more. For a desktop's page
-# this is 340 pictures, after at least 11 s of movement.
-STRIP_BYTES = 32 << 20
 # In Y, Cb and Cr of full range (JFIF).
 BLACK = (0, 128, 128)
 
 
 class StripPictures:
-    """Pictures of a film's changes for its strip (`films.decoding.decode`), at most STRIP_BYTES of them."""
+    """Pictures of a film's changes for its strip (`films.decoding.decode`), at most `most_bytes` of them. If it has
+    more, those in the strip are decoded once more."""
 
-    def __init__(self, film: Path) -> None:
+    def __init__(self, film: Path, most_bytes: int) -> None:
         self._film = film
+        self._most_bytes = most_bytes
         self._pictures: list[Pixels] | None = []
 
     def add(self, picture: Pixels) -> None:
         """Keep the next, or none any more."""
         if self._pictures is not None:
             self._pictures.append(picture)
-            if len(self._pictures) * picture.nbytes > STRIP_BYTES:
+            if len(self._pictures) * picture.nbytes > self._most_bytes:
                 self._pictures = None
 
     def of(self, changes: Sequence[int]) -> list[Pixels]:

@@ -39,9 +39,6 @@ LEAST_PIXELS = 51
 # The share of a thumbnail's width and height in its middle that is passed over when the first change is searched: the
 # script's `--renderignore`, in percent, as Browsertime gives it.
 IGNORED_PERCENT = 5
-# The bytes of a film's last thumbnails that are kept: the end of the changes is searched backwards. For a desktop's
-# page these are the last 124, which show at least 4 s. Where that is not enough, the film is decoded once more.
-LAST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -75,11 +72,12 @@ class Region(NamedTuple):
 
 class Thumbnails:
     """The thumbnails of a film, one after another (`films.decoding.decode`): their numbers in the film, and
-    histograms, from the first change of the page on. The picture of the blank page and the last pictures (LAST_BYTES)
-    are kept."""
+    histograms, from the first change of the page on. The picture of the blank page and the last pictures are kept, at
+    most `last_bytes`: the end of the changes is searched backwards."""
 
-    def __init__(self, film: Path) -> None:
+    def __init__(self, film: Path, last_bytes: int) -> None:
         self._film = film
+        self._last_bytes = last_bytes
         self._count = 0
         # Those so far, among which orange is searched; None when that is over.
         self._stray: list[Pixels] | None = []
@@ -94,7 +92,7 @@ class Thumbnails:
     def add(self, picture: Pixels) -> None:
         """Look at the next."""
         self._last.append(picture)
-        if len(self._last) > max(1, LAST_BYTES // picture.nbytes):
+        if len(self._last) > max(1, self._last_bytes // picture.nbytes):
             self._last.popleft()
         self._count += 1
         if min(picture.shape[:2]) < LEAST_PIXELS:

@@ -52,12 +52,19 @@ class Cluster:
     """The workers of a Dask scheduler, a block, or one in each lane, at a time.
 
     `scheduler` is its address, by TLS with the keys of this machine as the head of a cluster, or without (tcp://).
-    `validate` measures networks and protocols on each worker before it gets work; None trusts them.
-    Raises EyelevelError when there are no such keys.
+    `validate` measures networks and protocols on each worker before it gets work; None trusts them. The scheduler is to
+    answer within `connect_timeout_s`. Raises EyelevelError when there are no such keys.
     """
 
-    def __init__(self, scheduler: str, campaign: Campaign, validate: Validation | None = None) -> None:
+    def __init__(
+        self,
+        scheduler: str,
+        campaign: Campaign,
+        validate: Validation | None = None,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    ) -> None:
         self.scheduler = scheduler
+        self._connect_timeout_s = connect_timeout_s
         self._security = security_of(Role.HEAD, scheduler)
         self._campaign = campaign
         self._validate = validate
@@ -67,7 +74,7 @@ class Cluster:
     def measure(self, work: Work) -> None:
         """See `Place`."""
         try:
-            client = Client(self.scheduler, timeout=CONNECT_TIMEOUT_S, security=self._security)
+            client = Client(self.scheduler, timeout=self._connect_timeout_s, security=self._security)
         except (OSError, TimeoutError) as error:
             raise EyelevelError(f"there is no Dask scheduler at {self.scheduler}: {error}") from None
         with client:

@@ -47,9 +47,10 @@ class Introduction:
     lanes: Lanes = ONE_LANE
 
 
-# Measures networks and protocols, in a folder for what it needs meanwhile. Returns what is wrong with them, if anything
-# is, and what keeps all that was measured in a campaign's folder.
-Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], tuple[str | None, Callable[[Path], None]]]
+# The fault of networks and protocols, if they have one, and what keeps all that was measured in a campaign's folder.
+MeasuredSettings = tuple[str | None, Callable[[Path], None]]
+# Measures networks and protocols, in a folder for what it needs meanwhile.
+Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], MeasuredSettings]
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,20 @@ def introduce(question: Question) -> Introduction:
         introduction = Introduction(machine_name(), programs, sites, lanes=lanes)
         if question.validate is None:
             return introduction
-        with (
-            having(lane.number for lane in lanes.lanes),
-            working_on(cores_of_worker()),
-            tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary,
-        ):
-            fault, keep = question.validate(Path(temporary), question.networks, question.protocols)
+        fault, keep = validation_of(question.validate, question.networks, question.protocols)
         return replace(introduction, fault=fault, keep_validation=keep)
     except EyelevelError as error:
         return Introduction(machine_name(), {}, {}, str(error))
+
+
+def validation_of(validate: Validation, networks: Sequence[Network], protocols: Sequence[Protocol]) -> MeasuredSettings:
+    """The result of `validate` on this machine, with all its cores, while nothing is measured in its lanes."""
+    with (
+        having(lane.number for lane in lanes_of_worker().lanes),
+        working_on(cores_of_worker()),
+        tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="validate-") as temporary,
+    ):
+        return validate(Path(temporary), networks, protocols)
 
 
 # The locks of each worker of this process and each of its lanes, held by the task that measures there.

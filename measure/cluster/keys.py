@@ -49,8 +49,9 @@ def keys_folder() -> Path:
     return cache_dir() / "cluster"
 
 
-def make_keys(folder: Path, *, renew: bool = False) -> None:
-    """Put the keys of a new cluster into `folder`, for each role, where only the caller can read them.
+def make_keys(folder: Path, *, renew: bool = False, lifetime: timedelta = LIFETIME) -> None:
+    """Put the keys of a new cluster, valid for this `lifetime`, into `folder`, for each role, where only the caller can
+    read them.
 
     All of them are there in one step, in place of those before. Raises EyelevelError when there are some, unless
     `renew`.
@@ -59,21 +60,21 @@ def make_keys(folder: Path, *, renew: bool = False) -> None:
         raise EyelevelError(
             f"there are keys already in {folder}; with --renew others take their place, which all workers need then"
         )
-    ca = CertificateAuthority.new(NAME, LIFETIME)
+    ca = CertificateAuthority.new(NAME, lifetime)
     with replacing_folder(folder) as new:
         new.chmod(0o700)
         for role in Role:
             (new / role).mkdir(0o700)
-            for name, content in _files_of(role, ca).items():
+            for name, content in _files_of(role, ca, lifetime).items():
                 write_private(new / role / name, content)
     give_to_caller(folder, cache_dir())
 
 
-def _files_of(role: Role, ca: CertificateAuthority) -> Mapping[str, bytes]:
+def _files_of(role: Role, ca: CertificateAuthority, lifetime: timedelta) -> Mapping[str, bytes]:
     key = new_key()
     # Every node of Dask listens and connects, and so shows its certificate as a server and as a client.
     usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    certificate = ca.issue(f"{NAME}'s {role}", key.public_key(), usages, LIFETIME)
+    certificate = ca.issue(f"{NAME}'s {role}", key.public_key(), usages, lifetime)
     return {CA: certificate_pem(ca.certificate), CERTIFICATE: certificate_pem(certificate), KEY: private_pem(key)}
 
 

@@ -93,7 +93,7 @@ def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None]
     security = security_of(Role.WORKER, scheduler)
     cores = frozenset(os.sched_getaffinity(0))
     # Dask's own work, and the evidence on its way, take no time from lanes where a core remains beside them.
-    with working_on(cores_beside(lanes.lanes)):
+    with working_on(cores_beside(lanes.lanes, cores)):
         asyncio.run(_run_worker(scheduler, host, security, announce, lanes, cores))
 
 
@@ -179,13 +179,14 @@ async def _until_signal(life: Awaitable[None], farewell: Callable[[], Awaitable[
         await asyncio.wait_for(farewell(), 2 * FAREWELL_S)
 
 
-def private_folder() -> Path:
-    """This user's folder for nodes' temporary files, which nobody else can read or change.
+def private_folder(parent: Path | None = None) -> Path:
+    """This user's folder for nodes' temporary files, which nobody else can read or change; it is in `parent`, unless
+    given in the usual place for such files.
 
     Dask puts it into Python's path. It is the same for all nodes, so that the next one removes what one that was killed
     has left. Raises EyelevelError when somebody else has made it.
     """
-    folder = Path(tempfile.gettempdir(), f"eyelevel-cluster-{os.geteuid()}")
+    folder = Path(parent or tempfile.gettempdir(), f"eyelevel-cluster-{os.geteuid()}")
     with suppress(FileExistsError):
         folder.mkdir(0o700)
     status = folder.lstat()

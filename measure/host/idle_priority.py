@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import psutil
@@ -95,13 +95,14 @@ def by_policy() -> Iterator[IdlePriority]:
 
 
 @contextmanager
-def by_group() -> Iterator[IdlePriority]:
-    """A new group, until the block ends; nothing may be in it then. Raises OSError, EyelevelError."""
+def by_group(prefix: str = PREFIX) -> Iterator[IdlePriority]:
+    """A new group whose name begins with `prefix`, until the block ends; nothing may be in it then. Raises OSError,
+    EyelevelError."""
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     if place.version != 1:
         raise EyelevelError("processes cannot be moved between groups of version 2 without changing more of them")
     with ExitStack() as stack:
-        group = new_group(place.parent, stack, PREFIX)
+        group = new_group(place.parent, stack, prefix)
         try:
             (group / "cpu.idle").write_text("1")
             _allow_real_time(group, place.present)
@@ -121,25 +122,27 @@ def _allow_real_time(group: Path, ordinary: Path) -> None:
 
 
 @contextmanager
-def idle_priority() -> Iterator[IdlePriority | None]:
+def idle_priority(prefix: str = PREFIX) -> Iterator[IdlePriority | None]:
     """A way to have idle priority that holds on this machine, for this user; None where there is none. It is for one
     tree at a time, which must have ended or been lifted when the block ends.
 
-    Groups of campaigns that were killed are removed, whatever the way is now, and whoever may remove them.
+    Groups of campaigns that were killed, whose names begin with `prefix`, are removed, whatever the way is now, and
+    whoever may remove them.
     """
     with suppress(OSError, EyelevelError):
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-        remove_abandoned(place.parent, PREFIX)
+        remove_abandoned(place.parent, prefix)
     with ExitStack() as stack:
-        yield stack.enter_context(way()) if (way := _way()) else None
+        yield stack.enter_context(way()) if (way := _way(prefix)) else None
 
 
 @cache
-def _way() -> Callable[[], AbstractContextManager[IdlePriority]] | None:
+def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | None:
     # Without real-time priority the emulated network would be late while it is prepared, and its run rejected for it.
     if not has_real_time_priority():
         return None
-    for way in (by_policy, by_group):
+    ways: list[Callable[[], AbstractContextManager[IdlePriority]]] = [by_policy, partial(by_group, prefix)]
+    for way in ways:
         with suppress(OSError, EyelevelError), way() as one:
             if holds(one):
                 return way

@@ -70,10 +70,10 @@ def lanes_of(count: int, cores: list[tuple[int, ...]] | None = None) -> tuple[La
     )
 
 
-def cores_beside(lanes: Collection[Lane]) -> set[int]:
-    """Where a campaign's own process works while its lanes measure: in none of them if any core remains, else where
-    they analyse films, else anywhere."""
-    usable = os.sched_getaffinity(0)
+def cores_beside(lanes: Collection[Lane], usable: Iterable[int] | None = None) -> set[int]:
+    """Where, of the processors `usable` to it, a campaign's own process works while its lanes measure: in none of them
+    if any core remains, else where they analyse films, else anywhere."""
+    usable = os.sched_getaffinity(0) if usable is None else set(usable)
     if free := usable - {core for lane in lanes for core in lane.cores}:
         return free
     places = [layout(lane.cores) for lane in lanes]

@@ -12,6 +12,7 @@ import socket
 import struct
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,15 +106,23 @@ def _attributes(data: bytes) -> dict[int, bytes]:
     return attributes
 
 
+def _schedstat(thread: str) -> tuple[int, int]:
+    """How long the thread in the folder `thread` ran and waited (ns). Raises OSError."""
+    run_ns, wait_ns, _ = Path(thread, "schedstat").read_text().split()
+    return int(run_ns), int(wait_ns)
+
+
 class Schedstat(Account):
     """The kernel's files on each thread, and each process's clock."""
 
     name = "schedstat"
 
-    def __init__(self) -> None:
+    def __init__(self, times_of_thread: Callable[[str], tuple[int, int]] = _schedstat) -> None:
+        """`times_of_thread`: how long the thread in a folder of /proc ran and waited (ns); raises OSError."""
+        self._times_of_thread = times_of_thread
         # A thread that has run has run for some time, unless the kernel does not count.
         try:
-            self._counts_waits = _schedstat(f"/proc/self/task/{os.getpid()}")[0] > 0
+            self._counts_waits = times_of_thread(f"/proc/self/task/{os.getpid()}")[0] > 0
         except OSError:
             self._counts_waits = False
         # How long each thread of each process has waited (ns), including threads that have ended.
@@ -127,16 +136,10 @@ class Schedstat(Account):
             waits = self._waits.setdefault(process, {})
             for thread in os.scandir(f"/proc/{process}/task"):
                 with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
-                    waits[thread.name] = _schedstat(thread.path)[1]
+                    waits[thread.name] = self._times_of_thread(thread.path)[1]
             return ProcessTimes(run_ns, sum(waits.values()))
         except OSError:
             return None
-
-
-def _schedstat(thread: str) -> tuple[int, int]:
-    """How long the thread in the folder `thread` ran and waited (ns). Raises OSError."""
-    run_ns, wait_ns, _ = Path(thread, "schedstat").read_text().split()
-    return int(run_ns), int(wait_ns)
 
 
 def kernel_account() -> Account:

@@ -10,7 +10,7 @@ before its end is not.
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
@@ -63,11 +63,25 @@ class Birth(NamedTuple):
     began: int
 
 
-class Sampler:
-    """Samples of the processes that descend from the process `root`, until `ended` is set."""
+def kernels_birth_of(process: int) -> Birth | None:
+    """The birth of `process`, as the kernel has it; None when it has ended."""
+    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
+    return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
-    def __init__(self, root: int, browser: Browser, servers: Collection[Server], account: Account) -> None:
-        self._browser, self._account = browser, account
+
+class Sampler:
+    """Samples of the processes that descend from the process `root`, until `ended` is set; `birth_of` says when one
+    began, None when it has ended."""
+
+    def __init__(
+        self,
+        root: int,
+        browser: Browser,
+        servers: Collection[Server],
+        account: Account,
+        birth_of: Callable[[int], Birth | None] = kernels_birth_of,
+    ) -> None:
+        self._browser, self._account, self._birth_of = browser, account, birth_of
         self._server_programs = {program for server in servers for program in server.programs}
         # The role of each process of the tree, with how often it was looked at; and when it began, since the kernel
         # gives the number of a process that has ended to another one, which may be anybody's.
@@ -126,7 +140,7 @@ class Sampler:
         for process, (_, looks) in list(self._roles.items()):
             if process not in present or (looks < LOOKS and not self._is_as_before(process)):
                 self._forget(process)
-        unknown = {process: _birth(process) for process in present - self._others - self._roles.keys()}
+        unknown = {process: self._birth_of(process) for process in present - self._others - self._roles.keys()}
         while members := [process for process, birth in unknown.items() if birth and birth.parent in self._roles]:
             for process in members:
                 if birth := unknown.pop(process):
@@ -141,7 +155,7 @@ class Sampler:
 
     def _is_as_before(self, process: int) -> bool:
         """Whether the process of this number is the one that had it when it was first looked at."""
-        birth = _birth(process)
+        birth = self._birth_of(process)
         return birth is not None and birth.began == self._births.setdefault(process, birth).began
 
     def _forget(self, process: int) -> None:
@@ -157,12 +171,6 @@ class Sampler:
         if program.startswith("mm-"):
             return EMULATOR
         return FILM if program in FILM_PROGRAMS else self._browser.part(command) or REST
-
-
-def _birth(process: int) -> Birth | None:
-    """None when it has ended."""
-    fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
-    return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
 
 def _kernel_file(process: int, name: str) -> bytes:
@@ -182,13 +190,19 @@ def _kernel_file(process: int, name: str) -> bytes:
 
 @contextmanager
 def sampling(
-    root: int, folder: Path, browser: Browser, servers: Collection[Server], cores: Collection[int] = ()
+    root: int,
+    folder: Path,
+    browser: Browser,
+    servers: Collection[Server],
+    cores: Collection[int] = (),
+    account_of_times: Callable[[], Account] = kernel_account,
 ) -> Iterator[None]:
-    """Sample the processes that descend from `root` while the block runs, on `cores` if there are any.
+    """Sample the processes that descend from `root` while the block runs, on `cores` if there are any, by what
+    `account_of_times` opens.
 
     Leaves `PROCESSOR` in `folder`, unless the block fails. Raises EyelevelError when the kernel does not answer.
     """
-    account = kernel_account()
+    account = account_of_times()
     sampler = Sampler(root, browser, servers, account)
     with closing(account), ThreadPoolExecutor(1) as pool:
         samples = pool.submit(sampler.run, cores)

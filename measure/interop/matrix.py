@@ -1,7 +1,7 @@
 """The matrix: every test of every server with every browser, over each version of HTTP that the server speaks."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -110,8 +110,11 @@ def missing_program(party: Server | Browser) -> str | None:
     return None
 
 
-def result(case: Case, site: Site, folder: Path, loads: int) -> Result:
-    """How `case` comes out: of so many loads of its page, each must pass. Only a load that failed stays in `folder`."""
+def result(
+    case: Case, site: Site, folder: Path, loads: int, method: Callable[..., InteropMethod] = InteropMethod
+) -> Result:
+    """How `case` comes out: of so many loads of its page, by the `method` of its test, each must pass. Only a load that
+    failed stays in `folder`."""
     for party in (case.server, case.browser):
         if missing := missing_program(party):
             return Result(case, NOT_SET_UP, missing)
@@ -135,7 +138,7 @@ def result(case: Case, site: Site, folder: Path, loads: int) -> Result:
     setting = Setting(site, case.test.network, protocol, loading, SEED)
     repeated = 0
     for number in range(1, loads + 1):
-        row = _load(case, replace(setting, seed=SEED + number * ATTEMPTS), folder, number)
+        row = _load(case, method(test=case.test), replace(setting, seed=SEED + number * ATTEMPTS), folder, number)
         repeated += row.attempt - 1
         place = folder / row.folder
         if row.reason:
@@ -155,9 +158,8 @@ def _spoken(server: Server) -> list[str]:
     return [TRANSPORTS[transport].http_version for transport in server.transports]
 
 
-def _load(case: Case, setting: Setting, folder: Path, number: int) -> Row:
+def _load(case: Case, method: InteropMethod, setting: Setting, folder: Path, number: int) -> Row:
     """The last row of the loads of `setting` in `folder`, which are repeated as long as the machine was at fault."""
-    method = InteropMethod(test=case.test)
     run = Run(case.test.page.name, case.test.network.name, setting.protocol.name, number, case.browser.name)
     for attempt in range(1, ATTEMPTS + 1):
         place = folder / case.name / f"{number}-{attempt}"

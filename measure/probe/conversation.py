@@ -130,9 +130,10 @@ class Conversation:
         return self.hear()
 
 
-def ask_for_conversation(connection: socket.socket, secret: bytes) -> Conversation:
-    """The conversation over `connection`, to whom answers it. Raises EyelevelError, WrongSecret."""
-    connection.settimeout(CONNECTING_S)
+def ask_for_conversation(connection: socket.socket, secret: bytes, connecting_s: float = CONNECTING_S) -> Conversation:
+    """The conversation over `connection`, to whom answers it within `connecting_s`. Raises EyelevelError,
+    WrongSecret."""
+    connection.settimeout(connecting_s)
     number = secrets.token_bytes(NUMBER_BYTES)
     _send(connection, {PROGRAM: VERSION, "number": number.hex()})
     with closing(connection.makefile("rb", buffering=0)) as lines:

@@ -79,11 +79,20 @@ class Arrived:
 
 
 class Server:
-    """A server of probes at one address."""
+    """A server of probes at one address, which waits `greeting_s` for who says nothing."""
 
-    def __init__(self, address: str, port: int, secret: Path, most_bytes: int, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        secret: Path,
+        most_bytes: int,
+        tell: Callable[[str], None],
+        greeting_s: float = GREETING_S,
+    ) -> None:
         """Raises EyelevelError when the address is not this machine's, or the port is in use."""
         self._secret, self._most_bytes, self._tell = read_secret(secret), most_bytes, tell
+        self._greeting_s = greeting_s
         self._busy = threading.Lock()
         self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
         try:
@@ -115,7 +124,7 @@ class Server:
     def _greet(self, connection: socket.socket, address: str) -> None:
         """Find out whether who is at the other end has the secret, and if so measure with it."""
         # However slowly somebody says nothing.
-        deadline = threading.Timer(GREETING_S, _hang_up, [connection])
+        deadline = threading.Timer(self._greeting_s, _hang_up, [connection])
         deadline.daemon = True
         deadline.start()
         try:

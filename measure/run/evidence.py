@@ -28,7 +28,7 @@ from dataset.run_files import (
     TIMINGS,
     VISUAL,
 )
-from films.contents import film_contents
+from films.contents import PICTURES_BYTES, film_contents
 from films.frames import FilmStart, film_start
 from films.strip import keep_strip
 from films.visual_metrics import VisualMetrics, visual_metrics
@@ -124,8 +124,9 @@ class Evidence:
         return sum(request.error == NAME_NOT_RESOLVED and not request.by_browser for request in self.requests)
 
 
-def analyse_film(folder: Path) -> None:
-    """Store beside the film of the run in `folder` what is seen in it; nothing when there is no film.
+def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
+    """Store beside the film of the run in `folder` what is seen in it, by at most `pictures_bytes` of its pictures of
+    each kind in memory; nothing when there is no film.
 
     The results survive a power cut. The film is not needed after that. Raises OSError where they cannot be stored.
     """
@@ -134,7 +135,7 @@ def analyse_film(folder: Path) -> None:
         return
     analysis: dict[str, Any] = {"faults": []}
     try:
-        contents = film_contents(film)
+        contents = film_contents(film, pictures_bytes)
         times = contents.times
         analysis["size"] = (times.width, times.height)
         analysis["frames_per_s"] = float(times.frames_per_s)

@@ -73,10 +73,11 @@ class Load:
         layout: Layout | None = None,
         observers: Observers = Observers(),
         idle: IdlePriority | None = None,
+        begin: Callable[..., Replay] = Replay,
     ) -> None:
         """Begin to prepare it; this does not wait for anything, and a fault is one of the load's.
 
-        It has `idle` priority, if that is given, until `lift` or its beginning.
+        It has `idle` priority, if that is given, until `lift` or its beginning. `begin` begins its replay.
         """
         self.folder = folder
         self._since_s = time.monotonic()
@@ -92,7 +93,7 @@ class Load:
             try:
                 command = self._command(observers)
                 beginning = idle.beginning() if idle else ()
-                replay = Replay(self._spec(observers), command, beginning=beginning, **streams)
+                replay = begin(self._spec(observers), command, beginning=beginning, **streams)
                 self._replay = ends.enter_context(closing(replay))
             except EyelevelError as error:
                 self._fault = str(error)

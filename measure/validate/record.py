@@ -1,9 +1,11 @@
 """The validation of a campaign's settings: what has not passed yet is measured, and kept (`dataset.validation`)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from base.clock import now_iso
 from base.errors import EyelevelError
@@ -19,12 +21,22 @@ from tuning.networks import Network
 from tuning.protocols import TRANSPORTS, Protocol
 
 
+@dataclass(frozen=True)
+class Machine:
+    """The `facts` of a machine and the `versions` of its programs, and what measures settings there."""
+
+    facts: Callable[[], Mapping[str, str | int]] = machine
+    versions: Callable[..., Mapping[str, str]] = versions
+    validate: Callable[..., tuple[list[Check], dict[str, Any]]] = validate
+
+
 def validate_campaign(
     folder: Path,
     networks: Iterable[Network],
     protocols: Iterable[Protocol],
     shells: str = DEFAULT_SHELLS,
     delayed: Iterable[DelayedSite] = (),
+    here: Machine = Machine(),
 ) -> list[Check]:
     """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
     are measured as `shells` emulate them, servers where they are farther away than these say (`delayed`).
@@ -34,17 +46,17 @@ def validate_campaign(
     """
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1
-    here = machine()
+    facts = here.facts()
     # Protocols are measured behind our shells, whichever the campaign's are.
-    of_ours = versions((), shells=DEFAULT_SHELLS) if protocols else {}
-    programs = of_ours | versions(_servers(protocols), shells=shells, further=hop_programs(networks))
-    installation = {"host": here["host"], "testbed": here["testbed"], "versions": programs}
+    of_ours = here.versions((), shells=DEFAULT_SHELLS) if protocols else {}
+    of_theirs = here.versions(_servers(protocols), shells=shells, further=hop_programs(networks))
+    installation = {"host": facts["host"], "testbed": facts["testbed"], "versions": {**of_ours, **of_theirs}}
     try:
         entries = kept_entries(folder)
     except EyelevelError as error:
         raise EyelevelError(f"{error}; remove it, and it is made anew") from None
     # Two checkouts with uncommitted changes are called alike, whatever these are.
-    distinguishable = not str(here["testbed"]).endswith("-dirty")
+    distinguishable = not str(facts["testbed"]).endswith("-dirty")
     valid = [entry for entry in entries if distinguishable and entry.on == installation]
     proven = [setting for entry in valid for setting in entry.passed]
     comparable = [setting for entry in valid for setting in entry.passed if entry.is_comparable(setting)]
@@ -55,7 +67,7 @@ def validate_campaign(
     if not networks and not protocols and not delayed:
         return []
     with TemporaryDirectory(prefix="validate-") as temporary:
-        checks, seen = validate(
+        checks, seen = here.validate(
             networks, protocols, Path(temporary), quick=True, compared=compared, shells=shells, delayed=delayed
         )
     failed = [check for check in checks if not check.passed]

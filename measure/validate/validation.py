@@ -60,18 +60,20 @@ def validate(
     compared: bool = False,
     shells: str = DEFAULT_SHELLS,
     delayed: Iterable[DelayedSite] = (),
+    of_protocols: Sequence[Validation[Protocol, Any]] = OF_PROTOCOLS,
 ) -> tuple[list[Check], dict[str, Any]]:
     """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
     seen; shows how far it is.
 
     The sites of the validation (`Bench`) are written to `folder`. A subject that cannot be measured at all is a failed
-    check. Networks are those of `shells`; protocols are seen on ours, which can lose a chosen packet.
+    check. Networks are those of `shells`; protocols are seen on ours, which can lose a chosen packet, by the
+    validations `of_protocols`.
     """
     bench = Bench(write_validation_sites(folder), shells, quick=quick, compared=compared)
     steps = [
         *_steps(OF_NETWORKS, networks, bench),
         *_steps(OF_SITES, delayed, bench),
-        *_steps(OF_PROTOCOLS, itertools.chain.from_iterable(map(each_spoken, protocols)), bench),
+        *_steps(of_protocols, itertools.chain.from_iterable(map(each_spoken, protocols)), bench),
     ]
     checks: list[Check] = []
     seen: dict[str, Any] = {}

@@ -13,8 +13,6 @@ from support.film_reference import keep_reference, metrics_of
 from support.films import LOSSLESS, ORANGE, WHITE, film, frame, page
 
 from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
-from films import strip
-from films import visual_metrics as visual_metrics_module
 from films.compression import shrink
 from films.contents import film_contents
 from films.decoding import Pixels, decode
@@ -152,13 +150,9 @@ def test_only_changes_have_pictures(tmp_path: Path) -> None:
     assert {name: len(each) for name, each in pictures.items()} == {"blocks": 4, "strip": 4}
 
 
-def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(tmp_path: Path) -> None:
     # Thumbnails of 30 MB, and pictures for the strip of 13 MB.
     film(tmp_path / FILM, [*BEGINNING, *moving(80)])
-    monkeypatch.setattr(strip, "STRIP_BYTES", 1 << 20)
-    monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 1 << 20)
     analyse = "import sys; from pathlib import Path; from measure.run.evidence import analyse_film\n"
     analyse += "analyse_film(Path(sys.argv[1]))"
     # The files that it stores are small; a larger file cannot be written.
@@ -167,7 +161,7 @@ def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
     assert json.loads((tmp_path / VISUAL).read_text())["faults"] == []
     tracemalloc.start()
     try:
-        analyse_film(tmp_path)
+        analyse_film(tmp_path, pictures_bytes=1 << 20)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -176,15 +170,11 @@ def test_a_film_that_moves_for_long_takes_little_memory_and_none_of_the_disk(
 
 
 @pytest.mark.parametrize("name", FILMS)
-def test_pictures_that_were_not_kept_are_decoded_again(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_that_were_not_kept_are_decoded_again(name: str, tmp_path: Path) -> None:
     film(tmp_path / FILM, FILMS[name])
     analyse_film(tmp_path)
     kept = {name: (tmp_path / name).read_bytes() for name in KEPT}
-    monkeypatch.setattr(strip, "STRIP_BYTES", 0)
-    monkeypatch.setattr(visual_metrics_module, "LAST_BYTES", 0)
-    analyse_film(tmp_path)
+    analyse_film(tmp_path, pictures_bytes=0)
     assert {name: (tmp_path / name).read_bytes() for name in KEPT} == kept
 
 

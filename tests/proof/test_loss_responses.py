@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from base.errors import EyelevelError
-from measure.validate.protocol import loss_response
 from measure.validate.protocol.loss_response import (
     DROPPED_PACKET,
     KEPT,
@@ -73,10 +72,8 @@ def test_what_the_server_says_of_its_window_is_what_it_sends(
 @pytest.mark.parametrize("name", ["tcp+", "quic"])
 @pytest.mark.parametrize(("further", "message"), [((), "no packet"), ((DROPPED_PACKET + 50,), "2 packets")])
 def test_other_than_one_loss_is_no_measurement(
-    name: str, further: tuple[int, ...], message: str, sites: Mapping[str, Site], monkeypatch: pytest.MonkeyPatch
+    name: str, further: tuple[int, ...], message: str, sites: Mapping[str, Site]
 ) -> None:
     dropped = (DROPPED_PACKET, *further) if further else None
-    monkeypatch.setattr(loss_response, "ONE_LOSS", replace(ONE_LOSS, drop_down_packets=dropped))
-    monkeypatch.setattr(loss_response, "TRIES", 1)
     with pytest.raises(EyelevelError, match=message):
-        observe_loss_response(PROTOCOLS[name], sites)
+        observe_loss_response(PROTOCOLS[name], sites, replace(ONE_LOSS, drop_down_packets=dropped), tries=1)

@@ -3,6 +3,7 @@
 import stat
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from base.errors import EyelevelError
+from base.files import write_private
 from base.places import PROJECT, ca_certificate
-from servers import certificates
-from servers.certificate_authority import CertificateAuthority
+from servers.certificate_authority import CertificateAuthority, certificate_pem, private_pem
 from servers.certificates import machine_ca
 
 # Says that it is there, waits for the others, and prints the number of the CA that it has.
@@ -68,11 +69,14 @@ def test_what_a_stop_left_half_is_made_anew(cache: Path, name: str, length: int 
     assert second.certificate != first.certificate
 
 
-def test_a_ca_that_runs_out_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = machine_ca()
-    monkeypatch.setattr(certificates, "RENEWED_BEFORE_END", certificates.LIFETIME)
+@pytest.mark.parametrize(("days", "is_renewed"), [(13, True), (15, False)])
+def test_a_ca_that_runs_out_is_made_anew(cache: Path, days: int, is_renewed: bool) -> None:
+    first = CertificateAuthority.new("first", timedelta(days=days))
+    (cache / "ca").mkdir(parents=True)
+    write_private(cache / "ca" / "key.pem", private_pem(first.key))
+    (cache / "ca" / "certificate.pem").write_bytes(certificate_pem(first.certificate))
     assert_sound(second := machine_ca())
-    assert second.certificate != first.certificate
+    assert (second.certificate != first.certificate) is is_renewed
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -23,7 +24,7 @@ from support.own_servers import make_certificate
 
 from base.errors import EyelevelError
 from base.places import tool
-from measure.validate.network.tunnel import Tunnel, main
+from measure.validate.network.tunnel import TIMEOUT_S, Proxy, Tunnel, measure
 
 pytestmark = pytest.mark.needs_quinn
 
@@ -151,14 +152,11 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
     assert account["queue_overflows"] >= DATAGRAMS - QUEUE_BYTES // DATAGRAM_BYTES - AT_ONCE
 
 
-def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def ask_through(port: int, trusted: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None:
     """Have the client of validation ask a server through the proxy at `port`, whose certificate must be one of
     `trusted`."""
-    addresses = [(socket.AF_INET, socket.SOCK_DGRAM, 0, "", ("127.0.0.1", port))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **keywords: addresses)
-    monkeypatch.setattr("measure.validate.network.tunnel.PROXY_HOST", HOP)
     monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-    main("server.example", "1")
+    asyncio.run(measure("server.example", 1, Proxy(HOP, "127.0.0.1", port, timeout_s)))
 
 
 @pytest.mark.timeout(ANSWER_TIMEOUT_S)
@@ -167,8 +165,8 @@ def test_a_proxy_whose_certificate_is_not_trusted_is_one_line_that_says_so(
 ) -> None:
     (tmp_path / "other").mkdir()
     other = make_certificate(tmp_path / "other").chain
-    message = r"^eyelevel: the hop at hop\.example: the handshake with the proxy failed: self.signed certificate$"
-    with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
+    message = r"^the hop at hop\.example: the handshake with the proxy failed: self.signed certificate$"
+    with proxy(tmp_path) as (_, port), pytest.raises(EyelevelError, match=message):
         ask_through(port, other, monkeypatch)
 
 
@@ -183,8 +181,8 @@ def test_a_proxy_whose_certificate_is_not_trusted_is_one_line_that_says_so(
 def test_a_proxy_whose_certificate_is_of_no_such_host_is_one_line_that_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, fault: str
 ) -> None:
-    message = f"^eyelevel: the hop at hop\\.example: {re.escape(fault)}"
-    with proxy(tmp_path, host) as (_, port), pytest.raises(SystemExit, match=message):
+    message = f"^the hop at hop\\.example: {re.escape(fault)}"
+    with proxy(tmp_path, host) as (_, port), pytest.raises(EyelevelError, match=message):
         ask_through(port, tmp_path / "chain.pem", monkeypatch)
 
 
@@ -192,12 +190,11 @@ def test_a_proxy_whose_certificate_is_of_no_such_host_is_one_line_that_says_so(
 def test_a_proxy_that_never_answers_is_one_line_after_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("measure.validate.network.tunnel.TIMEOUT_S", 0.5)
-    message = r"^eyelevel: the hop at hop\.example: the proxy completes no handshake within 0\.5 s$"
+    message = r"^the hop at hop\.example: the proxy completes no handshake within 0\.5 s$"
     with socket.socket(type=socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        with pytest.raises(SystemExit, match=message):
-            ask_through(silent.getsockname()[1], make_certificate(tmp_path).chain, monkeypatch)
+        with pytest.raises(EyelevelError, match=message):
+            ask_through(silent.getsockname()[1], make_certificate(tmp_path).chain, monkeypatch, timeout_s=0.5)
 
 
 @pytest.mark.timeout(ANSWER_TIMEOUT_S)
@@ -205,16 +202,16 @@ def test_a_server_that_never_answers_through_the_proxy_is_one_line_after_a_bound
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody listens at its port, and for packets that are refused there the proxy sends nothing.
-    monkeypatch.setattr("measure.validate.network.tunnel.TIMEOUT_S", 2.0)
-    message = r"^eyelevel: the hop at hop\.example: the server completes no handshake through the hop within 2 s$"
-    with proxy(tmp_path) as (_, port), pytest.raises(SystemExit, match=message):
-        ask_through(port, tmp_path / "chain.pem", monkeypatch)
+    message = r"^the hop at hop\.example: the server completes no handshake through the hop within 2 s$"
+    with proxy(tmp_path) as (_, port), pytest.raises(EyelevelError, match=message):
+        ask_through(port, tmp_path / "chain.pem", monkeypatch, timeout_s=2.0)
 
 
 def test_a_connection_that_ended_between_two_steps_is_told_at_once(tmp_path: Path) -> None:
     async def go_on(port: int) -> None:
         configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE)
-        async with connect("127.0.0.1", port, configuration=configuration, create_protocol=Tunnel) as client:
+        tunnel = partial(Tunnel, proxy=Proxy())
+        async with connect("127.0.0.1", port, configuration=configuration, create_protocol=tunnel) as client:
             assert isinstance(client, Tunnel)
             client.close()
             await asyncio.wait_for(client.wait_closed(), ANSWER_TIMEOUT_S)

@@ -10,6 +10,8 @@ import asyncio
 import os
 import sys
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aioquic.asyncio.client import connect
@@ -36,11 +38,22 @@ TIMEOUT_S = 30.0
 ANY_ADDRESS = ("", 0)
 
 
-class Tunnel(QuicConnectionProtocol):
-    """The connection to the proxy, and in it one to a server."""
+@dataclass(frozen=True)
+class Proxy:
+    """The proxy of this `name` at an `address` and a `port`; each step to it and through it may take `timeout_s`."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    name: str = PROXY_HOST
+    address: str = PROXY_HOST
+    port: int = PROXY_PORT
+    timeout_s: float = TIMEOUT_S
+
+
+class Tunnel(QuicConnectionProtocol):
+    """The connection to a `proxy`, and in it one to a server."""
+
+    def __init__(self, *arguments: Any, proxy: Proxy, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._name, self._timeout_s = proxy.name, proxy.timeout_s
         # This option also makes it say that it takes datagrams.
         self._proxy = H3Connection(self._quic, enable_webtransport=True)
         self._server: QuicConnection | None = None
@@ -62,7 +75,7 @@ class Tunnel(QuicConnectionProtocol):
         self._stream = self._quic.get_next_available_stream_id()
         path = f"/.well-known/masque/udp/{host}/443/"
         fields = {":method": "CONNECT", ":protocol": "connect-udp", ":scheme": "https", ":path": path}
-        fields |= {":authority": PROXY_HOST, "capsule-protocol": "?1"}
+        fields |= {":authority": self._name, "capsule-protocol": "?1"}
         self._proxy.send_headers(self._stream, [(name.encode(), value.encode()) for name, value in fields.items()])
         self.transmit()
         await self._await("the proxy does not answer a request for a tunnel")
@@ -147,9 +160,9 @@ class Tunnel(QuicConnectionProtocol):
             raise self._fault
         self._awaited = self._loop.create_future()
         try:
-            await asyncio.wait_for(self._awaited, TIMEOUT_S)
+            await asyncio.wait_for(self._awaited, self._timeout_s)
         except TimeoutError:
-            raise EyelevelError(f"{otherwise} within {TIMEOUT_S:g} s") from None
+            raise EyelevelError(f"{otherwise} within {self._timeout_s:g} s") from None
         finally:
             self._awaited = None
 
@@ -163,27 +176,31 @@ class Tunnel(QuicConnectionProtocol):
             self._awaited.set_exception(self._fault)
 
 
-async def measure(host: str, times: int) -> TunnelTimes:
-    """The least times of so many connections, one after the other. Raises EyelevelError."""
+async def measure(host: str, times: int, proxy: Proxy = Proxy()) -> TunnelTimes:
+    """The least times of so many connections through `proxy`, one after the other. Raises EyelevelError."""
     try:
-        rows = [await _once(host) for _ in range(times)]
+        rows = [await _once(host, proxy) for _ in range(times)]
     except (EyelevelError, OSError) as error:
-        raise EyelevelError(f"the hop at {PROXY_HOST}: {error}") from None
+        raise EyelevelError(f"the hop at {proxy.name}: {error}") from None
     return TunnelTimes(*map(min, zip(*rows, strict=True)))
 
 
-async def _once(host: str) -> list[float]:
+async def _once(host: str, proxy: Proxy) -> list[float]:
     configuration = QuicConfiguration(
         alpn_protocols=["h3"],
         is_client=True,
-        server_name=PROXY_HOST,
+        server_name=proxy.name,
         max_datagram_frame_size=1 << 16,
         max_datagram_size=PACKET_BYTES,
     )
     configuration.load_verify_locations(os.environ["SSL_CERT_FILE"])
     began_s, times_ms = time.monotonic(), []
     connecting = connect(
-        PROXY_HOST, PROXY_PORT, configuration=configuration, create_protocol=Tunnel, wait_connected=False
+        proxy.address,
+        proxy.port,
+        configuration=configuration,
+        create_protocol=partial(Tunnel, proxy=proxy),
+        wait_connected=False,
     )
     async with connecting as tunnel:
         assert isinstance(tunnel, Tunnel)

@@ -126,18 +126,21 @@ class LossResponse:
         }
 
 
-def observe_loss_response(protocol: Protocol, sites: Mapping[str, Site]) -> LossResponse:
-    """Load the validation page over `protocol` in the browser, with one packet dropped. Raises EyelevelError."""
-    setting = Setting(sites[LOSS_PAGE], ONE_LOSS, protocol, BULK_LOADING, SEED)
+def observe_loss_response(
+    protocol: Protocol, sites: Mapping[str, Site], network: Network = ONE_LOSS, tries: int = TRIES
+) -> LossResponse:
+    """Load the validation page over `protocol` in the browser behind `network`, which drops one packet. Raises
+    EyelevelError."""
+    setting = Setting(sites[LOSS_PAGE], network, protocol, BULK_LOADING, SEED)
     faults: list[str] = []
-    for number in range(1, TRIES + 1):
+    for number in range(1, tries + 1):
         with single_load(setting, ObservationMethod(), number) as folder:
             try:
                 flight = read_flight(folder / CAPTURE, folder / KEYS, protocol.http_version)
                 return loss_response(protocol, flight, server_account(folder, flight.recovered_at_s))
             except EyelevelError as error:
                 faults.append(str(error))
-    raise EyelevelError(f"in none of {TRIES} loads could the answer to one loss be seen: {'; '.join(faults)}")
+    raise EyelevelError(f"in none of {tries} loads could the answer to one loss be seen: {'; '.join(faults)}")
 
 
 def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWindow]) -> LossResponse:

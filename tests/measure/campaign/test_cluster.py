@@ -15,7 +15,6 @@ from base.errors import EyelevelError
 from base.structure import structured
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
-from measure.campaign import cluster
 from measure.campaign.campaign import Campaign
 from measure.campaign.cluster import Cluster, bring_home
 from measure.campaign.progress import ProgressDisplay
@@ -68,8 +67,7 @@ def test_a_worker_has_a_place_for_each_lane(campaign: Campaign) -> None:
     assert in_lanes.document().settings.lanes == 3 and in_lanes.document().lanes == {}
 
 
-def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT_S", 1)
+def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign) -> None:
     watch = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     settings = {"seed": 1, "runs": 1, "sites": {}, "networks": {}, "protocols": {}}
     message = r"there is no Dask scheduler at tcp://127\.0\.0\.1:1"
@@ -77,7 +75,7 @@ def test_a_scheduler_that_is_not_there_is_told(campaign: Campaign, monkeypatch: 
         opened(campaign.folder, CampaignDocument(structured(settings, CampaignSettings, ""))) as results,
         pytest.raises(EyelevelError, match=message),
     ):
-        Cluster("tcp://127.0.0.1:1", campaign).measure(work_of(campaign, results, watch))
+        Cluster("tcp://127.0.0.1:1", campaign, connect_timeout_s=1).measure(work_of(campaign, results, watch))
 
 
 def test_what_a_worker_measured_comes_home_whole(tmp_path: Path) -> None:

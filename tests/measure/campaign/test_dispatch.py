@@ -69,7 +69,7 @@ def measured(block: Block) -> MeasuredBlock:
 class MadeUpCluster:
     """In the place of a `Scheduler`: what happens in a cluster with these workers (`present`). `outcome`: what comes of
     a block at a worker. `may_begin`: whether a block ends within the budget. Each turn looks for workers (`look_s`),
-    and none waits."""
+    and none waits. `dispatch`: what hands out the blocks."""
 
     campaign: Campaign
     present: list[str] = field(default_factory=lambda: ["a"])
@@ -78,6 +78,7 @@ class MadeUpCluster:
     events: list[str] = field(default_factory=list)
     look_s: float = 0.0
     address: str = "tcp://127.0.0.1:1"
+    dispatch: type[Dispatch] = Dispatch
 
     def workers(self) -> list[str]:
         return list(self.present)
@@ -96,7 +97,7 @@ class MadeUpCluster:
         with opened(self.campaign.folder, CampaignDocument(CampaignSettings(seed=1, runs=1))) as results:
             display = ProgressDisplay(Console(file=printed, width=200), [], 0)
             work = work_of(self.campaign, results, display, self.may_begin, self.end)
-            Dispatch(Cluster(self.address, self.campaign), cast(Scheduler, self), work, self.look_s).run()
+            self.dispatch(Cluster(self.address, self.campaign), cast(Scheduler, self), work, self.look_s).run()
             assert wholly == all(results.is_valid(run) for block in self.campaign.plan() for run in block)
         return printed.getvalue()
 
@@ -117,20 +118,18 @@ def test_a_worker_has_its_next_block_before_the_last_one_is_written(cluster: Mad
     assert cluster.events == [*expected, "3 is written", "4 is written"]
 
 
-def test_a_disk_that_is_slow_makes_workers_wait_in_the_end(
-    cluster: MadeUpCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_slow_makes_workers_wait_in_the_end(cluster: MadeUpCluster) -> None:
     cluster.campaign = replace(cluster.campaign, runs=4 * MOST_WAITING)
     cluster.present = [f"worker {number}" for number in range(2 * MOST_WAITING)]
     most = 0
 
-    def end(dispatch: Dispatch, outcome: Any) -> None:
-        nonlocal most
-        real_end(dispatch, outcome)
-        most = max(most, len(dispatch._measured))
+    class Watched(Dispatch):
+        def _end(self, outcome: Any) -> None:
+            nonlocal most
+            super()._end(outcome)
+            most = max(most, len(self._measured))
 
-    real_end = Dispatch._end
-    monkeypatch.setattr(Dispatch, "_end", end)
+    cluster.dispatch = Watched
     cluster.measure()
     assert 0 < most <= MOST_WAITING
 

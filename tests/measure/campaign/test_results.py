@@ -15,14 +15,14 @@ from factories import campaign_document as document
 from hypothesis import given
 from hypothesis import strategies as st
 
+from base.clock import now_iso
 from base.errors import EyelevelError
 from base.files import read_json
 from base.places import PROJECT
 from dataset import declaration as declarations
 from dataset.reasons import Reason
 from dataset.table import Run, columns, read_document, read_rows
-from dataset.verdicts import Verdict, add_verdict, read_verdicts
-from measure.campaign import results
+from dataset.verdicts import VERDICTS, Verdict, add_verdict
 from measure.campaign.results import changes, opened
 from measure.instruments.contract import instrument_columns
 
@@ -148,25 +148,24 @@ def test_a_table_that_lost_lines_is_written_anew(tmp_path: Path) -> None:
     assert [(row["run"], row["valid"]) for row in rows(tmp_path / "c")] == [("1", "false"), ("2", "true")]
 
 
-def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads: list[Path] = []
-
-    def read(folder: Path) -> list[Verdict]:
-        reads.append(folder)
-        return read_verdicts(folder)
-
-    monkeypatch.setattr(results, "read_verdicts", read)
+def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path) -> None:
+    file = tmp_path / "c" / VERDICTS
     with opened(tmp_path / "c", document()) as kept:
         kept.keep_attempt(ROW)
-        for _ in range(3):
-            kept.follow_verdicts()
-        assert reads == []
+        kept.follow_verdicts()
+        assert kept.is_valid(RUN)
         # By another process, at any time.
         add_verdict(tmp_path / "c", Verdict.of(ROW, Reason("gate", "it is wrong"), by="review"))
-        for _ in range(3):
-            kept.follow_verdicts()
-        assert len(reads) == 1
+        kept.follow_verdicts()
         assert not kept.is_valid(RUN)
+        # Whoever read these would notice.
+        status = file.stat()
+        file.write_bytes(b"?" * (status.st_size - 1) + b"\n")
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        kept.follow_verdicts()
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+        with pytest.raises(EyelevelError, match="is broken"):
+            kept.follow_verdicts()
 
 
 def test_an_interrupted_attempt_leaves_nothing_to_the_next(tmp_path: Path) -> None:
@@ -274,16 +273,22 @@ def begun(folder: Path, hypotheses: str = "", **keys: Any) -> dict[str, Any]:
         return read_json(folder / "campaign.json")
 
 
-def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "significant_p = 0.01 # \u00bd\r\n"
-    monkeypatch.setattr(declarations, "now_iso", lambda: "then")
-    first = begun(tmp_path / "c", text)
+def backdate(folder: Path, year: int) -> None:
+    """Make it say of what the campaign in `folder` declared today that it was declared on such a day of this `year`."""
+    file = folder / "campaign.json"
+    file.write_text(file.read_text().replace(f'"{now_iso()[:4]}-', f'"{year}-'))
+
+
+def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(tmp_path: Path) -> None:
+    text, before = "significant_p = 0.01 # \u00bd\r\n", now_iso()
+    declared_at = begun(tmp_path / "c", text)["hypotheses"]["declared_at"]
+    assert before <= declared_at <= now_iso()
+    backdate(tmp_path / "c", 2001)
+    declared_at = declared_at.replace(declared_at[:4], "2001")
+    first = read_json(tmp_path / "c" / "campaign.json")
     assert (tmp_path / "c" / "hypotheses.toml").read_bytes() == text.encode()
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    assert first["hypotheses"] == {"sha256": sha256, "declared_at": "then", "runs": [document().settings.runs]}
-    monkeypatch.setattr(declarations, "now_iso", lambda: "later")
+    assert first["hypotheses"] == {"sha256": sha256, "declared_at": declared_at, "runs": [document().settings.runs]}
     assert begun(tmp_path / "c", text) == first
     assert begun(tmp_path / "c") == first, "what is not said stays"
     document_of_more = document(runs=5)
@@ -293,27 +298,25 @@ def test_hypotheses_are_kept_with_their_hash_and_time_before_the_first_run(
     assert declared == {**first["hypotheses"], "runs": [5]}, "nothing was measured yet"
 
 
-def test_what_is_added_after_the_first_run_is_kept_with_its_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, now = tmp_path / "c", iter(("t0", "t1", "t2", "t3", "t4"))
-    monkeypatch.setattr(declarations, "now_iso", lambda: next(now))
+def test_what_is_added_after_the_first_run_is_kept_with_its_time(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
     begun(folder, "one")
+    backdate(folder, 2001)
     with opened(folder, document(), "one") as campaign:
         campaign.keep_attempt(ROW)
     networks = {"lte": {"up_mbps": 2.8}, "dsl": {"up_mbps": 5}}
     begun(folder, "one", settings=document(networks=networks).settings)
+    backdate(folder, 2002)
     more = document(networks=networks, runs=5, sites={"s": {"sha256": "0"}, "t": {"sha256": "1"}})
     begun(folder, "one", settings=more.settings)
     begun(folder, "one", settings=replace(more, settings=replace(more.settings, runs=9)).settings)
     kept = read_document(folder)
     assert kept is not None
     declared = declarations.declaration_of(kept, folder)
-    assert declared.declared_at == "t0"
-    assert declared.networks.keys() == {"dsl"}
-    assert declared.sites.keys() == {"t"}
+    assert declared.declared_at.startswith("2001-")
+    assert declared.networks.keys() == {"dsl"} and declared.networks["dsl"].startswith("2002-")
+    assert declared.sites.keys() == {"t"} and declared.sites["t"] > declared.networks["dsl"]
     assert not declared.protocols
-    assert declared.networks["dsl"] < declared.sites["t"]
     assert declared.runs == (document().settings.runs, 5, 9)
 
 
@@ -354,13 +357,10 @@ def test_lost_hypotheses_can_be_restored_by_the_same_text_alone(tmp_path: Path) 
     assert declarations.kept_hypotheses(tmp_path / "c", kept) == "one"
 
 
-def test_hypotheses_survive_a_stop_before_the_document_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as stop:
-        stop.setattr(results, "write_document", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            begun(tmp_path / "c", "one")
+def test_hypotheses_survive_a_stop_before_the_document_was_written(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        begun(tmp_path / "c", "one", machine={"host": object()})
+    assert (tmp_path / "c" / "hypotheses.toml").read_text() == "one"
     # Nothing was begun, so nothing was declared.
     assert begun(tmp_path / "c", "two")["hypotheses"]["sha256"] == hashlib.sha256(b"two").hexdigest()
     assert (tmp_path / "c" / "hypotheses.toml").read_text() == "two"

@@ -11,7 +11,6 @@ from cryptography import x509
 
 from base.errors import EyelevelError
 from eyelevel.commands.cluster_keys import main
-from measure.cluster import keys
 from measure.cluster.keys import Role, keys_of, make_keys
 
 
@@ -82,11 +81,8 @@ def test_keys_that_cannot_be_used_are_refused_with_what_to_do(folder: Path, tmp_
         keys_of(Role.WORKER, folder)
 
 
-def test_keys_that_run_out_during_a_campaign_are_refused_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keys, "LIFETIME", timedelta(days=10))
-    make_keys(tmp_path / "cluster")
+def test_keys_that_run_out_during_a_campaign_are_refused_before(tmp_path: Path) -> None:
+    make_keys(tmp_path / "cluster", lifetime=timedelta(days=10))
     with pytest.raises(EyelevelError, match=r"valid until .+, which is too soon for a campaign; make new ones"):
         keys_of(Role.HEAD, tmp_path / "cluster")
 

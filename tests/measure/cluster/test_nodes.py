@@ -8,13 +8,10 @@ import signal
 import ssl
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -23,7 +20,7 @@ import pytest
 from distributed import Client
 from distributed.comm.core import connect
 from rich.console import Console
-from support.lanes import CoresMethod
+from support.lanes import CoresMethod, validate_cores
 from support.scripted import scripted_campaign, work_of
 
 from base.errors import EyelevelError
@@ -31,16 +28,15 @@ from base.places import PROJECT
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Run
 from films.policy import ALL_FILMS
-from measure.campaign import cluster as cluster_of_campaign
-from measure.campaign import remote
 from measure.campaign.block import Block
-from measure.campaign.cluster import Cluster, Scheduler
+from measure.campaign.cluster import Cluster, Dispatch, Scheduler
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.remote import lanes_of_worker, measure_remotely
+from measure.campaign.remote import lanes_of_worker, measure_remotely, validation_of
 from measure.campaign.results import opened
-from measure.cluster import nodes
 from measure.cluster.addresses import security
 from measure.cluster.keys import Role, keys_of, make_keys
+from measure.cluster.nodes import private_folder
+from measure.host.affinity import layout
 from measure.host.lanes import Lanes, lanes_of
 from measure.run.setting import Setting
 from record.demo import generate
@@ -69,10 +65,10 @@ def environment_of(cache: Path) -> dict[str, str]:
     return {**os.environ, **places, "PYTHONPATH": str(PROJECT / "tests")}
 
 
-def node(cache: Path, *command: str) -> Node:
-    """`eyelevel` with this command, once it listens."""
+def node(cache: Path, *command: str, program: tuple[str, ...] = ("-m", "eyelevel")) -> Node:
+    """`eyelevel`, or another `program` in Python, with this command, once it listens."""
     environment = environment_of(cache)
-    line = [sys.executable, "-m", "eyelevel", *command]
+    line = [sys.executable, *program, *command]
     process = subprocess.Popen(line, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout
     words = process.stdout.readline().split()
@@ -190,7 +186,7 @@ def test_a_worker_that_is_there_is_never_overlooked(cache: Path, cluster: dict[s
         Client(cluster["scheduler"].address, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client,
     ):
         for _ in range(200):
-            assert cluster_of_campaign.Scheduler(client, "").workers() == [cluster["worker"].address]
+            assert Scheduler(client, "").workers() == [cluster["worker"].address]
 
 
 def test_a_port_that_is_taken_is_one_line(cache: Path, cluster: dict[str, Node]) -> None:
@@ -253,27 +249,27 @@ def test_a_campaign_whose_scheduler_ends_while_a_worker_is_busy_says_so(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EYELEVEL_CACHE", str(cache))
-    monkeypatch.setattr(cluster_of_campaign, "CONNECT_TIMEOUT_S", 3)
     scheduler = node(cache, "scheduler", "127.0.0.1:0")
     worker = node(cache, "worker", scheduler.address)
 
-    def submit(self: Scheduler, address: str, *_: object) -> Any:
-        future = self._client.submit(time.sleep, 600, workers=[address], pure=False)
-        while not self._client.processing()[address]:
-            time.sleep(0.05)
-        scheduler.process.kill()
-        return future
+    class EndingScheduler(Scheduler):
+        def submit(self, worker: str, *_: object) -> Any:
+            future = client.submit(time.sleep, 600, workers=[worker], pure=False)
+            while not client.processing()[worker]:
+                time.sleep(0.05)
+            scheduler.process.kill()
+            return future
 
-    monkeypatch.setattr(Scheduler, "submit", submit)
-    monkeypatch.setattr(Cluster, "question", lambda _: None)
     display = ProgressDisplay(Console(file=io.StringIO()), [], 0)
     try:
         with (
             opened(tmp_path / "campaign", CampaignDocument(CampaignSettings(seed=1, runs=1))) as results,
+            Client(scheduler.address, timeout=3, security=security(keys_of(Role.HEAD))) as client,
             pytest.raises(EyelevelError, match=f"the scheduler {scheduler.address} is gone; start it and its workers"),
         ):
-            campaign = scripted_campaign(tmp_path)
-            Cluster(scheduler.address, campaign).measure(work_of(campaign, results, display))
+            campaign, address = scripted_campaign(tmp_path), scheduler.address
+            work = work_of(campaign, results, display)
+            Dispatch(Cluster(address, campaign), EndingScheduler(client, address), work).run()
     finally:
         end(worker.process, scheduler.process)
 
@@ -292,67 +288,55 @@ def test_a_worker_of_another_cluster_waits_and_says_why(cache: Path, cluster: di
             worker.kill()
 
 
-def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = nodes.private_folder()
-    assert nodes.private_folder() == folder
+def test_the_folder_for_temporary_files_is_the_users_alone(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path)
+    assert private_folder(tmp_path) == folder
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(EyelevelError, match="is not a folder of yours alone; remove it"):
-        nodes.private_folder()
+        private_folder(tmp_path)
     folder.rmdir()
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(EyelevelError, match="is not a folder of yours alone; remove it"):
-        nodes.private_folder()
+        private_folder(tmp_path)
 
 
-@pytest.mark.parametrize(("usable", "place"), [(5, {4}), (4, {0, 1, 2, 3})])
-def test_dasks_own_work_is_beside_the_lanes_where_a_core_remains(
-    usable: int, place: set[int], monkeypatch: pytest.MonkeyPatch
+# A worker of the scheduler at an address, with one lane of these processors.
+WORKER_OF_LANE = """
+import json, sys
+from measure.cluster.nodes import run_worker
+from measure.host.lanes import Lane, Lanes
+lanes = Lanes(1, (Lane(1, tuple(json.loads(sys.argv[2]))),))
+run_worker(sys.argv[1], None, lambda text: print(text, flush=True), lanes)
+"""
+
+
+@pytest.mark.needs_two_cores
+def test_a_worker_works_beside_its_lanes_where_a_core_remains_and_validates_with_all_its_cores(
+    cache: Path, cluster: dict[str, Node]
 ) -> None:
-    places: list[set[int]] = []
-
-    @contextmanager
-    def working_on(cores: set[int]) -> Iterator[None]:
-        places.append(cores)
-        yield
-
-    workers: list[frozenset[int]] = []
-
-    async def run(*arguments: Any) -> None:
-        workers.append(arguments[-1])
-
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(usable)))
-    monkeypatch.setattr(nodes, "working_on", working_on)
-    monkeypatch.setattr(nodes, "_run_worker", run)
-    lanes = Lanes(2, lanes_of(2, [(0,), (1,), (2,), (3,)]))
-    nodes.run_worker("tcp://127.0.0.1:8786", None, lambda _: None, lanes)
-    assert places == [place]
-    # Validation has the whole machine.
-    assert workers == [frozenset(range(usable))]
+    cores, scheduler = sorted(os.sched_getaffinity(0)), cluster["scheduler"].address
+    worker = node(cache, scheduler, json.dumps(cores[:-1]), program=("-c", WORKER_OF_LANE))
+    try:
+        # Dask's own work.
+        assert psutil.Process(worker.process.pid).cpu_affinity() == cores[-1:]
+        with Client(scheduler, security=security(keys_of(Role.HEAD, cache / "cluster"))) as client:
+            client.wait_for_workers(2, PATIENCE_S)
+            there: dict[str, Any] = {"workers": [worker.address], "pure": False}
+            assert client.submit(os.sched_getaffinity, 0, **there).result(PATIENCE_S) == {cores[-1]}
+            fault, _ = client.submit(validation_of, validate_cores, (), (), **there).result(PATIENCE_S)
+            assert fault == str(cores)
+            assert client.submit(os.sched_getaffinity, 0, **there).result(PATIENCE_S) == {cores[-1]}
+    finally:
+        end(worker.process)
 
 
-def test_a_worker_with_lanes_validates_with_all_its_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    worker = SimpleNamespace(
-        id="w", lanes=Lanes(2), cores=frozenset({0, 1, 2}), state=SimpleNamespace(nthreads=2), local_directory=tmp_path
-    )
-    places: list[frozenset[int]] = []
-
-    @contextmanager
-    def working_on(cores: frozenset[int]) -> Iterator[None]:
-        places.append(cores)
-        yield
-        places.pop()
-
-    seen: list[frozenset[int]] = []
-
-    def validate(*_: object) -> tuple[None, Callable[[Path], None]]:
-        seen.extend(places)
-        return None, lambda folder: None
-
-    monkeypatch.setattr(remote, "get_worker", lambda: worker)
-    monkeypatch.setattr(remote, "require_browsing", lambda _: None)
-    monkeypatch.setattr(remote, "versions", lambda *_, **__: {})
-    monkeypatch.setattr(remote, "working_on", working_on)
-    introduction = remote.introduce(remote.Question({}, (), (), ("chromium",), captures=False, validate=validate))
-    assert introduction.fault is None and seen == [worker.cores]
+def test_a_worker_whose_lanes_have_all_cores_works_on_all_of_them(cache: Path, cluster: dict[str, Node]) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if layout(cores):
+        pytest.skip("lanes of so many cores have some for analyses")
+    worker = node(cache, cluster["scheduler"].address, json.dumps(cores), program=("-c", WORKER_OF_LANE))
+    try:
+        assert psutil.Process(worker.process.pid).cpu_affinity() == cores
+    finally:
+        end(worker.process)

@@ -15,7 +15,6 @@ from support.leaks import GROUPS
 
 from base.errors import EyelevelError
 from base.processes import first_readable, pidfd
-from measure.host import idle_priority as idle_priority_module
 from measure.host.idle_priority import (
     IdlePriority,
     Policy,
@@ -123,21 +122,17 @@ def test_a_way_that_does_not_hold_is_found_out(way: IdlePriority) -> None:
     assert not holds(way, trial_s=0.5)
 
 
-def test_what_holds_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_holds_leaves_nothing_behind() -> None:
     prefix, cores = f"{GROUPS}{uuid.uuid4()}-", os.sched_getaffinity(0)
-    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix)
-    idle_priority_module._way.cache_clear()
-    with idle_priority():
+    with idle_priority(prefix):
         pass
     assert groups(prefix) == set() and os.sched_getaffinity(0) == cores
 
 
 @pytest.mark.needs_root
-def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_group_and_a_living_ones_is_not() -> None:
     # Whatever is measured at the same time removes groups of the usual name.
-    monkeypatch.setattr(idle_priority_module, "PREFIX", prefix := f"{GROUPS}{uuid.uuid4()}-")
+    prefix = f"{GROUPS}{uuid.uuid4()}-"
     try:
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
         elsewhere = Path(tempfile.mkdtemp(prefix="eyelevel-test-", dir=place.parent))
@@ -158,20 +153,17 @@ def test_the_group_of_a_campaign_that_was_killed_is_removed_by_one_of_another_gr
             killed.kill()
             killed.wait()
             assert all(group.is_dir() for group in groups_of_both)
-            with idle_priority():
+            with idle_priority(prefix):
                 assert [group.exists() for group in groups_of_both] == [True, False]
             living.communicate("\n")
-            with idle_priority():
+            with idle_priority(prefix):
                 assert not any(group.exists() for group in groups_of_both)
     finally:
         elsewhere.rmdir()
 
 
 def test_where_no_way_holds_there_is_no_idle_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_priority_module, "holds", lambda _way: False)
-    idle_priority_module._way.cache_clear()
-    try:
-        with idle_priority() as idle:
-            assert idle is None
-    finally:
-        idle_priority_module._way.cache_clear()
+    monkeypatch.setattr("measure.host.idle_priority.holds", lambda _way: False)
+    # A process tries the ways once for each prefix.
+    with idle_priority(f"{GROUPS}{uuid.uuid4()}-") as idle:
+        assert idle is None

@@ -108,10 +108,9 @@ def test_more_lanes_than_cores_are_refused() -> None:
         lanes_of(3, [(0,), (1,)])
 
 
-def test_the_campaigns_own_process_stays_out_of_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_campaigns_own_process_stays_out_of_the_way() -> None:
     def beside(cores: int, count: int = 2) -> set[int]:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
-        return cores_beside(lanes_of(count, [(core,) for core in range(cores)]))
+        return cores_beside(lanes_of(count, [(core,) for core in range(cores)]), range(cores))
 
     assert beside(2 * CORES_FOR_PLACES + 1) == {2 * CORES_FOR_PLACES}
     # Where films are analysed in each lane; anywhere when lanes are too small for places.

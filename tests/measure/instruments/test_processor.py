@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from browsers.registry import browser_named
 from dataset.run_files import PROCESSOR
 from dataset.table import PROCESSOR_COLUMNS
 from measure.host.process_times import Account, ProcessTimes, kernel_account
-from measure.instruments import processor
 from measure.instruments.processor import (
     FILM,
     MOST_SHARE,
@@ -27,6 +27,7 @@ from measure.instruments.processor import (
     WAITING_ROLES,
     Birth,
     Sampler,
+    kernels_birth_of,
     sampling,
     shares,
 )
@@ -54,8 +55,8 @@ class Fixed(Account):
         return self.now
 
 
-def sampler(account: Account, root: int = 1 << 30) -> Sampler:
-    return Sampler(root, BROWSER, [NGINX], account)
+def sampler(account: Account, root: int = 1 << 30, **further: Any) -> Sampler:
+    return Sampler(root, BROWSER, [NGINX], account, **further)
 
 
 @pytest.mark.parametrize(
@@ -104,19 +105,23 @@ def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> Non
     assert samples.wait_ms[REST] == [1, 1.5, 1.5]
 
 
-def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.needs_two_cores
+def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() -> None:
+    births = {True: kernels_birth_of, False: lambda _: Birth(1, 1 << 40)}
+    is_the_first, cores = True, os.sched_getaffinity(0)
     with subprocess.Popen(["sleep", "100"]) as root:
         account = Fixed(ProcessTimes(5_000_000, 1_000_000))
-        samples = sampler(account, root.pid)
+        samples = sampler(account, root.pid, birth_of=lambda process: births[is_the_first](process))
+        os.sched_setaffinity(root.pid, {min(cores)})
         samples.sample()
-        usual = samples.affinity
+        assert samples.affinity == {min(cores)}
         # It began later than the one that was seen, and may run elsewhere.
-        monkeypatch.setattr(processor, "_birth", lambda process: Birth(1, 1 << 40))
-        monkeypatch.setattr(os, "sched_getaffinity", lambda process: {4711})
+        is_the_first = False
+        os.sched_setaffinity(root.pid, cores)
         account.now = ProcessTimes(9_000_000, 1_000_000)
         samples.sample()
         assert samples.run_ms[REST] == [5, 5]
-        assert samples.affinity == usual
+        assert samples.affinity == {min(cores)}
         root.kill()
 
 
@@ -154,17 +159,14 @@ def test_sampling_ends_at_once_and_leaves_its_samples_and_its_cost(tmp_path: Pat
     assert PERIOD_S * MOST_SHARE <= 0.0005
 
 
-def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_that_does_not_answer_is_an_error_that_an_attempt_can_have(tmp_path: Path) -> None:
     class Mute(Fixed):
         def times(self, process: int) -> ProcessTimes | None:
             raise OSError(105, "No buffer space available")
 
-    monkeypatch.setattr("measure.instruments.processor.kernel_account", lambda: Mute(None))
     with (
         pytest.raises(EyelevelError, match=r"for how long processes ran: .*No buffer space"),
-        sampling(os.getpid(), tmp_path, BROWSER, [NGINX]),
+        sampling(os.getpid(), tmp_path, BROWSER, [NGINX], account_of_times=lambda: Mute(None)),
     ):
         pass
     assert not (tmp_path / PROCESSOR).exists()

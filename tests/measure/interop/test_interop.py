@@ -27,6 +27,7 @@ from measure.interop.site import REPORT_PATH, Page
 from measure.interop.tests import PAGE, TESTS, most_at_once
 from measure.run.evidence import LoggedRequest
 from measure.run.gates import MACHINE_BUSY
+from measure.run.setting import Setting
 from servers.contract import Server, Serving
 from servers.registry import all_servers
 
@@ -162,16 +163,18 @@ def test_what_everybody_has_passes_and_leaves_nothing(server: str, name: str, tm
 @pytest.mark.needs_browser
 @pytest.mark.parametrize(("busy", "outcome", "remaining"), [(1, PASSED, []), (2, FAILED, ["1-2"])])
 def test_a_load_that_is_repeated_for_the_machines_fault_leaves_nothing(
-    busy: int, outcome: str, remaining: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    busy: int, outcome: str, remaining: list[str], tmp_path: Path
 ) -> None:
-    def judge(_: object, __: object, run: Run, attempt: int, folder: Path, results: Path) -> Row:
-        row = replace(ROW, attempt=attempt, folder=str(folder.relative_to(results)))
-        return rejected(f"{MACHINE_BUSY.name}: 9 s", row) if attempt <= busy else row
+    class OnBusyMachine(InteropMethod):
+        def make(self, *_: object, **__: object) -> None:
+            pass
 
-    monkeypatch.setattr(InteropMethod, "make", lambda *_: None)
-    monkeypatch.setattr(InteropMethod, "judge", judge)
+        def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
+            row = replace(ROW, attempt=attempt, folder=str(folder.relative_to(campaign)))
+            return rejected(f"{MACHINE_BUSY.name}: 9 s", row) if attempt <= busy else row
+
     case = case_of("nginx", "h2")
-    total = result(case, BY_NAME["h2"].page.write(tmp_path / "site"), tmp_path / "results", 1)
+    total = result(case, BY_NAME["h2"].page.write(tmp_path / "site"), tmp_path / "results", 1, OnBusyMachine)
     assert (total.outcome, total.repeated) == (outcome, 1)
     assert [place.name for place in (tmp_path / "results" / case.name).iterdir()] == remaining
 

@@ -63,38 +63,23 @@ def test_who_has_another_secret_is_refused_by_both() -> None:
 
 
 @pytest.mark.parametrize("change", ["changed", "repeated", "left out", "sent back"])
-def test_what_was_not_said_so_is_refused(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asking, answering = meeting(SECRET, SECRET)
-    assert isinstance(asking, Conversation) and isinstance(answering, Conversation)
-    lines: list[bytes] = []
-    with asking, answering:
-        monkeypatch.setattr(asking, "_connection", Sent(lines))
+def test_what_was_not_said_so_is_refused(change: str, ends: tuple[Conversation, Conversation]) -> None:
+    with ends[0] as asking, ends[1] as answering:
         asking.say({"number": 1})
         asking.say({"number": 2})
-        first, second = lines
+        # They are taken on their way.
+        first, second = answering._connection.recv(1000).splitlines(keepends=True)
         if change == "sent back":
             answering._connection.sendall(first)
             with pytest.raises(EyelevelError, match="changed on the way"):
                 # To whom has said it.
-                monkeypatch.undo()
                 asking.hear()
             return
-        monkeypatch.undo()
         bad = {"changed": first.replace(b"1}", b"3}"), "repeated": first + first, "left out": second}[change]
         asking._connection.sendall(bad)
         with pytest.raises(EyelevelError, match="changed on the way"):
             answering.hear()
             answering.hear()
-
-
-class Sent:
-    """In the place of a connection: keeps what is sent."""
-
-    def __init__(self, lines: list[bytes]) -> None:
-        self.sendall = lines.append
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
 
 @pytest.mark.parametrize(
@@ -120,11 +105,10 @@ def test_what_is_something_else_is_refused_in_words(said: bytes, fault: str) -> 
             ask_for_conversation(here, SECRET)
 
 
-def test_who_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talk, "CONNECTING_S", 0.05)
+def test_who_says_nothing_is_not_waited_for_for_ever() -> None:
     here, there = socket.socketpair()
     with here, there, pytest.raises(EyelevelError, match="says nothing any more"):
-        ask_for_conversation(here, SECRET)
+        ask_for_conversation(here, SECRET, connecting_s=0.05)
 
 
 def test_a_secret_is_the_callers_alone(tmp_path: Path) -> None:

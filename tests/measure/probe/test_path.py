@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,11 @@ from click.testing import CliRunner
 
 from base.errors import EyelevelError
 from eyelevel.commands.probe_network import main
-from measure.probe import serving
 from measure.probe.conversation import FAULT_LETTERS, Message, answer, make_secret, read_secret, understood
 from measure.probe.datagrams import TOKEN_BYTES, End, Numbers, Times
 from measure.probe.flows import LARGE_BYTES, Flow
 from measure.probe.path import LEAST_GROUP, Effort, conversation_with, flood, measure_path
-from measure.probe.serving import Arrived, Command, Sent, Server
+from measure.probe.serving import GREETING_S, MOST_STRANGERS, Arrived, Command, Sent, Server
 
 # The rate and the queue of the link of the made-up arrivals below.
 MBPS, QUEUE_PACKETS = 8.0, 20
@@ -113,15 +111,20 @@ def secret(tmp_path: Path) -> Path:
     return tmp_path / "secret"
 
 
-@pytest.fixture
-def port(secret: Path) -> Iterator[int]:
-    """That of a server at a loopback address, which lets 1 MB be sent."""
+def serve(secret: Path, greeting_s: float = GREETING_S) -> int:
+    """Begin to serve at a loopback address, and let 1 MB be sent; returns the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number: int = free.getsockname()[1]
-    server = Server("127.0.0.1", number, secret, 10**6, lambda line: None)
+    server = Server("127.0.0.1", number, secret, 10**6, lambda line: None, greeting_s)
     threading.Thread(target=server.serve, daemon=True).start()
-    yield number
+    return number
+
+
+@pytest.fixture
+def port(secret: Path) -> int:
+    """That of a server."""
+    return serve(secret)
 
 
 def test_a_stranger_hears_nothing(port: int, secret: Path, tmp_path: Path) -> None:
@@ -222,9 +225,9 @@ def test_an_answer_that_is_none_is_refused(said: Message, kind: type) -> None:
         understood(said, kind)
 
 
-def test_strangers_who_say_nothing_keep_nobody_away(port: int, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "GREETING_S", 0.2)
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(serving.MOST_STRANGERS + 1)]
+def test_strangers_who_say_nothing_keep_nobody_away(secret: Path) -> None:
+    port = serve(secret, greeting_s=0.2)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_STRANGERS + 1)]
     try:
         for connection in silent:
             connection.settimeout(30)

@@ -11,9 +11,8 @@ from base.errors import EyelevelError
 from base.structure import from_json
 from browsers.browsertime.configuration import configuration
 from dataset.run_files import REPLAY_EVIDENCE
-from measure.run import load as module
 from measure.run.browser import page_of
-from measure.run.load import load
+from measure.run.load import Load, load
 from measure.run.setting import Loading, Setting
 from measure.run.visit import VisitSpec
 from record.demo import generate
@@ -35,7 +34,7 @@ def test_a_network_that_cannot_be_set_up_is_a_reason_with_what_the_shell_printed
     assert "/nowhere/trace" in quotation and "above" not in reason
 
 
-class EndedReplay:
+class EndedReplay(Replay):
     """A replay that has ended as `outcome` says."""
 
     def __init__(self, outcome: ReplayOutcome) -> None:
@@ -57,18 +56,17 @@ class EndedReplay:
     ("network", "given_ms", "quiet_ms"), [("lte", None, 2000), ("da2gc", None, 3000), ("lte", 500, 500)]
 )
 def test_the_browser_awaits_the_quiet_time_of_the_network_or_the_given_one(
-    network: str, given_ms: int | None, quiet_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    network: str, given_ms: int | None, quiet_ms: int, tmp_path: Path
 ) -> None:
     commands = []
 
-    def replay(spec: ReplaySpec, command: list[str], **_: object) -> Replay:
+    def begin(spec: ReplaySpec, command: list[str], **_: object) -> Replay:
         commands.append(command)
         raise EyelevelError("it is not begun")
 
-    monkeypatch.setattr(module, "Replay", replay)
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()[network], protocols.load()["quic"], Loading(quiet_ms=given_ms))
-    assert load(setting, tmp_path) == "it is not begun"
+    assert load(setting, tmp_path, preparation=Load(setting, tmp_path, begin=begin)) == "it is not begun"
     visit = from_json(commands[0][-1], VisitSpec, "the visit")
     options = configuration(page_of(site, None, None), tmp_path, 1, visit.limit_s, visit.quiet_ms, film=visit.film)
     assert visit.quiet_ms == options["pageCompleteWaitTime"] == quiet_ms
@@ -86,11 +84,11 @@ def test_the_browser_awaits_the_quiet_time_of_the_network_or_the_given_one(
     ],
 )
 def test_a_load_whose_network_kept_time_otherwise_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str | None, reason: str | None
+    tmp_path: Path, wanted: str | None, reason: str | None
 ) -> None:
     kept = {"timekeeping": "real-time priority"}
-    monkeypatch.setattr(module, "Replay", lambda *_, **__: EndedReplay(ReplayOutcome(0, kept)))
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
     setting = Setting(site, networks.load()["dsl"], protocols.load()["tcp"], timekeeping=wanted)
-    assert load(setting, tmp_path) == reason
+    replay = EndedReplay(ReplayOutcome(0, kept))
+    assert load(setting, tmp_path, preparation=Load(setting, tmp_path, begin=lambda *_, **__: replay)) == reason
     assert json.loads((tmp_path / REPLAY_EVIDENCE).read_text()) == kept

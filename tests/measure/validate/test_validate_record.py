@@ -1,10 +1,11 @@
 """The validations that a campaign keeps: nothing is measured twice, and nothing that failed is used."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,26 +14,36 @@ from base.errors import EyelevelError
 from dataset.checks import Check
 from dataset.observations import LOSS_RESPONSE, ORDER_OF_SERVICE
 from dataset.validation import VALIDATION, kept_entries
-from measure.validate import record
-from measure.validate import validation as validating
 from measure.validate.contract import Bench
 from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.protocol.loss_response import KEPT
+from measure.validate.record import Machine, validate_campaign
+from measure.validate.validation import OF_PROTOCOLS, validate
 from tuning import networks, protocols
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
 NETWORKS, PROTOCOLS = networks.load(), protocols.load()
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Validation:
-    """Stands in for measuring: notes what was asked for, and fails what is in `wrong`."""
+    """A machine of this `commit` and `program` that measures nothing: it notes what was asked for, and fails what is in
+    `wrong`."""
 
     def __init__(self) -> None:
         self.subjects: list[str] = []
         self.wrong: set[str] = set()
+        self.commit, self.program = "abc", "1"
+        self.campaign = partial(validate_campaign, here=Machine(self.facts, self.versions, self.validate))
 
-    def __call__(
+    def facts(self) -> dict[str, str | int]:
+        return {"host": "here", "testbed": self.commit}
+
+    def versions(self, servers: Collection[str], shells: str, further: Mapping[str, str] = NOTHING) -> dict[str, str]:
+        return {"mm-net": self.program, "shells": shells}
+
+    def validate(
         self,
         nets: Iterable[Network],
         protos: Iterable[Protocol],
@@ -51,73 +62,67 @@ class Validation:
 
 
 @pytest.fixture
-def validation(monkeypatch: pytest.MonkeyPatch) -> Validation:
-    stand_in = Validation()
-    monkeypatch.setattr(record, "validate", stand_in)
-    monkeypatch.setattr(record, "versions", lambda servers, shells, further=(): {"mm-net": "1", "shells": shells})
-    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "abc"})
-    return stand_in
+def validation() -> Validation:
+    return Validation()
 
 
 def test_what_was_found_right_is_not_measured_again(validation: Validation, tmp_path: Path) -> None:
     chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
-    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    assert record.validate_campaign(tmp_path, *chosen) == []
-    record.validate_campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"]])
+    assert len(validation.campaign(tmp_path, *chosen)) == 2
+    assert validation.campaign(tmp_path, *chosen) == []
+    validation.campaign(tmp_path, [NETWORKS["lte"], NETWORKS["dsl"]], [PROTOCOLS["tcp"]])
     assert validation.subjects == ["dsl"]
 
 
 def test_protocols_are_compared_by_what_was_looked_at_for_that(validation: Validation, tmp_path: Path) -> None:
-    record.validate_campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS["tcp"]])
+    validation.campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS["tcp"]])
     for names, measured in ((["tcp", "quic"], ["tcp", "quic"]), (["tcp", "quic", "tcp+"], ["tcp+"])):
-        record.validate_campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS[name] for name in names])
+        validation.campaign(tmp_path, [NETWORKS["lte"]], [PROTOCOLS[name] for name in names])
         assert validation.subjects == measured
     entries = kept_entries(tmp_path)
     assert [ORDER_OF_SERVICE in entry.seen[entry.passed[-1]["name"]] for entry in entries] == [False, True, True]
 
 
-def test_other_programs_or_another_testbed_are_measured_anew(
-    validation: Validation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_programs_or_another_testbed_are_measured_anew(validation: Validation, tmp_path: Path) -> None:
     chosen = [NETWORKS["lte"]], [PROTOCOLS["tcp"]]
-    record.validate_campaign(tmp_path, *chosen)
-    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def-dirty"})
-    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    monkeypatch.setattr(record, "machine", lambda: {"host": "here", "testbed": "def"})
-    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
-    monkeypatch.setattr(record, "versions", lambda servers, shells, further=(): {"mm-net": "2"})
-    assert len(record.validate_campaign(tmp_path, *chosen)) == 2
+    validation.campaign(tmp_path, *chosen)
+    validation.commit = "def-dirty"
+    assert len(validation.campaign(tmp_path, *chosen)) == 2
+    assert len(validation.campaign(tmp_path, *chosen)) == 2
+    validation.commit = "def"
+    assert len(validation.campaign(tmp_path, *chosen)) == 2
+    validation.program = "2"
+    assert len(validation.campaign(tmp_path, *chosen)) == 2
 
 
 def test_networks_are_measured_anew_behind_other_shells(validation: Validation, tmp_path: Path) -> None:
-    assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
-    assert len(record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
-    assert record.validate_campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
+    assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [])) == 1
+    assert len(validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi")) == 1
+    assert validation.campaign(tmp_path, [NETWORKS["lte"]], [], "mahimahi") == []
 
 
 def test_servers_are_measured_anew_when_they_are_elsewhere(validation: Validation, tmp_path: Path) -> None:
     near, far = (DelayedSite("s", tmp_path, {"198.18.0.1": extra_ms}) for extra_ms in (5.0, 50.0))
     for site, measured in ((near, 1), (near, 0), (far, 1), (far, 0)):
-        assert len(record.validate_campaign(tmp_path, [], [], delayed=[site])) == measured
+        assert len(validation.campaign(tmp_path, [], [], delayed=[site])) == measured
 
 
 def test_what_failed_is_told_kept_and_measured_again(validation: Validation, tmp_path: Path) -> None:
     validation.wrong = {"quic"}
     chosen = [NETWORKS["lte"]], [PROTOCOLS["quic"]]
     with pytest.raises(EyelevelError, match="1 of 2 checks failed, the first: quic, c: 2 instead of 1"):
-        record.validate_campaign(tmp_path, *chosen)
+        validation.campaign(tmp_path, *chosen)
     (kept,) = json.loads((tmp_path / VALIDATION).read_text())
     assert [check["passed"] for check in kept["checks"]] == [True, False]
     validation.wrong = set()
-    record.validate_campaign(tmp_path, *chosen)
+    validation.campaign(tmp_path, *chosen)
     assert validation.subjects == ["quic"]
 
 
 def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None:
     (tmp_path / VALIDATION).write_text("[")
     with pytest.raises(EyelevelError, match="is broken"):
-        record.validate_campaign(tmp_path, [NETWORKS["lte"]], [])
+        validation.campaign(tmp_path, [NETWORKS["lte"]], [])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_a_broken_record_is_told(validation: Validation, tmp_path: Path) -> None
     ids=["one protocol of a campaign", "one of several", "make validate"],
 )
 def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protocols_are_compared(
-    manner: dict[str, bool], observed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    manner: dict[str, bool], observed: list[str], tmp_path: Path
 ) -> None:
     loads: list[str] = []
 
@@ -138,7 +143,6 @@ def test_the_answer_to_a_loss_and_the_order_of_service_are_observed_where_protoc
         loads.append(name)
         raise EyelevelError("nothing is loaded")
 
-    entries = [replace(one, measure=partial(stand_in, one.check)) for one in validating.OF_PROTOCOLS]
-    monkeypatch.setattr(validating, "OF_PROTOCOLS", entries)
-    checks, seen = validating.validate([], [PROTOCOLS["quic"]], tmp_path, **manner)  # type: ignore[arg-type]
+    entries = [replace(one, measure=partial(stand_in, one.check)) for one in OF_PROTOCOLS]
+    checks, seen = validate([], [PROTOCOLS["quic"]], tmp_path, of_protocols=entries, **manner)  # type: ignore[arg-type]
     assert (loads, seen, len(checks)) == (observed, {}, len(observed))
