@@ -101,8 +101,8 @@ def test_what_is_fetched_for_a_site_obeys_the_user_not_the_site(policy: AddressP
         return False
 
     # A site's URL may have come with the site: other than a URL that a user records, it opens no address.
-    chosen = {} if policy is AddressPolicy.PUBLIC else {"address_policy": policy}
-    plan = Completing(1, DSL, {}, record=note, **chosen)
+    plan = Completing(1, DSL, {}, record=note)
+    plan = plan if policy is AddressPolicy.PUBLIC else replace(plan, address_policy=policy)
     assert fetch_missing(small_site(tmp_path / "site"), ["https://a.example/b"], plan) == []
     assert [(spec.address_policy, spec.also) for spec in specs] == [(policy, ("https://a.example/b",))]
 

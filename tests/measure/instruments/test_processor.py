@@ -107,16 +107,15 @@ def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> Non
 
 @pytest.mark.needs_two_cores
 def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() -> None:
-    births = {True: kernels_birth_of, False: lambda _: Birth(1, 1 << 40)}
-    is_the_first, cores = True, os.sched_getaffinity(0)
+    others, cores = dict[int, Birth](), os.sched_getaffinity(0)
     with subprocess.Popen(["sleep", "100"]) as root:
         account = Fixed(ProcessTimes(5_000_000, 1_000_000))
-        samples = sampler(account, root.pid, birth_of=lambda process: births[is_the_first](process))
+        samples = sampler(account, root.pid, birth_of=lambda process: others.get(process) or kernels_birth_of(process))
         os.sched_setaffinity(root.pid, {min(cores)})
         samples.sample()
         assert samples.affinity == {min(cores)}
         # It began later than the one that was seen, and may run elsewhere.
-        is_the_first = False
+        others[root.pid] = Birth(1, 1 << 40)
         os.sched_setaffinity(root.pid, cores)
         account.now = ProcessTimes(9_000_000, 1_000_000)
         samples.sample()
