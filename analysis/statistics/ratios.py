@@ -47,7 +47,7 @@ SAME = 1e-9
 # where it is at most so many times as long as if that were known. One of 13 that hold at once is 57 times as long with
 # two blocks of one site, and 2.8 times with four.
 MOST_WIDENING = 3.0
-# So many Walsh averages take 32 MB.
+# These Walsh averages take 32 MB.
 MOST_AVERAGES = 2**22
 
 
