@@ -118,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         """Wait for the client no longer than the server does."""
-        self.timeout = self.server.patience_s
+        self.request.settimeout(self.server.patience_s)
         super().setup()
 
     def do_GET(self) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+from collections.abc import Sequence
 
 import click
 import pytest
@@ -76,7 +77,7 @@ def test_a_study_is_measured_and_reported() -> None:
 def test_pages_are_closed_though_one_failed_and_nothing_else_follows_a_failure(name: str, commands: list[str]) -> None:
     called = []
 
-    def fail(line: list[str]) -> int:
+    def fail(line: Sequence[str]) -> int:
         called.append(line[0])
         return 3 if len(called) == 1 else 0
 
