@@ -11,7 +11,7 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.table import write_document
-from eyelevel.lanes import lanes_of_campaign, number_of_lanes
+from eyelevel.lanes import lanes_of_campaign, measured_lanes, number_of_lanes
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 
@@ -68,6 +68,18 @@ def test_a_campaign_goes_on_in_the_lanes_that_it_was_begun_with(tmp_path: Path) 
 def test_a_calibration_that_took_one_lane_is_not_repeated(tmp_path: Path) -> None:
     folder = begun(tmp_path / "c", Lanes(calibration={"reason": "they disturb"}).record())
     assert chosen(folder, "auto", calibrate=lambda: pytest.fail("it is measured again")) == ONE_LANE
+
+
+def test_lanes_are_measured_with_the_browser_and_what_is_measured_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
+        announce(f"with {browser}")
+        return MEASURED
+
+    # It would take minutes.
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
+    printed = io.StringIO()
+    assert measured_lanes(Console(file=printed), "firefox") == MEASURED
+    assert printed.getvalue() == "with firefox\n"
 
 
 def test_lanes_are_not_found_out_for_a_campaign_that_was_begun_without(tmp_path: Path) -> None:
