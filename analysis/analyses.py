@@ -101,8 +101,14 @@ SUMMARIES: Mapping[Table, Analysis] = {
 }
 
 
-def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) -> Findings:
-    """Do all analyses of `campaign` under the hypotheses of `declaration`, those of ANALYSES in `pool`.
+def analyse(
+    campaign: CampaignTable,
+    declaration: Hypotheses,
+    pool: Executor,
+    summaries: Mapping[Table, Analysis] = SUMMARIES,
+) -> Findings:
+    """Do all analyses of `campaign` under the hypotheses of `declaration`: those of ANALYSES in `pool`, then the
+    `summaries` of them.
 
     Raises EyelevelError when there is no valid run.
     """
@@ -115,7 +121,7 @@ def analyse(campaign: CampaignTable, declaration: Hypotheses, pool: Executor) ->
     findings = Findings(campaign, samples, hypotheses, declared)
     tables = {name: pool.submit(_table, name, findings) for name in ANALYSES}
     findings = replace(findings, tables={name: table.result() for name, table in tables.items()})
-    for name, analysis in SUMMARIES.items():
+    for name, analysis in summaries.items():
         findings = replace(findings, tables={**findings.tables, name: analysis(findings)})
     return findings
 

@@ -34,9 +34,10 @@ def namespaced(*kinds: str) -> list[str | Path]:
     return interruptible([tool("setpriv"), "--pdeathsig", "KILL", unshare(), *options])
 
 
-def unshare() -> Path:
-    """The program unshare(1) that may make user namespaces. Raises EyelevelError when it is not installed."""
-    return PROFILED_UNSHARE if PROFILED_UNSHARE.exists() else tool("unshare")
+def unshare(profiled: Path = PROFILED_UNSHARE) -> Path:
+    """The program unshare(1) that may make user namespaces: the `profiled` one if it is there. Raises EyelevelError
+    when none is installed."""
+    return profiled if profiled.exists() else tool("unshare")
 
 
 def has_capabilities() -> bool:

@@ -3,7 +3,7 @@
 import errno
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def require_namespaces(activity: str) -> None:
     ("measuring") needs. The error says what is missing, and how an administrator allows just that."""
     if missing := _missing_namespaces():
         raise EyelevelError(f"{activity} needs {missing}")
-    if missing := _missing_tun():
+    if missing := missing_tun():
         otherwise = "" if os.geteuid() == 0 else "; or run it with sudo"
         raise EyelevelError(f"{activity} needs {missing}{otherwise}")
 
@@ -46,9 +46,13 @@ def require_browsing(activity: str) -> None:
 def _missing_namespaces() -> str | None:
     """The missing prerequisite of namespaces with capabilities in them, made and used to find out; or None."""
     fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
-    if fault is None:
-        return None
-    if not has_capabilities() and (remedy := _missing_of_users("namespaces", fault)):
+    # The kernel keeps namespaces from users alone, not from who has capabilities.
+    return None if fault is None else missing_namespaces(fault, {} if has_capabilities() else restrictions_of_users())
+
+
+def missing_namespaces(fault: str, restrictions: Mapping[str, str]) -> str:
+    """The missing prerequisite of namespaces, where the trial ended with `fault` and sysctls have these values."""
+    if remedy := _missing_of_users("namespaces", fault, restrictions):
         return remedy
     if "/proc" in fault:
         return (
@@ -64,17 +68,22 @@ def _missing_namespaces() -> str | None:
 @cache
 def _missing_sandbox() -> str | None:
     """The missing prerequisite of the browser's sandbox, whose namespaces are made in a jail to find out; or None."""
-    namespaces = "user namespaces for the browser's sandbox"
     trial: list[str | Path] = [tool("unshare"), "--user", "--pid", "--net", "--fork", "true"]
     command = [*namespaced("mount", "net", "ipc"), *jailed(Jail(), trial)]
-    if (fault := _fault(command)) is None:
-        return None
+    fault = _fault(command)
+    return None if fault is None else missing_sandbox(fault, restrictions_of_users())
+
+
+def missing_sandbox(fault: str, restrictions: Mapping[str, str]) -> str:
+    """The missing prerequisite of the browser's sandbox, where the trial ended with `fault` and sysctls have these
+    values."""
+    namespaces = "user namespaces for the browser's sandbox"
     if "gets no jail" in fault:  # the jailer's words; those of the trial in the jail are unshare's
         return (
             f"file systems of their own for programs, which this system does not let you make ({fault}); in a "
             "container, its seccomp profile has to allow mount, umount2, pivot_root, mount_setattr and seccomp"
         )
-    return _missing_of_users(namespaces, fault) or (
+    return _missing_of_users(namespaces, fault, restrictions) or (
         f"{namespaces}, which this system does not let an ordinary user make ({fault}); in a container, its seccomp "
         "profile has to allow unshare and clone"
     )
@@ -86,14 +95,20 @@ def _fault(command: Sequence[str | Path]) -> str | None:
     return last_line_of(trial.stderr, f"status {trial.returncode}") if trial.returncode else None
 
 
-def _missing_of_users(namespaces: str, fault: str) -> str | None:
-    """Which setting of the kernel's keeps `namespaces` from ordinary users, and how it is changed; None when none."""
+def restrictions_of_users(sysctls: Path = SYSCTLS) -> dict[str, str]:
+    """The values of those `sysctls` (a folder as the kernel's) that may keep namespaces from users, by their names."""
+    files = {name: sysctls / name.replace(".", "/") for name in (*LIMITS, APPARMOR_RESTRICTION)}
+    return {name: file.read_text().strip() for name, file in files.items() if file.exists()}
+
+
+def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, str]) -> str | None:
+    """Which of the `restrictions` keeps `namespaces` from ordinary users, and how it is changed; None when none."""
     for name in LIMITS:
-        if _sysctl(name) == "0":
+        if restrictions.get(name) == "0":
             value = 1 if name.startswith("kernel") else 10000
             setting = f"echo {name}={value} | sudo tee /etc/sysctl.d/60-eyelevel.conf && sudo sysctl --system"
             return f"{namespaces}, which this kernel forbids to users ({name} is 0); allow them with: {setting}"
-    if _sysctl(APPARMOR_RESTRICTION) == "1":
+    if restrictions.get(APPARMOR_RESTRICTION) == "1":
         return (
             f"capabilities in {namespaces}, which AppArmor keeps from users here ({fault}); give them to one program "
             f"(setup/apparmor-profile), for all users, with: sudo {PROJECT}/setup/grant apparmor"
@@ -101,20 +116,15 @@ def _missing_of_users(namespaces: str, fault: str) -> str | None:
     return None
 
 
-def _missing_tun() -> str | None:
-    """The missing prerequisite of devices of emulated networks, or None."""
+def missing_tun(device: Path = TUN) -> str | None:
+    """The missing prerequisite of devices of emulated networks, which are made by `device`; or None."""
     try:
-        os.close(os.open(TUN, os.O_RDWR))
+        os.close(os.open(device, os.O_RDWR))
     except OSError as error:
         is_absent = error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO)
         state = "which is not there" if is_absent else f"which you may not open ({error.strerror})"
         return (
-            f"{TUN}, {state}; load its module now and at boot, for all users, with: sudo {PROJECT}/setup/grant tun "
-            f"(a container is given it with --device {TUN})"
+            f"{device}, {state}; load its module now and at boot, for all users, with: sudo {PROJECT}/setup/grant tun "
+            f"(a container is given it with --device {device})"
         )
     return None
-
-
-def _sysctl(name: str) -> str | None:
-    path = SYSCTLS / name.replace(".", "/")
-    return path.read_text().strip() if path.exists() else None

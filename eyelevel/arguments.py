@@ -13,14 +13,14 @@ from dataset.table import DOCUMENT
 ALIKE = 0.75
 
 
-def campaign_folder(campaign: str) -> Path:
-    """The folder that `campaign` names: one of `results/`, or any path of one. Raises EyelevelError."""
-    for folder in (RESULTS / campaign, Path(campaign)):
+def campaign_folder(campaign: str, results: Path = RESULTS) -> Path:
+    """The folder that `campaign` names: one of `results`, or any path of one. Raises EyelevelError."""
+    for folder in (results / campaign, Path(campaign)):
         if folder.is_dir():
             return folder
-    similar = similar_campaign(RESULTS / campaign)
+    similar = similar_campaign(results / campaign)
     raise EyelevelError(
-        f"there is no campaign {campaign}: neither {RESULTS / campaign} nor {campaign} is a folder"
+        f"there is no campaign {campaign}: neither {results / campaign} nor {campaign} is a folder"
         f"{f'; there is a campaign {similar}' if similar else ''}"
     )
 

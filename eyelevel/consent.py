@@ -5,7 +5,7 @@ for all commands that measure, those of studies included.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 from rich.console import Console
@@ -20,12 +20,32 @@ from measure.campaign.forecast import Forecast, forecast
 DAY_S = 86_400
 
 
-def require_consent(campaign: Campaign, unnamed: Sequence[str], console: Console, *, agreed: bool, lanes: int) -> None:
+def answer_to(question: str, console: Console) -> str:
+    """The key that is pressed after `question`. Raises EyelevelError when there is nobody to ask."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise EyelevelError(f"{question}; to begin it all the same: YES=1 (--yes)")
+    console.print(
+        f"{question}.\nPress y to begin it, any other key to leave it: ", markup=False, soft_wrap=True, end=""
+    )
+    key = click.getchar()
+    console.print()
+    return key
+
+
+def require_consent(
+    campaign: Campaign,
+    unnamed: Sequence[str],
+    console: Console,
+    *,
+    agreed: bool,
+    lanes: int,
+    ask: Callable[[str, Console], str] = answer_to,
+) -> None:
     """Ask whether `campaign`, a new one, shall begin, if it would take more than a day in `lanes` and its user did not
     name the variables in `unnamed`.
 
-    `agreed`: the user has said so beforehand. Raises EyelevelError when the answer is no, or when there is nobody to
-    ask.
+    `agreed`: the user has said so beforehand; `ask` returns the key that answers a question. Raises EyelevelError when
+    the answer is no, or when there is nobody to ask.
     """
     if not unnamed or agreed:
         return
@@ -37,14 +57,7 @@ def require_consent(campaign: Campaign, unnamed: Sequence[str], console: Console
             print_line(console, note)
         return
     question = description(campaign, unnamed, expected) + (f"; there is a campaign {similar}" if similar else "")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise EyelevelError(f"{question}; to begin it all the same: YES=1 (--yes)")
-    console.print(
-        f"{question}.\nPress y to begin it, any other key to leave it: ", markup=False, soft_wrap=True, end=""
-    )
-    key = click.getchar()
-    console.print()
-    if key not in ("y", "Y"):
+    if ask(question, console) not in ("y", "Y"):
         raise EyelevelError(f"campaign {campaign.folder.name} was not begun; nothing was written")
 
 

@@ -1,5 +1,6 @@
 """The option --lanes: how many runs a machine measures at once."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -13,10 +14,14 @@ from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 from tuning.defaults import DEFAULT_BROWSER
 
+# The processors of each core, as `measure.host.topology` finds them.
+Cores = list[tuple[int, ...]]
 
-def lanes_by_number(count: int) -> Lanes:
-    """`count` lanes on this machine, as a person wants them. Raises EyelevelError when it has too few cores."""
-    return ONE_LANE if count == 1 else Lanes(count, lanes_of(count))
+
+def lanes_by_number(count: int, cores: Cores | None = None) -> Lanes:
+    """`count` lanes of the `cores` (this machine's unless given), as a person wants them. Raises EyelevelError when
+    there are too few."""
+    return ONE_LANE if count == 1 else Lanes(count, lanes_of(count, cores))
 
 
 def measured_lanes(console: Console, browser: str = DEFAULT_BROWSER) -> Lanes:
@@ -33,10 +38,18 @@ def number_of_lanes(wanted: str) -> int:
     return int(wanted)
 
 
-def lanes_of_campaign(folder: Path, wanted: str | None, dask: str | None, console: Console, browser: str) -> Lanes:
+def lanes_of_campaign(
+    folder: Path,
+    wanted: str | None,
+    dask: str | None,
+    console: Console,
+    calibrate: Callable[[], Lanes],
+    cores: Cores | None = None,
+) -> Lanes:
     """The lanes in which the campaign in `folder` is measured: those that are `wanted`, or those of its beginning.
 
-    Raises EyelevelError.
+    They are of the `cores` (this machine's unless given); `calibrate` measures how many these take. Raises
+    EyelevelError.
     """
     document = read_document(folder)
     if dask and wanted == AUTO:
@@ -45,24 +58,26 @@ def lanes_of_campaign(folder: Path, wanted: str | None, dask: str | None, consol
             "'eyelevel lanes'); give the campaign that number"
         )
     if wanted == AUTO:
-        return _automatic(document, folder, console, browser)
+        if document and (lanes := _calibrated_before(document, folder, cores)):
+            return lanes
+        text = "how many lanes this machine takes is measured; nothing else may run on it meanwhile"
+        console.print(text, soft_wrap=True)
+        return calibrate()
     count = number_of_lanes(wanted) if wanted else document.settings.lanes if document else 1
-    return _continued(document, folder, Lanes(count) if dask and count > 1 else lanes_by_number(count))
+    return _continued(document, folder, Lanes(count) if dask and count > 1 else lanes_by_number(count, cores))
 
 
-def _automatic(document: CampaignDocument | None, folder: Path, console: Console, browser: str) -> Lanes:
-    """The lanes that LANES=auto gives the campaign in `folder`. They are measured once for each machine."""
-    machine = machine_name()
-    if document and not any(record.get("calibration") for record in document.lanes.values()):
+def _calibrated_before(document: CampaignDocument, folder: Path, cores: Cores | None) -> Lanes | None:
+    """The lanes that were measured for the campaign in `folder` on this machine; None when they were on others. Raises
+    EyelevelError when none were."""
+    if not any(record.get("calibration") for record in document.lanes.values()):
         raise EyelevelError(
             f"the campaign {folder.name} was begun with {document.settings.lanes} at once, and nothing was measured of "
             "lanes; go on with it without LANES, or use another campaign name"
         )
-    if document and machine in document.lanes:
-        return _continued(document, folder, lanes_by_number(document.settings.lanes))
-    text = "how many lanes this machine takes is measured; nothing else may run on it meanwhile"
-    console.print(text, soft_wrap=True)
-    return measured_lanes(console, browser)
+    if machine_name() not in document.lanes:
+        return None
+    return _continued(document, folder, lanes_by_number(document.settings.lanes, cores))
 
 
 def _continued(document: CampaignDocument | None, folder: Path, lanes: Lanes) -> Lanes:

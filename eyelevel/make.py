@@ -7,7 +7,7 @@ generated from here (`written_for_make`).
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -192,18 +192,6 @@ def same_command(of: str, context: click.Context) -> str:
     return make_line(target.name, given)
 
 
-def carry_out(target: Target, given: Mapping[str, str]) -> int:
-    """The exit status of `target`: that of the first step that failed. Raises EyelevelError, and click.Abort when it is
-    interrupted."""
-    status = 0
-    for line in command_lines(target, given):
-        if status and not target.follows_failure:
-            break
-        status_of_step = status_of(line)
-        status = status or status_of_step
-    return status
-
-
 def status_of(line: Sequence[str]) -> int:
     """The exit status of a command of the program. Raises click.Abort when it is interrupted."""
     try:
@@ -217,6 +205,18 @@ def status_of(line: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     return result if isinstance(result, int) else 0
+
+
+def carry_out(target: Target, given: Mapping[str, str], run: Callable[[Sequence[str]], int] = status_of) -> int:
+    """The exit status of `target`: that of the first step that failed; `run` returns that of a command of the program.
+    Raises EyelevelError, and click.Abort when it is interrupted."""
+    status = 0
+    for line in command_lines(target, given):
+        if status and not target.follows_failure:
+            break
+        status_of_step = run(line)
+        status = status or status_of_step
+    return status
 
 
 def written_for_make() -> dict[str, str]:

@@ -23,7 +23,7 @@ from browsers.registry import browser_named
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
-from eyelevel.lanes import lanes_of_campaign
+from eyelevel.lanes import lanes_of_campaign, measured_lanes
 from eyelevel.measuring_options import MeasuringOptions, continuation
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
@@ -115,7 +115,8 @@ def carry_out(
             delayed = delayed_sites(campaign)
             if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells, delayed):
                 console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, campaign.loading.browser)
+        calibrate = partial(measured_lanes, console, campaign.loading.browser)
+        lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, calibrate)
         campaign = replace(campaign, lanes=lanes)
         for line in announcement(campaign):
             print_line(console, line)

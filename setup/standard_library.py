@@ -33,21 +33,21 @@ class StandardLibraryContract(Contract):
         output.print_error(f'The first module of each line says "{PROMISE}" in its docstring.', bold=False)
 
 
-def promising_modules(graph: ImportGraph) -> Iterator[str]:
+def promising_modules(graph: ImportGraph, project: Path = PROJECT) -> Iterator[str]:
     for module in graph.modules:
-        file = source_file(module)
+        file = source_file(module, project)
         if file and PROMISE in " ".join((ast.get_docstring(ast.parse(file.read_text())) or "").lower().split()):
             yield module
 
 
-def source_file(module: str) -> Path | None:
-    """The file of a module of this project, or None for any other module."""
-    path = PROJECT.joinpath(*module.split("."))
+def source_file(module: str, project: Path) -> Path | None:
+    """The file of a module of the `project`, or None for any other module."""
+    path = project.joinpath(*module.split("."))
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
-def forbidden_chains(graph: ImportGraph, module: str) -> Iterator[tuple[str, ...]]:
-    """The shortest way from a module to each package that is neither the project's nor Python's."""
+def forbidden_chains(graph: ImportGraph, module: str, project: Path = PROJECT) -> Iterator[tuple[str, ...]]:
+    """The shortest way from a module to each package that is neither the `project`'s nor Python's."""
     for imported in sorted(graph.find_upstream_modules(module)):
-        if not source_file(imported) and imported.partition(".")[0] not in sys.stdlib_module_names:
+        if not source_file(imported, project) and imported.partition(".")[0] not in sys.stdlib_module_names:
             yield graph.find_shortest_chain(importer=module, imported=imported) or ()

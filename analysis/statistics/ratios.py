@@ -47,7 +47,7 @@ SAME = 1e-9
 # where it is at most so many times as long as if that were known. One of 13 that hold at once is 57 times as long with
 # two blocks of one site, and 2.8 times with four.
 MOST_WIDENING = 3.0
-# The most Walsh averages at once: 32 MB.
+# These Walsh averages take 32 MB.
 MOST_AVERAGES = 2**22
 
 
@@ -165,15 +165,15 @@ class WalshAverages(NamedTuple):
     step: Array
 
 
-def walsh_averages(ratios: Array) -> WalshAverages:
-    """The Walsh averages of each row of `ratios`."""
+def walsh_averages(ratios: Array, most_averages: int = MOST_AVERAGES) -> WalshAverages:
+    """The Walsh averages of each row of `ratios`, of which `most_averages` are in memory at once."""
     rows, blocks = ratios.shape
     one, other = np.triu_indices(blocks)
     expected, deviation = blocks * (blocks + 1) / 4, np.sqrt(blocks * (blocks + 1) * (2 * blocks + 1) / 24)
     place = max(0, int(expected - stats.norm.ppf(LENGTH_QUANTILE) * deviation))
     quarter = len(one) // 4
     centres, lengths, spans, steps = np.empty((4, rows))
-    rows_at_once = max(1, MOST_AVERAGES // len(one))
+    rows_at_once = max(1, most_averages // len(one))
     for first in range(0, rows, rows_at_once):
         some = slice(first, first + rows_at_once)
         sums = ratios[some][:, one]

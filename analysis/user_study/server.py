@@ -76,14 +76,18 @@ class Collector:
 
 
 class StudyServer(ThreadingHTTPServer):
-    """A server of the kit of `collector`, with a limit on connections."""
+    """A server of the kit of `collector`, with a limit on connections.
+
+    Clients that say, or take, nothing for `patience_s` are cut off.
+    """
 
     daemon_threads = True
     # Else the kernel resets some of those that come together.
     request_queue_size = MOST_CONNECTIONS
 
-    def __init__(self, address: tuple[str, int], collector: Collector) -> None:
+    def __init__(self, address: tuple[str, int], collector: Collector, patience_s: float = PATIENCE_S) -> None:
         self.collector = collector
+        self.patience_s = patience_s
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         super().__init__(address, Handler)
 
@@ -109,9 +113,13 @@ class Handler(BaseHTTPRequestHandler):
     """Answers requests for the pages, and takes votes."""
 
     server: StudyServer
-    timeout = PATIENCE_S
     # Says nothing of programs and versions.
     server_version, sys_version = "eyelevel", ""
+
+    def setup(self) -> None:
+        """Wait for the client no longer than the server does."""
+        self.request.settimeout(self.server.patience_s)
+        super().setup()
 
     def do_GET(self) -> None:
         """A file of the kit."""
@@ -158,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.connection.settimeout(PATIENCE_S + len(body) / SLOWEST_BYTES_PER_S)
+        self.connection.settimeout(self.server.patience_s + len(body) / SLOWEST_BYTES_PER_S)
         self.wfile.write(body)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:

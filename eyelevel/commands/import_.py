@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from eyelevel.options import parameters_of
 from record import formats
 from record.names import site_folder
+
+if TYPE_CHECKING:
+    from record.site import Site
 
 HELP = f"""Import the recording SOURCE as a site.
 
@@ -20,14 +24,21 @@ Example: eyelevel import ../recordings/www.yelp.com
 @click.command(help=HELP, params=parameters_of("import"))
 def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
     """Import the recording `source` as a site."""
-    from record.assemble import chosen_page
-    from record.site import write_site
     from record.summary import summary
 
     folder = site_folder(name or formats.name_of(source))
+    click.echo(summary(import_recording(source, folder, url, keep_cookies=keep_cookies)))
+
+
+def import_recording(source: Path, folder: Path, url: str | None = None, *, keep_cookies: bool = False) -> "Site":
+    """Write the recording `source` into `folder` as a site, which begins at `url` if one is given. Raises
+    EyelevelError."""
+    from record.assemble import chosen_page
+    from record.site import write_site
+
     recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url)
     if url:
         page = chosen_page(recording.exchanges, url)
         # The load that the archive describes is of the page that it begins with.
         recording = replace(recording, url=page, live=recording.live if page == recording.url else None)
-    click.echo(summary(write_site(recording, folder)))
+    return write_site(recording, folder)

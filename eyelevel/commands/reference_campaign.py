@@ -1,7 +1,7 @@
 """`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -29,7 +29,7 @@ from measure.campaign.forecast import forecast
 from measure.campaign.resuming import resume_from_package
 from measure.completing.completing import summary
 from measure.run.aliases import choose_protocols
-from measure.sites.completeness import read
+from measure.sites.completeness import Completeness, read
 from record import collection, formats
 from record.site import Site, write_site
 from tuning import networks, protocols
@@ -129,10 +129,10 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
     return path
 
 
-def closed(site: Site, console: Console) -> Site:
-    """`site` after it was closed, unless that was done before, with what was fetched for it; what is known of its
-    completeness is printed. Raises EyelevelError."""
-    print_line(console, summary(site.name, read(site) or complete_now(site)))
+def closed(site: Site, console: Console, complete: Callable[[Site], Completeness] = complete_now) -> Site:
+    """`site` after it was closed by `complete`, unless that was done before, with what was fetched for it; what is
+    known of its completeness is printed. Raises EyelevelError."""
+    print_line(console, summary(site.name, read(site) or complete(site)))
     return Site.load(site.folder)
 
 

@@ -8,7 +8,7 @@ this machine cannot measure are left out by name, not replaced.
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.errors import EyelevelError
+from base.processes import last_line_of
 from films.policy import FilmPolicy
 from measure.campaign.campaign import Campaign, Selection
 from measure.campaign.method import Method
@@ -23,6 +24,7 @@ from measure.run.aliases import choose_protocols
 from measure.run.load import Observers
 from measure.run.setting import Loading, Setting
 from record.collection import choose_sites
+from record.site import Site
 from replay import ReplaySpec
 from replay import run as replay
 from studies.campaign import study_campaign
@@ -53,7 +55,8 @@ PROCESSOR_SHARE = 0.5
 # QUIC's probe timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may come before it:
 # it sends a packet again, and reduces no window.
 RETRANSMIT_ROUND_TRIPS = 0.25
-QUOTA = "measure.host.quota"
+# The command that gives another, which follows it, a share of the processor.
+QUOTA = (sys.executable, "-m", "measure.host.quota", f"{PROCESSOR_SHARE:g}")
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,37 @@ class LadderMethod(Method):
     def observers(self, setting: Setting, folder: Path) -> Observers:
         """See `Method`."""
         slowed = suffix_of(setting.network.name) == SLOW
-        return Observers(around=quota_command() if slowed else ())
+        return Observers(around=QUOTA if slowed else ())
 
 
-def quota_command() -> tuple[str, ...]:
-    """The command that gives another, which follows it, a share of the processor."""
-    return (sys.executable, "-m", QUOTA, f"{PROCESSOR_SHARE:g}")
+def replay_refusal(site: Site, name: str) -> str:
+    """Why this machine cannot serve `site` by the protocol `name`, as a short replay finds out; nothing when it can."""
+    try:
+        (served,) = choose_protocols([name], protocols.load())
+        with TemporaryDirectory(prefix="ladder-") as folder:
+            replay(ReplaySpec(site.folder, Network("probe", min_rtt_ms=0), served, Path(folder) / "requests"), ["true"])
+    except EyelevelError as error:
+        return str(error)
+    return ""
+
+
+def quota_refusal(quota: Sequence[str] = QUOTA) -> str:
+    """Why this machine cannot limit a browser to a share of the processor by the command `quota`; nothing when it
+    can."""
+    completed = subprocess.run([*quota, "true"], capture_output=True, text=True, check=False)
+    return last_line_of(completed.stderr, f"status {completed.returncode}") if completed.returncode else ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The limits of a machine: why it cannot serve a site by the protocol of a name, and why it cannot limit a browser
+    to a share of the processor; nothing where it can."""
+
+    replay_refusal: Callable[[Site, str], str] = replay_refusal
+    quota_refusal: Callable[[], str] = quota_refusal
+
+
+THIS_MACHINE = Machine()
 
 
 @dataclass(frozen=True)
@@ -98,10 +126,10 @@ class Scope:
     missing: Sequence[Missing]
 
 
-def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+def campaign(request: Request, machine: Machine = THIS_MACHINE) -> Measurement:
+    """The measurement that `request` asks for, as far as `machine` can do it. Raises EyelevelError."""
     # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
-    scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request)
+    scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request, machine)
     if len(scope.rungs) < 2:
         reasons = "; ".join(map(str, scope.missing))
         raise EyelevelError(f"a ladder needs two rungs at least{f', and cannot have {reasons}' if reasons else ''}")
@@ -117,14 +145,14 @@ def scope_of_begun(request: Request, study: Mapping[str, Any]) -> Scope:
     return Scope(chosen, tuple(study.get("conditions", ())), bool(study["usual_conditions"]), missing)
 
 
-def scope_of_new(request: Request) -> Scope:
-    """The scope that `request` wants, as far as this machine can measure it. Raises EyelevelError."""
+def scope_of_new(request: Request, machine: Machine) -> Scope:
+    """The scope that `request` wants, as far as `machine` can measure it. Raises EyelevelError."""
     wanted = wanted_conditions(request.options.get("conditions"))
     chosen = rungs(request, ())
     over = [*chosen, UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else chosen
-    refused = {one.name: one.reason for one in refusals(request, over)}
+    refused = {one.name: one.reason for one in refusals(request, over, machine)}
     able = [name for name in chosen if name not in refused]
-    reasons = {name: condition_refusal(name, able, refused) for name in wanted}
+    reasons = {name: condition_refusal(name, able, refused, machine) for name in wanted}
     absent = {name: reason for name, reason in refused.items() if name != UNKNOWN}
     absent |= {name: reason for name, reason in reasons.items() if reason}
     possible = tuple(name for name in wanted if name not in absent)
@@ -157,42 +185,24 @@ def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
     return [name for name in order if name in names]
 
 
-def refusals(request: Request, names: Sequence[str]) -> list[Missing]:
-    """Which of the protocols `names` this machine cannot do, as a short replay over each finds out.
-
-    Raises EyelevelError when it can do none.
-    """
+def refusals(request: Request, names: Sequence[str], machine: Machine = THIS_MACHINE) -> list[Missing]:
+    """Which of the protocols `names` `machine` cannot do. Raises EyelevelError when it can do none."""
     site = choose_sites(request.names("sites", "sites"))[0]
-    network = Network("probe", min_rtt_ms=0)
-    missing = []
-    for name in names:
-        try:
-            (served,) = choose_protocols([name], protocols.load())
-            with TemporaryDirectory(prefix="ladder-") as folder:
-                replay(ReplaySpec(site.folder, network, served, Path(folder) / "requests"), ["true"])
-        except EyelevelError as error:
-            missing.append(Missing(name, str(error)))
+    missing = [Missing(name, reason) for name in names if (reason := machine.replay_refusal(site, name))]
     if len(missing) == len(names):
         raise EyelevelError(f"no rung can be replayed on this machine; {missing[0]}")
     return missing
 
 
-def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, str]) -> str:
+def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, str], machine: Machine) -> str:
     """Why the condition `name` cannot be measured with the rungs `over`; nothing when it can. `refused`: protocol → why
-    this machine cannot do it."""
+    `machine` cannot do it."""
     needed = (HIGHEST,) if name == "unknown" else (BELOW, ABOVE)
     if not set(needed) <= set(over):
         return f"needs {' and '.join(needed)}"
     if name == "unknown":
         return refused.get(UNKNOWN, "")
-    return quota_refusal() if name == "slow" else ""
-
-
-def quota_refusal() -> str:
-    """Why this machine cannot limit a browser to a share of the processor; nothing when it can."""
-    completed = subprocess.run([*quota_command(), "true"], capture_output=True, text=True, check=False)
-    lines = completed.stderr.strip().splitlines()
-    return "" if completed.returncode == 0 else (lines[-1] if lines else f"status {completed.returncode}")
+    return machine.quota_refusal() if name == "slow" else ""
 
 
 def ladder_campaign(request: Request, scope: Scope) -> Campaign:

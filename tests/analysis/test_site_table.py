@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 from pandas.testing import assert_frame_equal
+from support.scripted import ScriptedCampaign
 
 from analysis import runs as tables
 from analysis.figures import figure1
 from analysis.sites import recorded_sites, site_table
 from base.errors import EyelevelError
 from base.files import read_json
-from measure.campaign import campaign as campaigns
-from measure.campaign.campaign import Campaign
 from measure.campaign.results import opened
 from measure.sites.completeness import Completeness, RequestedUrl, digest, summarise
 from measure.sites.facts import facts_of
@@ -74,7 +73,7 @@ def test_the_figure_shows_the_table(tmp_path: Path) -> None:
 def campaign(folder: Path, recorded: Site) -> Path:
     """A campaign's folder of the site `recorded`, begun and without any run."""
     known = protocols.load()
-    begun = Campaign(
+    begun = ScriptedCampaign(
         folder=folder,
         sites={recorded.name: recorded},
         networks={"lte": networks.load()["lte"]},
@@ -87,9 +86,8 @@ def campaign(folder: Path, recorded: Site) -> Path:
 
 
 @pytest.fixture
-def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def one(tmp_path: Path) -> Site:
     """A site of two servers."""
-    monkeypatch.setattr(campaigns, "versions", lambda *_, **__: {"chromium": "1"})
     (tmp_path / "sites").mkdir()
     exchanges = (("https://one.example/", b"x" * 20, "192.0.2.9"), ("https://two.example/", b"y" * 7, "192.0.2.10"))
     return site(tmp_path / "sites" / "one", *exchanges)

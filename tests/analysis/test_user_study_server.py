@@ -1,6 +1,7 @@
 """The server of a user study: it shows the kit and nothing else, and takes votes and nothing else."""
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,11 +13,10 @@ import pytest
 from support.serving import served
 
 from analysis.defaults import LOCAL
-from analysis.user_study import server as study_server
 from analysis.user_study.clips import Clip, Key, Side
-from analysis.user_study.server import Collector, StudyServer
+from analysis.user_study.server import MOST_CONNECTIONS, MOST_VOTE_BYTES, Collector, StudyServer
 from analysis.user_study.settings import load
-from analysis.user_study.votes import read_votes
+from analysis.user_study.votes import MOST_BYTES, read_votes
 from base.errors import EyelevelError
 from base.files import write_json
 from base.structure import unstructured
@@ -124,20 +124,19 @@ def test_what_is_no_vote_leaves_nothing(
     assert list((kit / "votes").iterdir()) == []
 
 
-def test_a_full_file_takes_no_more(port: int, kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_server, "MOST_BYTES", 4096 + 100)
+def test_a_full_file_takes_no_more(port: int, kit: Path) -> None:
     assert ask(port, "POST", "/votes", VOTE)[0] == 204
+    full_bytes = MOST_BYTES - MOST_VOTE_BYTES + 1
+    os.truncate(kit / "votes" / "votes.csv", full_bytes)  # with a hole, which takes no disk
     assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 507
-    assert len((kit / "votes" / "votes.csv").read_text().splitlines()) == 2
+    assert (kit / "votes" / "votes.csv").stat().st_size == full_bytes
 
 
-def test_silent_clients_keep_nobody_out_for_good(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_server, "MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(study_server.Handler, "timeout", 0.3)
-    with served(server := StudyServer((LOCAL, 0), Collector(kit))):
-        silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(2)]
+def test_silent_clients_keep_nobody_out_for_good(kit: Path) -> None:
+    with served(server := StudyServer((LOCAL, 0), Collector(kit), patience_s=0.3)):
+        silent = [socket.create_connection((LOCAL, server.server_address[1])) for _ in range(MOST_CONNECTIONS)]
         # The server closes them when they have said nothing for so long.
-        assert [client.recv(1) for client in silent] == [b"", b""]
+        assert {client.recv(1) for client in silent} == {b""}
         for client in silent:
             client.close()
         assert ask(server.server_address[1], "GET", "/")[0] == 200

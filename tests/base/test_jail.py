@@ -236,15 +236,16 @@ def test_x_servers_have_their_sockets_where_the_jail_says(tmp_path: Path) -> Non
     assert (tmp_path / "X1").exists()
 
 
-def test_behind_sudo_its_user_is_the_one_who_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    for name, value in (("SUDO_UID", "1234"), ("SUDO_GID", "1235")):
-        monkeypatch.setenv(name, value)
-    assert jail_user() == (1234, 1235)
-    monkeypatch.setenv("SUDO_UID", "0")
-    assert jail_user() == (65534, 65534)
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert jail_user() is None
+@pytest.mark.parametrize(
+    ("user", "caller", "jailed_as"), [(0, "1234", (1234, 1235)), (0, "0", (65534, 65534)), (1000, "1234", None)]
+)
+def test_behind_sudo_its_user_is_the_one_who_called(
+    user: int, caller: str, jailed_as: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setenv("SUDO_UID", caller)
+    monkeypatch.setenv("SUDO_GID", "1235")
+    assert jail_user() == jailed_as
 
 
 @pytest.mark.needs_root

@@ -3,16 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from base import namespaces, privileges
-from base.errors import EyelevelError
-from base.namespaces import AS_ORDINARY_USER, namespaced
-from base.places import PROJECT
-from base.privileges import require_browsing, require_namespaces
+from base.namespaces import AS_ORDINARY_USER, namespaced, unshare
+from base.places import PROJECT, tool
+from base.privileges import missing_namespaces, missing_sandbox, missing_tun, require_browsing, restrictions_of_users
 
 # Runs a program of Python's in fresh namespaces; and one that does there what replays do.
 OUTSIDE = """
@@ -30,32 +27,8 @@ ASK = "from base.privileges import require_namespaces; require_namespaces('measu
 ASK_TO_BROWSE = "from base.privileges import require_browsing; require_browsing('measuring')"
 
 
-@pytest.fixture(autouse=True)
-def not_known_yet() -> Iterator[None]:
-    questions = (privileges._missing_namespaces, privileges._missing_sandbox)
-    for question in questions:
-        question.cache_clear()
-    yield
-    for question in questions:
-        question.cache_clear()
-
-
-def refusal() -> str:
-    with pytest.raises(EyelevelError) as error:
-        require_namespaces("measuring")
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-@pytest.fixture
-def sysctls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sysctls of a kernel on which a user's namespaces come to nothing."""
-    monkeypatch.setattr(privileges, "SYSCTLS", tmp_path)
-    monkeypatch.setattr(privileges, "has_capabilities", lambda: False)
-    monkeypatch.setattr(
-        privileges, "namespaced", lambda *_: ["sh", "-c", "echo ip: Operation not permitted >&2; exit 2"]
-    )
-    return tmp_path
+# The last line of trials that a kernel refuses.
+REFUSAL = "unshare: unshare failed: Operation not permitted"
 
 
 @pytest.mark.parametrize(
@@ -69,27 +42,30 @@ def sysctls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_the_setting_that_withholds_namespaces_is_told_with_its_remedy(
-    sysctls: Path, name: str, value: str, remedy: str
+    tmp_path: Path, name: str, value: str, remedy: str
 ) -> None:
-    path = sysctls / name.replace(".", "/")
+    path = tmp_path / name.replace(".", "/")
     path.parent.mkdir()
     path.write_text(f"{value}\n")
-    assert remedy in refusal()
+    text = missing_namespaces(REFUSAL, restrictions_of_users(tmp_path))
+    assert remedy in text and "\n" not in text
 
 
-def test_a_device_that_is_missing_or_closed_is_told_with_its_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(privileges, "_missing_namespaces", lambda: None)
-    monkeypatch.setattr(privileges, "TUN", tmp_path / "tun")
-    assert f"needs {tmp_path}/tun, which is not there" in refusal()
-    assert f"sudo {PROJECT}/setup/grant tun" in refusal()
+def test_a_device_that_is_missing_or_closed_is_told_with_its_remedy(tmp_path: Path) -> None:
+    missing, closed = missing_tun(tmp_path / "tun"), missing_tun(tmp_path)
+    assert missing and missing.startswith(f"{tmp_path}/tun, which is not there; ")
+    # Nobody may open a folder for writing, root neither.
+    assert closed and closed.startswith(f"{tmp_path}, which you may not open (Is a directory); ")
+    for text in (missing, closed):
+        assert f"sudo {PROJECT}/setup/grant tun" in text and "\n" not in text
 
-    def refuse(*_: object) -> int:
-        raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "open", refuse)
-    assert "which you may not open (Permission denied)" in refusal()
+@pytest.mark.needs_namespaces
+def test_a_machine_without_the_device_is_found_out() -> None:
+    hide = 'mount -t tmpfs none /dev/net && exec "$@"'
+    command = [*namespaced("mount"), "sh", "-c", hide, "sh", sys.executable, "-c", ASK]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert "measuring needs /dev/net/tun, which is not there; " in done.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.needs_user_namespaces
@@ -127,23 +103,11 @@ def test_a_browser_whose_sandbox_works_is_let_pass() -> None:
     ("restriction", "remedy"),
     [("1", f"sudo {PROJECT}/setup/grant apparmor"), ("0", "its seccomp profile has to allow unshare and clone")],
 )
-def test_what_keeps_the_sandbox_from_working_is_told_with_its_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restriction: str, remedy: str
-) -> None:
+def test_what_keeps_the_sandbox_from_working_is_told_with_its_remedy(restriction: str, remedy: str) -> None:
     """To root, too, whom AppArmor keeps nothing from."""
-    monkeypatch.setattr(privileges, "SYSCTLS", tmp_path)
-    monkeypatch.setattr(privileges, "require_namespaces", lambda _: None)
-    monkeypatch.setattr(
-        privileges, "jailed", lambda *_: ["sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"]
-    )
-    monkeypatch.setattr(privileges, "namespaced", lambda *_: [])
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns").write_text(f"{restriction}\n")
-    with pytest.raises(EyelevelError) as error:
-        require_browsing("measuring")
-    assert remedy in str(error.value)
-    assert "the browser's sandbox" in str(error.value)
-    assert "\n" not in str(error.value)
+    text = missing_sandbox(REFUSAL, {"kernel.apparmor_restrict_unprivileged_userns": restriction})
+    assert remedy in text and "the browser's sandbox" in text
+    assert "\n" not in text
 
 
 @pytest.mark.needs_namespaces
@@ -165,9 +129,9 @@ def test_namespaces_within_ours_have_no_user_of_their_own() -> None:
     assert done.stdout == "False\n", done.stderr
 
 
-def test_a_program_with_a_profile_makes_the_namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_a_profile_makes_the_namespaces(tmp_path: Path) -> None:
     program = tmp_path / "unshare"
-    monkeypatch.setattr(namespaces, "PROFILED_UNSHARE", program)
-    assert program not in namespaced()
+    assert unshare(program) == tool("unshare")
     program.touch()
-    assert program in namespaced()
+    assert unshare(program) == program
+    assert unshare() in namespaced()

@@ -1,6 +1,5 @@
 """A long campaign of which not all was named begins only when its user says so."""
 
-import io
 import os
 import pty
 import signal
@@ -131,15 +130,10 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("key", "begins"), [("n", False), ("\r", False), ("\x1b[A", False), ("y", True), ("Y", True)])
-def test_the_key_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, *, begins: bool) -> None:
-    monkeypatch.setattr("click.getchar", lambda: key)
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", terminal)
-    monkeypatch.setattr("sys.stdout", terminal)
+def test_the_key_alone_decides(tmp_path: Path, key: str, *, begins: bool) -> None:
     refusal = nullcontext() if begins else pytest.raises(EyelevelError, match="c was not begun; nothing was written")
     with refusal:
-        require_consent(campaign(tmp_path / "c", 9999), ["NET"], Console(), agreed=False, lanes=1)
+        require_consent(campaign(tmp_path / "c", 9999), ["NET"], Console(), agreed=False, lanes=1, ask=lambda *_: key)
 
 
 def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:
@@ -165,10 +159,9 @@ def test_lanes_make_it_shorter(tmp_path: Path) -> None:
         require_consent(long, ["NET"], Console(), agreed=False, lanes=1)
 
 
-def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eyelevel.arguments.RESULTS", tmp_path)
+def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path) -> None:
     similar(tmp_path)
     with pytest.raises(EyelevelError, match=r"is a folder; there is a campaign lte-quic$"):
-        campaign_folder("lte-qiuc")
+        campaign_folder("lte-qiuc", tmp_path)
     with pytest.raises(EyelevelError, match=r"is a folder$"):
-        campaign_folder("dsl")
+        campaign_folder("dsl", tmp_path)

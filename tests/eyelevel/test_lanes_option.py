@@ -1,6 +1,7 @@
 """The meaning of --lanes for a campaign: for one that begins, for one that goes on, here and on a cluster."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,24 @@ from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.table import write_document
-from eyelevel.lanes import lanes_of_campaign, number_of_lanes
+from eyelevel.lanes import lanes_of_campaign, measured_lanes, number_of_lanes
 from measure.campaign.slot import machine_name
-from measure.host import lanes as places
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
-from tuning.defaults import DEFAULT_BROWSER
 
 TWO = lanes_of(2, [(0,), (1,)])
 MEASURED = Lanes(2, TWO, {"reason": "measured"})
 
 
-@pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of two cores on which a calibration finds two lanes."""
-    monkeypatch.setattr(places, "whole_cores", lambda: [(0,), (1,)])
-    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", lambda browser, announce: MEASURED)
-
-
-def chosen(folder: Path, wanted: str | None = None, dask: str | None = None) -> Lanes:
-    return lanes_of_campaign(folder, wanted, dask, Console(file=io.StringIO()), DEFAULT_BROWSER)
+def chosen(
+    folder: Path,
+    wanted: str | None = None,
+    dask: str | None = None,
+    calibrate: Callable[[], Lanes] = lambda: MEASURED,
+    cores: int = 2,
+) -> Lanes:
+    """The lanes on a machine of so many `cores`."""
+    console = Console(file=io.StringIO())
+    return lanes_of_campaign(folder, wanted, dask, console, calibrate, [(core,) for core in range(cores)])
 
 
 def begun(folder: Path, record: dict[str, Any] | None = None, **settings: Any) -> Path:
@@ -65,10 +65,21 @@ def test_a_campaign_goes_on_in_the_lanes_that_it_was_begun_with(tmp_path: Path) 
     assert chosen(begun(tmp_path / "one")) == ONE_LANE
 
 
-def test_a_calibration_that_took_one_lane_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_calibration_that_took_one_lane_is_not_repeated(tmp_path: Path) -> None:
     folder = begun(tmp_path / "c", Lanes(calibration={"reason": "they disturb"}).record())
-    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", lambda *_: pytest.fail("it is measured again"))
-    assert chosen(folder, "auto") == ONE_LANE
+    assert chosen(folder, "auto", calibrate=lambda: pytest.fail("it is measured again")) == ONE_LANE
+
+
+def test_lanes_are_measured_with_the_browser_and_what_is_measured_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
+        announce(f"with {browser}")
+        return MEASURED
+
+    # It would take minutes.
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
+    printed = io.StringIO()
+    assert measured_lanes(Console(file=printed), "firefox") == MEASURED
+    assert printed.getvalue() == "with firefox\n"
 
 
 def test_lanes_are_not_found_out_for_a_campaign_that_was_begun_without(tmp_path: Path) -> None:
@@ -76,13 +87,12 @@ def test_lanes_are_not_found_out_for_a_campaign_that_was_begun_without(tmp_path:
         chosen(begun(tmp_path / "c"), "auto")
 
 
-def test_lanes_on_other_cores_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_on_other_cores_are_refused(tmp_path: Path) -> None:
     folder = begun(tmp_path / "c", MEASURED.record(), lanes=2)
-    monkeypatch.setattr(places, "whole_cores", lambda: [(0,), (1,), (2,), (3,)])
     with pytest.raises(
         EyelevelError, match=r"had the processors \[\[0\], \[1\]\] when it began .* now \[\[0, 1\], \[2, 3\]\]"
     ):
-        chosen(folder)
+        chosen(folder, cores=4)
 
 
 def test_on_a_cluster_the_lanes_are_the_workers(tmp_path: Path) -> None:

@@ -2,15 +2,15 @@
 
 import contextlib
 import shlex
+from collections.abc import Sequence
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from base.errors import EyelevelError
-from eyelevel import make
 from eyelevel.commands.answer import main as answer
-from eyelevel.make import Target, command_lines, make_line, require_known, same_command, targets
+from eyelevel.make import Target, carry_out, command_lines, make_line, require_known, same_command, targets
 from eyelevel.options import OPTIONS
 from eyelevel.program import program
 
@@ -74,17 +74,14 @@ def test_a_study_is_measured_and_reported() -> None:
 
 
 @pytest.mark.parametrize(("name", "commands"), [("record", ["record", "close"]), ("grid", ["grid"])])
-def test_pages_are_closed_though_one_failed_and_nothing_else_follows_a_failure(
-    name: str, commands: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_closed_though_one_failed_and_nothing_else_follows_a_failure(name: str, commands: list[str]) -> None:
     called = []
 
-    def fail(line: list[str]) -> int:
+    def fail(line: Sequence[str]) -> int:
         called.append(line[0])
         return 3 if len(called) == 1 else 0
 
-    monkeypatch.setattr(make, "status_of", fail)
-    assert make.carry_out(TARGETS[name], {}) == 3
+    assert carry_out(TARGETS[name], {}, fail) == 3
     assert called == commands
 
 

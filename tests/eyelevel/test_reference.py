@@ -15,9 +15,8 @@ from analysis import hypotheses
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
 from base.places import PROJECT
-from eyelevel.commands import reference_campaign as reference
 from eyelevel.commands.reference import main
-from eyelevel.commands.reference_campaign import campaign_of, closed, estimate_lines, sites_of
+from eyelevel.commands.reference_campaign import PACKAGE_S, campaign_of, closed, estimate_lines, sites_of
 from eyelevel.defaults import DECLARATION
 from measure.campaign.campaign import Campaign
 from measure.campaign.declared import DeclaredCampaign, DeclaredSite, read_declared
@@ -148,12 +147,11 @@ def test_a_declaration_that_is_wrong_is_refused_in_one_line(small: Path, old: st
     assert "\n" not in str(error.value)
 
 
-def test_a_recording_that_is_not_there_is_named_with_how_to_say_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reference, "SITES", tmp_path / "sites")
-    site = DeclaredSite("page", "why not", "har/page.har")
-    with pytest.raises(EyelevelError, match=r"the recording of page is not there: .*har/page\.har; .*EYELEVEL_CORPUS"):
+def test_a_recording_that_is_not_there_is_named_with_how_to_say_where_it_is(tmp_path: Path) -> None:
+    site = DeclaredSite("never-recorded", "why not", "har/page.har")
+    with pytest.raises(
+        EyelevelError, match=r"the recording of never-recorded is not there: .*har/page\.har; .*EYELEVEL_CORPUS"
+    ):
         sites_of([site], tmp_path, Console(quiet=True))
 
 
@@ -184,9 +182,7 @@ def test_what_a_stopped_session_measured_is_not_told_as_open(small: Path, tmp_pa
     assert "as 1 attempts took" in done.stdout
 
 
-def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(tmp_path: Path) -> None:
     site = write_site(generate("demo-light"), tmp_path / "demo-light")
 
     def fetching(one: Site) -> Completeness:
@@ -195,8 +191,7 @@ def test_a_site_is_measured_with_what_was_fetched_when_it_was_closed(
         write_site(replace(recording, exchanges=(*recording.exchanges, further)), one.folder)
         return Completeness("", "", "lte", True, {}, {}, 1.0, (), (), {}, fetched=(further.url,))
 
-    monkeypatch.setattr(reference, "complete_now", fetching)
-    urls = {exchange.url for exchange in closed(site, Console(quiet=True)).exchanges}
+    urls = {exchange.url for exchange in closed(site, Console(quiet=True), fetching).exchanges}
     assert urls == {exchange.url for exchange in site.exchanges} | {f"{site.url}fetched.css"}
 
 
@@ -208,19 +203,22 @@ def test_what_was_measured_says_how_long_the_rest_takes(campaign: Campaign) -> N
     assert rest.startswith("open: 11 of 12 runs, about ")
 
 
-def test_the_command_that_resumes_has_all_that_was_given(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands = []
-    monkeypatch.setattr(reference, "require_browsing", lambda _: None)
-    monkeypatch.setattr(reference, "closed", lambda site, _: site)
-    monkeypatch.setattr(reference, "carry_out", lambda *_, again, **__: commands.append(again))
-    monkeypatch.setattr(reference, "package_of", lambda _, package, __: package)
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    options = ["--declaration", str(small), "--results", str(results), "--budget", "1h", "--no-validate"]
-    CliRunner().invoke(main, options, catch_exceptions=False)
-    assert sorted(commands[0].split()) == sorted(
-        ["make", "reference", f"DECLARATION={small}", f"RESULTS={results}", "BUDGET=1h", "VALIDATE=no"]
+    question = hypotheses.DECLARED.read_text()
+    begun = campaign_of(read_declared(small), results / "small", choose_sites(["demo-light"]), question)
+    with opened(begun.folder, begun.document(), begun.hypotheses):
+        pass
+    # So little beside the time of the package that no block begins.
+    budget = f"{PACKAGE_S + 1:.0f}s"
+    options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
+    done = CliRunner().invoke(main, options)
+    message, _, command = done.output.partition("; to go on: ")
+    assert message.endswith("the budget is used up, and 12 runs are open")
+    assert sorted(command.split()) == sorted(
+        ["make", "reference", f"DECLARATION={small}", f"RESULTS={results}", f"BUDGET={budget}", "VALIDATE=no"]
     )
 
 

@@ -73,6 +73,7 @@ def eyelevel(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProce
 def test_a_site_goes_through_a_new_format_and_back(folder: Path) -> None:
     answer = eyelevel(folder, "import", folder / "page.toy.txt")
     assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("page: ") and "starts at https://toy.example/" in answer.stdout
     site = Site.load(folder / "sites" / "page")
     assert (site.url, site.recorder["tool"]) == ("https://toy.example/", "toy")
     answer = eyelevel(folder, "export", "page", "--as", "toy", "--into", folder / "again.toy")

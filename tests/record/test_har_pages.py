@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from support.recordings import har_entry
 
 from base.errors import EyelevelError
-from eyelevel.commands import import_
+from eyelevel.commands.import_ import import_recording
 from measure.live import read_live
 from record.formats import read_recording
-from record.site import Site
 
 FIRST, SECOND = "https://a.example/", "https://b.example/news"
 
@@ -79,12 +77,7 @@ def test_a_page_that_is_not_there_is_answered_with_those_that_are(url: str, arch
         read_recording(archive, url=url)
 
 
-def test_an_import_takes_the_chosen_page_with_its_time(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_, "site_folder", lambda name: tmp_path / name)
-    done = CliRunner().invoke(import_.main, [str(archive), "--url", SECOND], catch_exceptions=False)
-    assert f"starts at {SECOND}" in done.output
-    live = read_live(site := Site.load(tmp_path / "x"))
+def test_an_import_takes_the_chosen_page_with_its_time(archive: Path, tmp_path: Path) -> None:
+    live = read_live(site := import_recording(archive, tmp_path / "x", SECOND))
     assert site.url == SECOND and len(site.exchanges) == 7
     assert live and live.loads[0].metrics == {"plt": 200}

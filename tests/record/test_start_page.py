@@ -6,17 +6,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from base.errors import EyelevelError
 from base.places import PROJECT
-from eyelevel.commands import import_
+from eyelevel.commands.import_ import import_recording
 from record.assemble import chosen_page, start_page
 from record.formats import read_recording
 from record.http1 import Response
 from record.site import Exchange
+from record.summary import summary
 
 START = "https://a.example/news"
 
@@ -168,11 +168,9 @@ def test_the_url_that_an_http_archive_calls_its_page(title: str, start: str, tmp
     assert read_recording(path).url == start
 
 
-def test_an_import_begins_where_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_, "site_folder", lambda name: tmp_path / name)
-    source = str(warc(tmp_path / "a.warc.gz", lists={}))
-    done = CliRunner().invoke(import_.main, [source, "--url", START], catch_exceptions=False)
-    assert f"starts at {START}" in done.output
+def test_an_import_begins_where_it_is_asked_to(tmp_path: Path) -> None:
+    source = warc(tmp_path / "a.warc.gz", lists={})
+    assert f"starts at {START}" in summary(import_recording(source, tmp_path / "a", START))
 
 
 def test_make_import_hands_the_url_on() -> None:

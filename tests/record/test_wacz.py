@@ -13,14 +13,13 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from support.recordings import wacz, warc_record, zipped
 from warcio.archiveiterator import ArchiveIterator
 
 from base.errors import EyelevelError
-from eyelevel.commands import import_
+from eyelevel.commands.import_ import import_recording
 from record.demo import generate
-from record.formats import read_recording
+from record.formats import name_of, read_recording
 from record.formats import wacz as FORM
 from record.site import write_site
 from record.wacz_writer import search_key
@@ -83,13 +82,10 @@ def test_it_begins_at_the_page_that_is_listed(more: dict[str, bytes], start: str
     assert len(recording.skipped) == sum(b"\n{\n" in content for content in more.values())
 
 
-def test_an_import_is_named_after_it_and_begins_where_it_is_asked_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_, "site_folder", lambda name: tmp_path / name)
+def test_an_import_is_named_after_it_and_begins_where_it_is_asked_to(tmp_path: Path) -> None:
     source = collection(tmp_path, wacz(ARCHIVES, (START,)))
-    done = CliRunner().invoke(import_.main, [str(source), "--url", FRAME], catch_exceptions=False)
-    assert f"starts at {FRAME}" in done.output
+    assert name_of(source) == "x"
+    assert import_recording(source, tmp_path / "x", FRAME).url == FRAME
     assert json.loads((tmp_path / "x" / "site.json").read_text())["url"] == FRAME
 
 

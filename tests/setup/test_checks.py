@@ -75,10 +75,9 @@ def test_a_broken_promise_about_imports_is_reported_with_its_way(
     (package / "far.py").write_text("import click\n")
     monkeypatch.syspath_prepend(tmp_path)
     contract = module_of_setup("standard_library")
-    monkeypatch.setattr(contract, "PROJECT", tmp_path)
     graph = grimp.build_graph("checked_package", include_external_packages=True, cache_dir=None)
-    assert list(contract.promising_modules(graph)) == ["checked_package.promising"]
-    chains = list(contract.forbidden_chains(graph, "checked_package.promising"))
+    assert list(contract.promising_modules(graph, tmp_path)) == ["checked_package.promising"]
+    chains = list(contract.forbidden_chains(graph, "checked_package.promising", tmp_path))
     assert chains == [("checked_package.promising", "checked_package.far", "click")]
 
 

@@ -1,6 +1,5 @@
 """The ladder: which runs are planned in which blocks, and whether known contributions are found, summed and named."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -27,9 +26,7 @@ from eyelevel.commands.report import main as report
 from eyelevel.measuring import distinct_networks
 from measure.campaign.campaign import Campaign
 from measure.run.setting import Setting
-from record.http1 import Response
-from record.site import Exchange, Recording, Site, write_site
-from studies.ladder import measure, waterfall
+from studies.ladder import waterfall
 from studies.ladder.contributions import (
     CHANGE,
     DIRECT,
@@ -43,7 +40,7 @@ from studies.ladder.contributions import (
     contributions,
     site_contributions,
 )
-from studies.ladder.measure import Missing, campaign, refusals
+from studies.ladder.measure import Machine, Missing, campaign, quota_refusal, refusals
 from studies.ladder.rungs import ABOVE, BELOW, RUNGS, base_network, suffix_of
 from studies.ladder.section import section
 from studies.study import Request
@@ -52,40 +49,22 @@ from tuning import protocols
 CONFIDENCE = 0.95
 # The tests of a plan do not measure anything.
 ALL = tuple(rung.protocol for rung in RUNGS)
+SITE = "demo-light"
 
 
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """One recorded page, the only one there is."""
-    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"x"), "192.0.2.1")
-    written = write_site(Recording(page.url, (page,), {"tool": "test"}), tmp_path / "page")
-    for module in (measure, "studies.campaign"):
-        name = module if isinstance(module, str) else module.__name__
-        monkeypatch.setattr(f"{name}.choose_sites", lambda names: [written])
-    return written
-
-
-@pytest.fixture
-def able(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that can do everything."""
-    monkeypatch.setattr(measure, "replay", lambda spec, command: None)
-    monkeypatch.setattr(measure, "quota_refusal", lambda: "")
+# A machine that can do everything.
+ABLE = Machine(lambda *_: "", lambda: "")
 
 
 def requested(folder: Path, **values: Any) -> Request:
     options = values.pop("options", {})
-    return Request(folder, **{"sites": "page", "net": "da2gc", **values}, options=options)
+    return Request(folder, **{"sites": SITE, "net": "da2gc", **values}, options=options)
 
 
-def planned(request: Request) -> Campaign:
-    return campaign(request).campaign
+def planned(request: Request, machine: Machine = ABLE) -> Campaign:
+    return campaign(request, machine).campaign
 
 
-def missing_of(folder: Path) -> list[Missing]:
-    return [Missing(**entry) for entry in planned(requested(folder, runs=1)).study["missing"]]
-
-
-@pytest.mark.usefixtures("site", "able")
 def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: Path) -> None:
     blocks = planned(requested(tmp_path, net="lte,da2gc", runs=3)).plan()
     assert len(blocks) == 2 * 3
@@ -99,7 +78,6 @@ def test_every_block_has_all_rungs_and_the_conditions_of_its_network(tmp_path: P
         assert sorted((suffix_of(run.network), run.protocol) for run in block) == expected
 
 
-@pytest.mark.usefixtures("site", "able")
 def test_the_conditions_differ_from_their_network_in_one_thing(tmp_path: Path) -> None:
     ladder = planned(requested(tmp_path, options={"conditions": "slow,arq"}))
     plain, arq, slow = (ladder.networks[f"da2gc{suffix}"] for suffix in ("", "+arq", "+slow"))
@@ -139,7 +117,6 @@ def test_each_rung_differs_from_the_one_below_in_what_its_name_says() -> None:
     assert known["quic+1con+urgency"].scheduler == "urgency" and known["quic"].scheduler in (None, "urgency")
 
 
-@pytest.mark.usefixtures("site", "able")
 def test_fewer_rungs_may_be_asked_for_and_only_rungs(tmp_path: Path) -> None:
     ladder = planned(requested(tmp_path, proto="quic,tcp,tcp+", runs=1))
     assert tuple(ladder.protocols) == ("tcp", "tcp+", "quic", "quic+unknown")
@@ -153,16 +130,17 @@ def test_fewer_rungs_may_be_asked_for_and_only_rungs(tmp_path: Path) -> None:
         planned(requested(tmp_path, options={"conditions": "fast"}))
 
 
-@pytest.mark.usefixtures("site")
-def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def replay(spec: Any, command: Sequence[str]) -> None:
-        if spec.protocol.name in refused:
-            raise EyelevelError("this kernel has no such thing")
+def without(*names: str) -> Machine:
+    """A machine without control groups that refuses these protocols."""
+    return Machine(
+        lambda _, name: "this kernel has no such thing" if name in names else "",
+        lambda: quota_refusal(("sh", "-c", "echo no control groups >&2; exit 1")),
+    )
 
-    monkeypatch.setattr(measure, "replay", replay)
-    monkeypatch.setattr(measure, "quota_command", lambda: ("sh", "-c", "echo no control groups >&2; exit 1"))
-    refused = {"tcp-iw32"}
-    ladder = campaign(requested(tmp_path, runs=1))
+
+def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path) -> None:
+    request = requested(tmp_path, runs=1)
+    ladder = campaign(request, without("tcp-iw32"))
     assert tuple(ladder.campaign.protocols) == ("tcp", *ALL[2:], "quic+unknown")
     assert ladder.campaign.study["missing"] == [
         {"name": "tcp-iw32", "reason": "this kernel has no such thing"},
@@ -171,22 +149,18 @@ def test_what_this_machine_refuses_is_left_out_by_name(tmp_path: Path, monkeypat
     for name in ("tcp-iw32: this kernel has no such thing", "the condition slow: no control groups"):
         assert f"not measured: {name}" in ladder.announcement
     assert {run.network for run in ladder.campaign.plan()[0]} == {"da2gc", "da2gc+arq"}
-    refused = {BELOW}
-    without = planned(requested(tmp_path, runs=1))
-    assert {run.network for run in without.plan()[0]} == {"da2gc"}
-    refused = {"quic+unknown"}
-    assert "the condition unknown: this kernel has no such thing" in map(str, missing_of(tmp_path))
-    refused = {*ALL, "quic+unknown"}
+    assert {run.network for run in planned(request, without(BELOW)).plan()[0]} == {"da2gc"}
+    missing = [Missing(**entry) for entry in planned(request, without("quic+unknown")).study["missing"]]
+    assert "the condition unknown: this kernel has no such thing" in map(str, missing)
     with pytest.raises(EyelevelError, match="no rung can be replayed on this machine; tcp: this kernel has no such"):
-        planned(requested(tmp_path))
+        planned(request, without(*ALL, "quic+unknown"))
 
 
-@pytest.mark.usefixtures("site", "able")
 def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> None:
     first = planned(requested(tmp_path, runs=1, proto=f"tcp,{BELOW},{ABOVE}"))
     known = {name: vars(one) for name, one in first.networks.items()}
     document = campaign_document(
-        None, networks=known, protocols={name: {} for name in first.protocols}, sites={"page": {}}, runs=1
+        None, networks=known, protocols={name: {} for name in first.protocols}, sites={SITE: {}}, runs=1
     )
     missing = [{"name": "quic", "reason": "it was not there"}]
     document = replace(document, study={**first.study, "missing": missing})
@@ -198,15 +172,12 @@ def test_a_ladder_goes_on_with_the_rungs_that_it_began_with(tmp_path: Path) -> N
 
 
 @pytest.mark.needs_namespaces
-def test_a_replay_finds_out_what_the_kernel_refuses(site: Site, tmp_path: Path) -> None:
-    tcp = protocols.load()["tcp"]
-    impossible = replace(tcp, name="impossible", server_sysctls={"net.ipv4.no_such_setting": "1"})
+def test_a_replay_finds_out_what_the_kernel_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    impossible = '[impossible]\nlike = "tcp"\nserver_sysctls = {"net.ipv4.no_such_setting" = "1"}\n'
+    (tmp_path / "protocols.toml").write_text(impossible)
+    monkeypatch.setenv("EYELEVEL_TUNING", str(tmp_path))
     assert refusals(requested(tmp_path), ["tcp"]) == []
-    known = {"tcp": tcp, "impossible": impossible}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(protocols, "load", lambda: known)
-        patch.setattr(measure, "choose_protocols", lambda names, known: [known[name] for name in names])
-        missing = refusals(requested(tmp_path), ["tcp", "impossible"])
+    missing = refusals(requested(tmp_path), ["tcp", "impossible"])
     assert missing == [Missing("impossible", missing[0].reason)]
     assert "net.ipv4.no_such_setting" in missing[0].reason
 
@@ -401,7 +372,6 @@ def test_other_campaigns_have_no_section(tmp_path: Path) -> None:
     assert section(tmp_path) is None
 
 
-@pytest.mark.usefixtures("site", "able")
 def test_a_network_is_validated_once_however_fast_the_browser_is(tmp_path: Path) -> None:
     validated = distinct_networks(planned(requested(tmp_path, net="lte,da2gc")).networks.values())
     assert [network.name for network in validated] == ["lte", "da2gc", "da2gc+arq"]

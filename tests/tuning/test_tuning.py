@@ -213,12 +213,11 @@ def test_what_a_browser_knows_over_quic_is_said_also_where_a_setting_does_not(tm
     assert known == {"mine": True, "unknown": False, "t": None}
 
 
-def test_a_server_that_leaves_no_choice_of_tls_records_refuses_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = replace(protocols.load()["tcp"], tls_record_bytes=4096)
-    server = server_of(protocol)
-    assert server.refusal(protocol) is None
-    monkeypatch.setattr(type(server), "choices", {})
-    assert server.refusal(protocol) == "nginx has no tls_record_bytes to choose"
+def test_a_server_that_leaves_no_choice_of_tls_records_refuses_one() -> None:
+    records = replace(protocols.load()["tcp"], tls_record_bytes=4096)
+    assert server_of(records).refusal(records) is None
+    of_caddy = replace(protocols.load()["caddy-h2"], tls_record_bytes=4096)
+    assert server_of(of_caddy).refusal(of_caddy) == "caddy has no tls_record_bytes to choose"
 
 
 def test_every_protocol_of_the_testbed_is_served_and_is_what_it_was() -> None:

@@ -34,6 +34,8 @@ from measure.campaign.server_choices import choices_of_server
 
 pytestmark = pytest.mark.slow
 
+EXAMPLE = PROJECT / "analysis" / "example_figure3.py"
+
 TRUTH = Truth(
     sites=6,
     networks=("dsl", "lte"),
@@ -306,29 +308,38 @@ def test_runs_as_parquet_are_those_of_the_csv(campaign: Path) -> None:
     assert stored["valid"].sum() == csv["valid"].sum()
 
 
-def test_figure_3_can_be_rebuilt_in_few_lines(campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = PROJECT / "analysis" / "example_figure3.py"
-    assert len(script.read_text().splitlines()) < 30
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], dict[str, Any]]:
+    """Runs the example on a table of runs, in this process, which has all libraries loaded, into figure3.png; returns
+    its variables."""
+
+    def run(runs: Path) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "argv", ["", str(runs), str(tmp_path / "figure3.png")])
+        return runpy.run_path(str(EXAMPLE), run_name="__main__")
+
+    return run
+
+
+def test_figure_3_can_be_rebuilt_in_few_lines(
+    campaign: Path, tmp_path: Path, example: Callable[[Path], dict[str, Any]]
+) -> None:
+    assert len(EXAMPLE.read_text().splitlines()) < 30
     picture = tmp_path / "figure3.png"
-    subprocess.run([sys.executable, script, campaign / "runs.csv", picture], check=True)
+    subprocess.run([sys.executable, EXAMPLE, campaign / "runs.csv", picture], check=True)
     assert picture.read_bytes().startswith(b"\x89PNG")
     picture.unlink()
-    # Again in this process, which has all libraries loaded.
-    monkeypatch.setattr(sys, "argv", ["", str(campaign / "report/runs.parquet"), str(picture)])
-    runpy.run_path(str(script), run_name="__main__")
+    example(campaign / "report" / "runs.parquet")
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_figure_3_names_networks_in_several_browsers_as_tables_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, example: Callable[[Path], dict[str, Any]]
 ) -> None:
     folder = write(tmp_path / "two", Truth(sites=2, networks=("lte",), protocols=("tcp", "quic"), runs=2))
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     both = pd.concat([runs.assign(browser=name) for name in ("chromium", "firefox")])
     both.to_csv(tmp_path / "runs.csv", index=False)
-    monkeypatch.setattr(sys, "argv", ["", str(tmp_path / "runs.csv"), str(tmp_path / "figure3.png")])
-    names = runpy.run_path(str(PROJECT / "analysis" / "example_figure3.py"))["networks"]
-    assert names == ["lte@chromium", "lte@firefox"]
+    assert example(tmp_path / "runs.csv")["networks"] == ["lte@chromium", "lte@firefox"]
 
 
 @pytest.mark.usefixtures("without_files_of_figures")
