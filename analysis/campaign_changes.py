@@ -37,7 +37,7 @@ from analysis.statistics.ratios import (
     mean_over_sites,
     site_margins,
 )
-from analysis.statistics.samples import Array, Samples, counts, logarithms
+from analysis.statistics.samples import Array, Samples, by_metric, counts, frame, logarithms
 from base.errors import EyelevelError
 
 # The canary that bounds what the machine did. The other one, of pages, changes with the browser, too.
@@ -146,11 +146,6 @@ def _both(a: Array, b: Array) -> tuple[Array, Array]:
     return np.where(has_both, a, np.nan), np.where(has_both, b, np.nan)
 
 
-def _over_sites_axis(values: Array) -> Array:
-    """networks x sites x metrics x blocks → networks x metrics x sites x blocks."""
-    return np.moveaxis(values, 1, 2)
-
-
 @dataclass(frozen=True)
 class _Thresholds:
     """The thresholds of changes, as log ratios: how much slower B may be, and how far the canary lets times move, None
@@ -177,10 +172,10 @@ def _changes(
     for protocol in a.protocols:
         pair = Pair(protocol, protocol)
         logs = _both(logarithms(a.of(protocol)), logarithms(b.of(protocol)))
-        change = independent_difference(*(mean_over_sites(_over_sites_axis(part)) for part in logs))
+        change = independent_difference(*(mean_over_sites(by_metric(part)) for part in logs))
         columns = thresholds.statistics(change, margins(a, pair, hypotheses, rtt_ms))
         columns |= {"sites": (counts(logs[0]) > 0).sum(axis=1)}
-        over_sites.append(replace(a, sites=("",)).frame({"protocol": protocol, **columns}))
+        over_sites.append(frame({"protocol": protocol, **columns}, network=a.networks, metric=a.metrics))
         change = independent_difference(*(mean_over_sites(part[..., None, :]) for part in logs))
         columns = thresholds.statistics(change, site_margins(a, pair, hypotheses, rtt_ms))
         columns |= {"runs_a": counts(logs[0]), "runs_b": counts(logs[1])}
@@ -201,16 +196,15 @@ def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_
 
 def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """How the ratio of two protocols within blocks has changed from A to B."""
-    rows = []
-    for pair in (pair for pair in hypotheses.comparisons if pair.is_of(a.protocols)):
-        one, other = (_over_sites_axis(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
+    tables = []
+    for pair in a.measured(hypotheses.comparisons):
+        one, other = (by_metric(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
         change = independent_difference(mean_over_sites(one), mean_over_sites(other))
-        columns = contrast_columns(change, hypotheses.confidence, CHANGE).values()
-        for n, network in enumerate(a.networks):
-            for m, metric in enumerate(a.metrics):
-                if sites := int((counts(one[n, m]) > 0).sum()):
-                    rows.append([*pair, network, metric, sites, *(float(column[n, m]) for column in columns)])
-    return corrected(pd.DataFrame(rows, columns=CONTRASTS[:-1]), holm, ("p",))
+        columns = contrast_columns(change, hypotheses.confidence, CHANGE)
+        columns |= {**pair._asdict(), "sites": (counts(one) > 0).sum(axis=-1)}
+        tables.append(frame(columns, network=a.networks, metric=a.metrics))
+    table = pd.concat(tables) if tables else pd.DataFrame(columns=CONTRASTS)
+    return corrected(table[table["sites"] > 0].reset_index(drop=True), holm, ("p",))[CONTRASTS]
 
 
 def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from analysis.statistics.contrasts import welch_p
 from analysis.statistics.gain import anova_p
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import WARNING_P
-from analysis.statistics.samples import Array, Samples
+from analysis.statistics.samples import CELL, Array, Samples
 from dataset.metrics import METRICS
 from dataset.table import CampaignDocument
 
@@ -53,15 +53,12 @@ def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
 
     Columns: kind (A/A), network, site, metric, anova_p, welch_p; cells without a p value are left out.
     """
-    columns = ["kind", "network", "site", "metric", "anova_p", "welch_p"]
-    tables = [_p_values("A/A", samples, *samples.of_pair(pair)) for pair in pairs]
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
-    return table.dropna(subset="anova_p")[columns]
 
+    def p_values(_: Pair, reference: Array, compared: Array) -> dict[str, Array]:
+        return {"anova_p": anova_p(reference, compared), "welch_p": welch_p(reference, compared)}
 
-def _p_values(kind: str, samples: Samples, reference: Array, compared: Array) -> pd.DataFrame:
-    p_values = {"anova_p": anova_p(reference, compared), "welch_p": welch_p(reference, compared)}
-    return samples.frame({"kind": kind, **p_values})
+    columns = ["kind", *CELL, "anova_p", "welch_p"]
+    return samples.compare(pairs, p_values, columns).assign(kind="A/A").dropna(subset="anova_p")[columns]
 
 
 def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:

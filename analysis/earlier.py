@@ -5,7 +5,7 @@ This serves planning alone. No verdict depends on it.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, locations, mean_over_sites
-from analysis.statistics.samples import Samples, counts
+from analysis.statistics.samples import by_metric, counts
 from base.errors import EyelevelError
 from base.text import printable
 from dataset.table import RUNS
@@ -104,12 +104,13 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:
         return None
+    places, samples = [samples.metrics.index(metric) for metric in metrics], samples.behind([network])
     declared = samples.measured(hypotheses.family)
     others = [Pair(samples.protocols[0], name) for name in samples.protocols[1:]]
     gains: dict[tuple[Pair, str], tuple[float, float]] = {}
     scatters, site_variances = list[float](), list[float]()
     for pair in declared or others:
-        ratios = _ratios(samples, pair, network, metrics)
+        ratios = by_metric(block_ratios(samples, pair))[0, places]
         centres, variances = locations(ratios)
         sizes = counts(ratios)
         is_told = (sizes >= LEAST_BLOCKS) & np.isfinite(variances)
@@ -127,12 +128,6 @@ def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypothese
         return None
     site_sd = float(np.sqrt(np.mean(site_variances))) if site_variances else SITE_SD
     return Expected(float(np.sqrt(np.mean(scatters))), site_sd, gains, campaign.name)
-
-
-def _ratios(samples: Samples, pair: Pair, network: str, metrics: Sequence[str]) -> np.ndarray:
-    """metrics x sites x blocks"""
-    of_network = block_ratios(samples, pair)[samples.networks.index(network)]
-    return np.asarray(np.moveaxis(of_network, 1, 0)[[samples.metrics.index(metric) for metric in metrics]])
 
 
 def _is_same(kept: Mapping[str, object] | None, network: Network) -> bool:

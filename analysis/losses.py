@@ -13,7 +13,7 @@ from scipy import stats
 
 from analysis.attempts import SETTING, cube, rejections, tried_in
 from analysis.runs import CampaignTable, records
-from analysis.statistics.contrast_table import holm
+from analysis.statistics.contrast_table import corrected, holm, holm_of_family
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, WARNING_P
@@ -157,7 +157,7 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
     networks, protocols = _names(campaign)[0], _names(campaign)[2]
     lost = cube(tried, "lost", protocols, networks)
     limits = load_limits_ms(campaign, tried).unstack("site").reindex(networks).sort_index(axis=1).to_numpy()
-    rows = []
+    tables = []
     for metric in (name for name in hypotheses.family_metrics if name in tried):
         times = cube(tried, metric, protocols, networks)
         measured = np.where(lost == 0, times, np.nan)
@@ -165,16 +165,12 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
         best = np.where(lost == 1, _best(times)[..., None], measured)
         for pair in hypotheses.family:
             if pair.is_of(protocols):
-                one, other = (protocols.index(name) for name in pair)
-                cells = [array[:, :, [one, other]] for array in (times, lost, best, worst)]
-                rows += [
-                    {**pair._asdict(), "network": network, "metric": metric, **_bounds(*(cell[n] for cell in cells))}
-                    for n, network in enumerate(networks)
-                ]
-    table = pd.DataFrame(rows).reindex(columns=BOUNDS_COLUMNS)
-    if table.empty:
-        return table
-    table["rank_p_corrected"] = holm(table["rank_p"].fillna(1).to_numpy())
+                places = [protocols.index(name) for name in pair]
+                columns = _bounds(*(np.moveaxis(array, 2, 0)[places] for array in (times, lost, best, worst)))
+                tables.append(pd.DataFrame({**pair._asdict(), "network": networks, "metric": metric, **columns}))
+    if not tables:
+        return pd.DataFrame(columns=BOUNDS_COLUMNS)
+    table = corrected(pd.concat(tables, ignore_index=True), holm_of_family, ("rank_p",))
     decided = table.merge(confirmatory[[*OVER_SITES, "verdict", "margin"]], how="left", on=OVER_SITES)
     table["warning"] = [_bounds_warning(row) if _is_shaken(row) else "" for row in records(decided)]
     return table[BOUNDS_COLUMNS]
@@ -216,45 +212,41 @@ def _best(times: Array) -> Array:
         return np.asarray(np.where(np.isnan(best), np.fmin.reduce(best, axis=-1, initial=np.nan)[..., None], best))
 
 
-def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, float]:
-    """The bounds of one network, metric and pair; all of sites x (reference, compared) x blocks."""
-    is_usable = np.asarray(np.isfinite(best).all(axis=1) & np.isfinite(worst).all(axis=1))
-    hidden = (lost == 1) & is_usable[:, None]
-    ratios = logarithms(times[:, 1]) - logarithms(times[:, 0])
-    measured, middle = float(mean_over_sites(ratios).centre), _middle(ratios)
+def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, Array]:
+    """The bounds of one metric and pair by network; all of (reference, compared) x networks x sites x blocks."""
+    is_usable = np.asarray(np.isfinite(best).all(axis=0) & np.isfinite(worst).all(axis=0))
+    hidden = (lost == 1) & is_usable
+    ratios = logarithms(times[1]) - logarithms(times[0])
+    measured, middle = mean_over_sites(ratios).centre, mean(middles(ratios))
     # The middle of coarse ratios is not their mean.
-    offset = measured - middle if np.isfinite(middle) else 0.0
+    offset = np.where(np.isfinite(middle), measured - middle, 0)
     outcome = np.where(lost == 1, np.inf, logarithms(best))
     with np.errstate(invalid="ignore"):
-        difference = np.where(hidden.all(axis=1), 0.0, outcome[:, 1] - outcome[:, 0])
-    row = {
-        "sites": int(is_usable.any(axis=1).sum()),
-        "blocks": int(is_usable.sum()),
-        "lost_reference": int(hidden[:, 0].sum()),
-        "lost_compared": int(hidden[:, 1].sum()),
-        "gain": float(np.expm1(measured)),
-        "mean_gain": _ratio_of_means(times[:, 0], times[:, 1]),
-        **_signed_ranks(np.where(is_usable, difference, np.nan)),
+        difference = np.where(hidden.all(axis=0), 0.0, outcome[1] - outcome[0])
+    ranks = [_signed_ranks(network) for network in np.where(is_usable, difference, np.nan)]
+    columns = {
+        "sites": is_usable.any(axis=-1).sum(axis=-1),
+        "blocks": is_usable.sum(axis=(1, 2)),
+        "lost_reference": hidden[0].sum(axis=(1, 2)),
+        "lost_compared": hidden[1].sum(axis=(1, 2)),
+        "gain": np.expm1(measured),
+        "mean_gain": _ratio_of_means(times),
+        **{name: np.array([network[name] for network in ranks]) for name in ("slower_share", "rank_p")},
     }
-    for name, reference, compared in (("low", worst, best), ("high", best, worst)):
-        pair = [np.where(is_usable, side, np.nan) for side in (reference[:, 0], compared[:, 1])]
+    for name, ends in (("low", (worst[0], best[1])), ("high", (best[0], worst[1]))):
+        pair = np.where(is_usable, ends, np.nan)
         # A middle is where most blocks are, however far off those are that were lost.
-        row[f"gain_{name}"] = float(np.expm1(_middle(logarithms(pair[1]) - logarithms(pair[0])) + offset))
-        row[f"mean_gain_{name}"] = _ratio_of_means(*pair)
-    return row
+        columns[f"gain_{name}"] = np.expm1(mean(middles(logarithms(pair[1]) - logarithms(pair[0]))) + offset)
+        columns[f"mean_gain_{name}"] = _ratio_of_means(pair)
+    return columns
 
 
-def _middle(ratios: Array) -> float:
-    """The mean over sites of the middles of `ratios` (sites x blocks); NaN without any."""
-    return float(mean(middles(ratios)))
-
-
-def _ratio_of_means(reference: Array, compared: Array) -> float:
-    """The mean over sites of mean(compared) / mean(reference) - 1, from sites x blocks."""
-    means = [by_count(lambda values: values.mean(axis=-1), times, least=1) for times in (reference, compared)]
+def _ratio_of_means(times: Array) -> Array:
+    """The mean over sites of mean(compared) / mean(reference) - 1, from (reference, compared) x networks x sites x
+    blocks."""
+    reference, compared = by_count(lambda values: values.mean(axis=-1), times, least=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gains = means[1] / means[0] - 1
-    return float(np.nanmean(gains)) if np.isfinite(gains).any() else float("nan")
+        return mean(compared / reference - 1)
 
 
 def _signed_ranks(differences: Array) -> dict[str, float]:

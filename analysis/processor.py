@@ -15,9 +15,10 @@ from analysis.attempts import cube, tried_in
 from analysis.runs import CampaignTable, records
 from analysis.stability import ALARM_P, LARGE_CHANGE
 from analysis.statistics.contrast_table import contrast_columns, corrected, holm
+from analysis.statistics.gain import mean, median
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
-from analysis.statistics.samples import OVER_SITES, Array, by_count
+from analysis.statistics.samples import OVER_SITES
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
 # Waits may explain a difference in times if they differ by more than half of it, and by more than LARGE_CHANGE of the
@@ -56,14 +57,14 @@ def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Data
         difference = wait[:, :, other] - wait[:, :, one]
         columns = {
             "blocks": np.isfinite(difference).sum(axis=(1, 2)),
-            "wait_reference": _typical(wait[:, :, one]),
-            "wait_compared": _typical(wait[:, :, other]),
+            "wait_reference": mean(median(wait[:, :, one])),
+            "wait_compared": mean(median(wait[:, :, other])),
             "difference_ms": mean_over_sites(difference).centre,
-            "share_reference": _typical(wait_share[:, :, one]),
-            "share_compared": _typical(wait_share[:, :, other]),
+            "share_reference": mean(median(wait_share[:, :, one])),
+            "share_compared": mean(median(wait_share[:, :, other])),
         }
         for metric in (name for name in hypotheses.family_metrics if name in tried):
-            times = by_count(_median, cube(tried, metric, protocols, networks)[:, :, one], least=1)
+            times = median(cube(tried, metric, protocols, networks)[:, :, one])
             relative = mean_over_sites(difference / times[..., None])
             tests = contrast_columns(relative, hypotheses.confidence, WAIT_GAIN, as_share=False)
             tables.append(pd.DataFrame({"network": networks, "metric": metric, **pair._asdict(), **columns, **tests}))
@@ -94,14 +95,3 @@ def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
 def has_warning(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
     """Which rows of the table of `waits` have the warning `fault`."""
     return pd.Series([fault in faults.split("; ") for faults in table["warning"]], table.index, dtype=bool)
-
-
-def _typical(values: Array) -> Array:
-    """The mean over sites of the medians of `values` (networks x sites x blocks)."""
-    medians = by_count(_median, values, least=1)
-    known = np.isfinite(medians).sum(axis=-1)
-    return np.asarray(np.nansum(medians, axis=-1) / np.where(known, known, np.nan))
-
-
-def _median(values: Array) -> Array:
-    return np.asarray(np.median(values, axis=-1))

@@ -183,7 +183,7 @@ def plural(noun: str, count: int) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def span(least: int, most: int) -> str:
+def span(least: int | str, most: int | str) -> str:
     """One number, or the range between two: 31, or 5 to 31."""
     return f"{least}" if least == most else f"{least} to {most}"
 

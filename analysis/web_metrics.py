@@ -13,7 +13,7 @@ from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import mean_over_sites
-from analysis.statistics.samples import OVER_SITES, counts
+from analysis.statistics.samples import OVER_SITES, by_metric, counts, frame
 from dataset.metrics import REQUESTS, web_names
 
 COLUMNS = [*OVER_SITES, "sites", "blocks", "mean_reference", "mean_compared", "difference", "low", "high"]
@@ -36,20 +36,19 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
     tables = []
     for pair in samples.measured(hypotheses.comparisons):
         reference, compared = samples.of_pair(pair)
-        differences = np.swapaxes(compared - reference, 1, 2)
+        differences = by_metric(compared - reference)
         is_paired = np.isfinite(compared - reference)
-        means = [np.swapaxes(mean(np.where(is_paired, values, np.nan)), 1, 2) for values in (reference, compared)]
+        means = [by_metric(mean(np.where(is_paired, values, np.nan))) for values in (reference, compared)]
         change, blocks = mean_over_sites(differences), counts(differences)
         columns = {
+            **pair._asdict(),
             "sites": (blocks > 0).sum(axis=-1),
             "blocks": blocks.sum(axis=-1),
             "mean_reference": mean(means[0]),
             "mean_compared": mean(means[1]),
             **contrast_columns(change, hypotheses.confidence, COLUMNS[-3:], as_share=False, where_known=True),
         }
-        index = pd.MultiIndex.from_product([samples.networks, samples.metrics], names=["network", "metric"])
-        flat = {name: np.ravel(values) for name, values in columns.items()}
-        tables.append(pd.DataFrame(flat, index=index).reset_index().assign(**pair._asdict()))
+        tables.append(frame(columns, network=samples.networks, metric=samples.metrics))
     if not tables:
         return pd.DataFrame(columns=COLUMNS)
     table = pd.concat(tables, ignore_index=True)

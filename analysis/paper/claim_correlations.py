@@ -14,7 +14,6 @@ from analysis.paper.claim_tests import (
     LEAST_SITES,
     ClaimInputs,
     Condition,
-    below_p_values,
     estimated,
     jackknife,
     not_measured,
@@ -139,7 +138,7 @@ def metric_agreement(
     """
     ratios = block_ratios(samples, pair)
     sites = mean_over_sites(ratios[..., None, :])
-    faster, slower = below_p_values(sites, 0), below_p_values(replace(sites, centre=-sites.centre), 0)
+    faster, slower = sites.below_p(0), sites.above_p(0)
     rows, p_values = [], []
     for (n, network), (one, other) in (
         (cell, pair_of) for cell in enumerate(samples.networks) for pair_of in combinations(metrics, 2)

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.runs import rows_of
+from analysis.statistics.contrast_table import contrast_columns
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.ratios import MeanRatio, locations, margins, mean_over_sites
-from analysis.statistics.samples import Array, Samples, counts
+from analysis.statistics.ratios import MeanRatio, locations, margins, mean_over_sites, of_numbers
+from analysis.statistics.samples import Array, Samples, counts, logarithms
 from analysis.text import label, listing, pair_label, percent
 
 GAIN, ROUND_TRIPS, CORRELATION = "gain", "round trips", "correlation"
+VALUE = ("value", "low", "high")
 Weights = Mapping[str, float]
 _NOTHING = MeanRatio(np.array(np.nan), np.array(np.nan), np.array(np.nan), np.array(0))
 
@@ -68,18 +70,8 @@ LEAST_SITES = 7
 Test = Callable[[ClaimInputs], list[Condition]]
 
 
-@dataclass(frozen=True)
-class _PairEvidence:
-    """The evidence on a pair: its ratio, the margin, and p values of a difference and of equivalence."""
-
-    ratio: MeanRatio
-    margin: float
-    difference_p: float
-    equivalence_p: float
-
-
-# p for the claim, p against it.
-_Judge = Callable[[_PairEvidence], tuple[float, float]]
+# From a pair's ratio, the margin, and the p values of a difference and of equivalence: p for the claim, p against it.
+_Judge = Callable[[MeanRatio, float, float, float], tuple[float, float]]
 
 
 def faster(
@@ -87,11 +79,10 @@ def faster(
 ) -> list[Condition]:
     """`compared` is faster; against it speaks that it is slower, or no more than equivalent."""
 
-    def judge(evidence: _PairEvidence) -> tuple[float, float]:
-        is_faster = evidence.ratio.centre < 0
-        p_for, p_slower = (evidence.difference_p, 1.0) if is_faster else (1.0, evidence.difference_p)
+    def judge(ratio: MeanRatio, _: float, difference_p: float, equivalence_p: float) -> tuple[float, float]:
+        p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
         # A protocol that is faster by less than the margin is still faster.
-        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else evidence.equivalence_p
+        p_same = 1.0 if p_for < inputs.hypotheses.significant_p else equivalence_p
         return p_for, min(p_slower, p_same)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
@@ -102,8 +93,8 @@ def equivalent(
 ) -> list[Condition]:
     """No difference that matters (two one-sided tests); against it speaks a difference beyond the margin."""
 
-    def judge(evidence: _PairEvidence) -> tuple[float, float]:
-        return evidence.equivalence_p, 1 - within_p(evidence.ratio, evidence.margin)
+    def judge(ratio: MeanRatio, margin: float, _: float, equivalence_p: float) -> tuple[float, float]:
+        return equivalence_p, 1 - within_p(ratio, margin)
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
 
@@ -113,8 +104,8 @@ def not_faster(
 ) -> list[Condition]:
     """`compared` is not faster by more than the margin; against it speaks that it is."""
 
-    def judge(evidence: _PairEvidence) -> tuple[float, float]:
-        p_for = above_p(evidence.ratio, -evidence.margin)
+    def judge(ratio: MeanRatio, margin: float, *_: float) -> tuple[float, float]:
+        p_for = float(ratio.above_p(-margin))
         return p_for, 1 - p_for
 
     return _pair_conditions(inputs, pairs, networks, metrics, judge)
@@ -137,7 +128,7 @@ def controls_matter_more(inputs: ClaimInputs, *, network: str, metric: str) -> l
         conditions.append(replace(condition, limit=limit))
     if any(condition.missing for condition in conditions):
         return conditions
-    below, above = [below_p(ratio, 0) for ratio in ratios], [above_p(ratio, 0) for ratio in ratios]
+    below, above = [float(ratio.below_p(0)) for ratio in ratios], [float(ratio.above_p(0)) for ratio in ratios]
     p_for = two_sided(min(max(below), max(above)))
     p_against = two_sided(min(max(below[0], above[1]), max(above[0], below[1])))
     # Both are one question, so one of them decides.
@@ -152,8 +143,7 @@ def lead_shrinks(inputs: ClaimInputs, *, network: str, metric: str) -> list[Cond
     ratio, condition = _contrast(inputs, weights, subject, network, metric)
     if condition.missing:
         return [condition]
-    p_for, p_against = two_sided(above_p(ratio, 0)), two_sided(below_p(ratio, 0))
-    return [replace(condition, limit="a ratio above 0 is a smaller lead", p_for=p_for, p_against=p_against)]
+    return [replace(_above_0(ratio, condition), limit="a ratio above 0 is a smaller lead")]
 
 
 def lead_per_round_trip(
@@ -215,37 +205,13 @@ def lead_beyond_handshake(
         leads = _leads(inputs.samples, pair, wanted, metric) / rtts
         runs = _runs_of_pair(inputs.samples, pair, wanted, metric)
         mean, condition = _over_sites(leads[0] - leads[1:].mean(axis=0), runs, condition, inputs)
-        if not condition.missing:
-            p_for, p_against = two_sided(above_p(mean, 0)), two_sided(below_p(mean, 0))
-            condition = replace(condition, p_for=p_for, p_against=p_against)
-        conditions.append(condition)
+        conditions.append(condition if condition.missing else _above_0(mean, condition))
     return conditions
-
-
-def of_numbers(centre: float, error: float, numbers: int) -> MeanRatio:
-    """A mean of so many numbers, with its error."""
-    return MeanRatio(np.asarray(centre), np.asarray(error), np.asarray(numbers - 1.0), np.asarray(numbers))
-
-
-def below_p_values(ratios: MeanRatio, limit: float) -> Array:
-    """p values, one-sided, of means that are not below `limit`."""
-    half = replace(ratios, centre=ratios.centre - limit).difference_p() / 2
-    return np.asarray(np.where(ratios.centre < limit, half, 1 - half))
-
-
-def below_p(ratio: MeanRatio, limit: float) -> float:
-    """p value, one-sided, of a mean that is not below `limit`."""
-    return float(below_p_values(ratio, limit))
-
-
-def above_p(ratio: MeanRatio, limit: float) -> float:
-    """p value, one-sided, of a mean that is not above `limit`."""
-    return below_p(replace(ratio, centre=-ratio.centre), -limit)
 
 
 def within_p(ratio: MeanRatio, margin: float) -> float:
     """p value of a mean that is `margin` or more from 0."""
-    return max(below_p(ratio, margin), above_p(ratio, -margin))
+    return max(float(ratio.below_p(margin)), float(ratio.above_p(-margin)))
 
 
 def two_sided(p: float) -> float:
@@ -275,9 +241,7 @@ def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric:
 
 def logarithmic(samples: Samples) -> Samples:
     """`samples` with the logarithms of its times; a time of 0 or less has none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(samples.values)
-    return replace(samples, values=np.where(np.isfinite(logs), logs, np.nan))
+    return replace(samples, values=logarithms(samples.values))
 
 
 def not_measured(
@@ -308,8 +272,8 @@ def estimated(mean: MeanRatio, condition: Condition, confidence: float) -> Condi
         return replace(condition, missing=(f"a block with all of it: {condition.subject}",))
     if np.isnan(mean.error):
         return replace(condition, missing=(f"two blocks of a site: {condition.subject}",))
-    numbers = np.array([mean.centre, *mean.interval(confidence)], dtype=float)
-    value, low, high = (np.expm1(numbers) if condition.unit == GAIN else numbers).tolist()
+    columns = contrast_columns(mean, confidence, VALUE, as_share=condition.unit == GAIN)
+    value, low, high = (float(columns[name]) for name in VALUE)
     return replace(condition, value=value, low=low, high=high)
 
 
@@ -329,13 +293,11 @@ def _pair_conditions(
             samples = inputs.samples
             of_pair = margins(samples, pair, inputs.hypotheses, inputs.rtt_ms)
             margin = float(of_pair[samples.networks.index(network), samples.metrics.index(metric)])
-            family = rows_of(
-                inputs.confirmatory, reference=pair.reference, compared=pair.compared, network=network, metric=metric
-            )
+            family = rows_of(inputs.confirmatory, **pair._asdict(), network=network, metric=metric)
             p_values = (float(ratio.difference_p()), within_p(ratio, margin))
             for row in family.itertuples():
                 p_values = (row.p_corrected, row.equivalence_p_corrected)
-            p_for, p_against = judge(_PairEvidence(ratio, margin, *p_values))
+            p_for, p_against = judge(ratio, margin, *p_values)
             limit = f"{percent(np.expm1(-margin))} to {percent(np.expm1(margin))} counts as no difference"
             condition = replace(condition, limit=limit, p_for=p_for, p_against=p_against)
         conditions.append(condition)
@@ -414,6 +376,12 @@ def _slope_of_shares(
 
     mean = jackknife(slope, sites)
     return mean, estimated(mean, replace(condition, sites=sites), inputs.hypotheses.confidence)
+
+
+def _above_0(mean: MeanRatio, condition: Condition) -> Condition:
+    """Whether `mean` is above 0; against it speaks one below, and either might have been found."""
+    p_for, p_against = two_sided(float(mean.above_p(0))), two_sided(float(mean.below_p(0)))
+    return replace(condition, p_for=p_for, p_against=p_against)
 
 
 def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) -> Condition:

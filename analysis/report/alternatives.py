@@ -89,7 +89,7 @@ def runs_needed(table: pd.DataFrame, column: str, difference: str) -> str:
     if runs.empty:
         return "The scatter is not known."
     least, most = (f"{value:.0f}" if np.isfinite(value) else "over a million" for value in (runs.min(), runs.max()))
-    return f"A difference of {difference} needs {least if least == most else f'{least} to {most}'} runs."
+    return f"A difference of {difference} needs {span(least, most)} runs."
 
 
 def strip(shots: Mapping[str, Mapping[str, float]]) -> str:

@@ -6,11 +6,9 @@ It is one file that needs nothing beside it, so that it can be sent to others.
 import base64
 import io
 import math
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from analysis.report.level_ground import level_ground
 from analysis.report.page import HERE, Contents, environment, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.warnings import of_busy_processor
-from analysis.report.write import LIBRARIES, write_tables
+from analysis.report.write import library_versions, write_tables
 from analysis.runs import CampaignTable, load
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
@@ -83,7 +81,7 @@ def write_answer(
     campaign = load(folder)
     by_network, (site,) = answers(campaign, question), campaign.settings.sites
     sentence, table = headline(site, by_network), milestones(campaign, question)
-    contents = Contents({}, {"tables": tables(by_network, table, question)}, [], _versions())
+    contents = Contents({}, {"tables": tables(by_network, table, question)}, [], library_versions())
     into = folder / ANSWER
     with replacing_folder(into, INDEX) as new:
         (new / "tables").mkdir()
@@ -292,7 +290,3 @@ def tables(
         ),
         ReportTable("answer", "Behind each network", answer_table, answer_texts, hold),
     ]
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}

@@ -1,8 +1,6 @@
 """The comparison of two campaigns for readers: sentences, tables, the page, and JSON for continuous integration."""
 
 import math
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pandas as pd
 from analysis.campaign_changes import CampaignChange
 from analysis.report.page import Contents, environment, page_basics
 from analysis.report.section import ReportTable, text_table
-from analysis.report.write import LIBRARIES, write_tables
+from analysis.report.write import library_versions, write_tables
 from analysis.runs import CampaignTable, records
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.text import (
@@ -200,8 +198,7 @@ def _plain(value: Any) -> Any:
 
 def write(change: CampaignChange, into: Path) -> Path:
     """Write the page, the JSON and the tables into the folder `into`, in place of an older one; returns it."""
-    versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
-    contents = Contents({}, tables(change), [], versions)
+    contents = Contents({}, tables(change), [], library_versions())
     with replacing_folder(into, JSON) as new:
         (new / "tables").mkdir()
         write_tables(contents.all_tables, new / "tables")

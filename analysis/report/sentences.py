@@ -12,7 +12,7 @@ from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
 from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
-from analysis.runs import CampaignTable, network_and_browser, rows_of
+from analysis.runs import CampaignTable, network_and_browser, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.statistics.samples import OVER_SITES
@@ -153,7 +153,8 @@ def warnings(findings: Findings) -> list[str]:
         f"Tests of equal samples ({row['kind']}, {label(row['metric'])}) find a difference in "
         f"{100 * row['found']:.1f} % of {row['tests']}, and should in {100 * row['level']:g} %: "
         "p values here are too small."
-        for row in _with_warning(findings["aa_calibration"])
+        for row in records(findings["aa_calibration"])
+        if row["warning"]
     ]
     if unusual := len(findings["unusual"]):
         texts.append(
@@ -186,10 +187,6 @@ def _of_family(findings: Findings, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of `table` on the contrasts of the declared family."""
     pairs = pd.MultiIndex.from_frame(table[["reference", "compared"]]).isin(findings.declared.family)
     return table[pairs & table["metric"].isin(findings.declared.family_metrics)]
-
-
-def _with_warning(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [row for row in table.to_dict("records") if row["warning"]]
 
 
 def _row(table: pd.DataFrame, key: Mapping[str, str]) -> dict[str, Any] | None:

@@ -73,7 +73,7 @@ def campaign_tables(findings: Findings) -> dict[str, list[ReportTable]]:
         "beyond": [*tables("sensitivity", "heterogeneity", "shrunken", "over_sites", *web), verdict_counts(findings)]
         if is_compared
         else [],
-        "power": [power(findings), *tables("stopping")],
+        "power": tables("blocks_needed", "stopping"),
         "diagnostics": [
             *tables("halves", "drift", *waits, *canaries, "steps", *calibration, *link_use),
             places(findings),
@@ -277,11 +277,6 @@ def confirmatory(findings: Findings) -> ReportTable:
     texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
     note = table.note + (WAITED if is_marked.any() else "")
     return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
-
-
-def power(findings: Findings) -> ReportTable:
-    """Blocks that a difference needs."""
-    return report_table("blocks_needed", findings["power"], **declared_values(findings))
 
 
 def places(findings: Findings) -> ReportTable:

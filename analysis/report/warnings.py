@@ -13,7 +13,7 @@ from analysis.stability import ALIKE, DRIFTS, RATIO
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.statistics.samples import OVER_SITES
-from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share
+from analysis.text import label, listing, pair_label, percent, percent_interval, plural, share, span
 from dataset.declaration import declaration_of
 from dataset.table import read_given_up
 
@@ -125,8 +125,7 @@ def _balance_fault(fault: str, rows: pd.DataFrame) -> str:
 
 
 def _shares(values: "pd.Series[float]") -> str:
-    least, most = share(values.min()), share(values.max())
-    return least if least == most else f"{least} to {most}"
+    return span(share(values.min()), share(values.max()))
 
 
 def _order(places: PlaceTest) -> str:
@@ -177,11 +176,10 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
         return []
     ends = table[["share_reference", "share_compared"]].to_numpy()
     places = listing([label(name) for name in dict.fromkeys(table["network"])])
-    least, most = share(ends.min()), share(ends.max())
     machine = f"The machine, of {cores} cores," if cores else "The machine"
     return [
         f"Behind {places}, threads that had work to do for a load waited for a processor for "
-        f"{least if least == most else f'{least} to {most}'} of the time. {machine} is too small or too busy for such "
+        f"{span(share(ends.min()), share(ends.max()))} of the time. {machine} is too small or too busy for such "
         "loads, and makes differences of its own: more cores, nothing else on them, or a slower network would help."
     ]
 

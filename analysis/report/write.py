@@ -47,7 +47,6 @@ def write_report(
     known_by = PARQUET if into else "*"
     into = _place(folder, into)
     links = Links(folder, into)
-    versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     with workers() as pool, replacing_folder(into, known_by) as new:
         (new / "tables").mkdir()
         if not campaign.document.study_name and campaign.settings.filmed:
@@ -55,7 +54,7 @@ def write_report(
             films = select_films(findings, site)
             figures = campaign_figures(findings, films.strips)
             of_campaign = tuple(sections_of(findings, pool))
-            contents = Contents(figures, campaign_tables(findings), sections, versions, of_campaign)
+            contents = Contents(figures, campaign_tables(findings), sections, library_versions(), of_campaign)
             draw(contents.all_figures, new / FIGURES, pool)
             waterfalls: Mapping[str, str] = {}
             if films.strips:
@@ -67,7 +66,7 @@ def write_report(
             write_families(contents.families(findings.declared), new / "tables")
             findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
-            contents = Contents({}, study_tables(campaign), sections, versions)
+            contents = Contents({}, study_tables(campaign), sections, library_versions())
             draw(contents.all_figures, new / FIGURES, pool)
             html = study_page(campaign, contents, new / FIGURES, links)
         write_drawings(contents.all_sections, new / FIGURES)
@@ -106,6 +105,11 @@ def _place(folder: Path, into: Path | None) -> Path:
         raise EyelevelError(f"{into} is a file; choose another name for the folder of the report")
     require_writable(into.absolute().parent, "choose another folder for the report")
     return into
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that compute and draw a report."""
+    return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from analysis.statistics.contrasts import RESAMPLES, SEED, resample_weights
 from analysis.statistics.gain import gain, mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import LEAST_SITES
-from analysis.statistics.ratios import MeanRatio
+from analysis.statistics.ratios import block_ratios, of_numbers
 from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count
 
 # A variance between sites below this share of that between runs counts as none.
@@ -97,9 +97,7 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     reference, compared, network and metric."""
     rows = []
     for pair in hypotheses.comparisons:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reference, compared = map(np.log, samples.of_pair(pair))
-            ratios = compared - reference
+        ratios = block_ratios(samples, pair)
         for n, network in enumerate(samples.networks):
             for m, metric in enumerate(samples.metrics):
                 model = mixed_model(ratios[n, :, m], hypotheses.confidence)
@@ -142,8 +140,7 @@ def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
         site_variance, run_variance = 0.0, float(means_model.scale)
     elif not (model.converged and np.isfinite(error) and error > 0):
         return result | {"mixed_note": "did not converge"}
-    ratio = MeanRatio(*(np.asarray(number) for number in (centre, error, sites - 1.0, sites)))
-    columns = contrast_columns(ratio, confidence, MIXED)
+    columns = contrast_columns(of_numbers(centre, error, sites), confidence, MIXED)
     return result | {
         **{name: float(columns[name]) for name in MIXED},
         "mixed_p": float(columns["p"]),

@@ -23,7 +23,7 @@ from scipy import stats
 from analysis.statistics.contrast_table import contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
-from analysis.statistics.samples import Array, Samples, counts
+from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 
 # Looks after so many blocks of every site; the last is the paper's number of runs.
 INTERIM_ANALYSES = (5, 10, 15, 20, 25, 31)
@@ -110,8 +110,7 @@ def _contrasts(
     """The family's contrasts of one pair, before correction."""
     metrics = hypotheses.family_metrics
     columns = [samples.metrics.index(metric) for metric in metrics]
-    index = pd.MultiIndex.from_product([samples.networks, metrics], names=["network", "metric"])
-    ratios = np.moveaxis(block_ratios(samples, pair)[:, :, columns], 1, 2)
+    ratios = by_metric(block_ratios(samples, pair)[:, :, columns])
     margin = margins(samples, pair, hypotheses, rtt_ms)[:, columns]
     blocks = counts(ratios)
     ratio = mean_over_sites(ratios)
@@ -119,6 +118,7 @@ def _contrasts(
     at_analyses = first_blocks(ratios, samples.rounds, interim)
     tests = [mean_over_sites(first) for first in at_analyses] if interim else [ratio]
     cells = {
+        **pair._asdict(),
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
         **contrast_columns(ratio, confidence, margin=margin),
@@ -129,8 +129,7 @@ def _contrasts(
         "equivalence_p": least_p([test.equivalence_p(margin) for test in tests]),
         "last_p": ratio.difference_p(),
     }
-    flat = {name: np.ravel(value) for name, value in cells.items()}
-    return pd.DataFrame(flat, index=index).assign(**pair._asdict()).reset_index()
+    return frame(cells, network=samples.networks, metric=metrics)
 
 
 def confidence_of_each(hypotheses: Hypotheses, interim: Sequence[int]) -> float:

@@ -221,7 +221,7 @@ def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
         ((fewest >= 2) & (fewest < FEW_RUNS), f"fewer than {FEW_RUNS} runs"),
         ((fewest >= 2) & _flat(reference) & _flat(compared), "no variance"),
         (_wild(reference) | _wild(compared), "wildly skewed"),
-        ((np.nanmin(np.stack([_least(reference), _least(compared)]), axis=0) <= 0), "a time of 0"),
+        ((reference <= 0).any(axis=-1) | (compared <= 0).any(axis=-1), "a time of 0"),
     ):
         result[applies] = [f"{before}; {remark}".lstrip("; ") for before in result[applies]]
     return result
@@ -244,10 +244,6 @@ def _wild(values: Array) -> NDArray[np.bool_]:
 
 def _flat(values: Array) -> NDArray[np.bool_]:
     return np.asarray(by_count(lambda x: is_constant(x).astype(float), values) == 1)
-
-
-def _least(values: Array) -> Array:
-    return np.asarray(np.where(np.isnan(values), np.inf, values).min(axis=-1, initial=np.inf))
 
 
 def _positive(values: Array) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import FASTER, NO_DIFFERENCE, SIGNIFICANT_P, SLOWER, UNTESTED
-from analysis.statistics.samples import OVER_SITES, Array, Samples, counts, t_test_p
+from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count, counts, t_test_p
 
 COLUMNS = ["reference", "compared", "network", "site", "metric", "runs_reference", "runs_compared", "mean_reference"]
 COLUMNS += ["mean_compared", "gain", "delta_ms", "p", "verdict"]
@@ -62,6 +62,11 @@ def mean(values: Array) -> Array:
     number = counts(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
+
+
+def median(values: Array) -> Array:
+    """Median of the finite values along the last axis; NaN where there are none."""
+    return by_count(lambda some: np.median(some, axis=-1), values, least=1)
 
 
 def gain(reference: Array, compared: Array) -> Array:

@@ -8,7 +8,7 @@ from scipy import stats
 
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
-from analysis.statistics.samples import Samples, counts
+from analysis.statistics.samples import Samples, by_metric, counts
 
 # Differences, as shares, and the probability with which the test shall find one that exists.
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -31,7 +31,7 @@ def blocks_needed(
     all_networks = {*samples.networks, *networks}
     rows = []
     for pair in samples.measured(hypotheses.family):
-        ratios = np.moveaxis(block_ratios(samples, pair), 1, 2)
+        ratios = by_metric(block_ratios(samples, pair))
         ratio, sizes = mean_over_sites(ratios), counts(ratios)
         for n, network in enumerate(samples.networks):
             family = hypotheses.family_size(len(hypotheses.declared_with(network, all_networks)))

@@ -9,15 +9,16 @@ runs, and it says nothing of other sites (`analysis.statistics.heterogeneity` do
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
-from analysis.statistics.samples import Array, Samples, by_count, counts, logarithms
+from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
 # From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
 # too few to say how far the location is off.
@@ -85,6 +86,15 @@ class MeanRatio:
     def equivalence_p(self, margin: Array | float) -> Array:
         """p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""
         return self._tail(margin - np.abs(self.centre))
+
+    def below_p(self, limit: float) -> Array:
+        """p value, one-sided, of a mean that is not below `limit`."""
+        half = replace(self, centre=self.centre - limit).difference_p() / 2
+        return np.asarray(np.where(self.centre < limit, half, 1 - half))
+
+    def above_p(self, limit: float) -> Array:
+        """p value, one-sided, of a mean that is not above `limit`."""
+        return replace(self, centre=-self.centre).below_p(-limit)
 
     def slower_p(self, margin: Array | float) -> Array:
         """p value, one-sided, of a mean log ratio of `margin` or less: whether it is shown to be slower by more."""
@@ -244,6 +254,11 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
     return MeanRatio(np.asarray(centre), np.asarray(error), freedom, np.where(agree, total, fewest))
 
 
+def of_numbers(centre: float, error: float, numbers: int) -> MeanRatio:
+    """A mean of so many numbers, one of each site, with its error."""
+    return MeanRatio(np.asarray(centre), np.asarray(error), np.asarray(numbers - 1.0), np.asarray(numbers))
+
+
 def independent_difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
     """`second` - `first`, which are independent; the degrees of freedom are Satterthwaite's."""
     variances = first.error**2, second.error**2
@@ -269,6 +284,4 @@ def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: M
 
 def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
     """The mean over sites of `site_margins`, which is that of the mean log ratio: networks x metrics."""
-    share = site_margins(samples, pair, hypotheses, rtt_ms)
-    measured = np.isfinite(share).sum(axis=1)
-    return np.asarray(np.nansum(share, axis=1) / np.where(measured, measured, np.nan))
+    return mean(by_metric(site_margins(samples, pair, hypotheses, rtt_ms)))

@@ -69,9 +69,7 @@ class Samples:
 
     def frame(self, columns: Mapping[str, NDArray[Any] | str]) -> pd.DataFrame:
         """A table with a row for each network, site and metric, from arrays of that shape."""
-        index = pd.MultiIndex.from_product([self.networks, self.sites, self.metrics], names=CELL)
-        flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
-        return pd.DataFrame(flat, index=index).reset_index()
+        return frame(columns, **dict(zip(CELL, (self.networks, self.sites, self.metrics), strict=True)))
 
     def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
         """A row for each of `pairs`, network, site and metric that both protocols have a run of.
@@ -84,6 +82,18 @@ class Samples:
             table = self.frame({**pair._asdict(), **statistics(pair, reference, compared)})
             tables.append(table[((counts(reference) > 0) & (counts(compared) > 0)).ravel()])
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(columns))
+
+
+def frame(columns: Mapping[str, NDArray[Any] | str], **axes: Sequence[str]) -> pd.DataFrame:
+    """A table with a row for each cell of arrays with these `axes` (what an axis is of → the names along it)."""
+    index = pd.MultiIndex.from_product(axes.values(), names=axes)
+    flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
+    return pd.DataFrame(flat, index=index).reset_index()
+
+
+def by_metric(values: Array) -> Array:
+    """networks x sites x metrics (x blocks) → networks x metrics x sites (x blocks), for means over sites."""
+    return np.swapaxes(values, 1, 2)
 
 
 def counts(values: Array) -> NDArray[np.int64]:

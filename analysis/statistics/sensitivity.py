@@ -5,16 +5,17 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
-from analysis.statistics.gain import gain, mean
+from analysis.statistics.contrast_table import contrast_columns
+from analysis.statistics.gain import gain, mean, median
 from analysis.statistics.hypotheses import Hypotheses
-from analysis.statistics.ratios import SAME, block_ratios, locations
-from analysis.statistics.samples import Array, Samples, counts
+from analysis.statistics.ratios import SAME, block_ratios, locations, of_numbers
+from analysis.statistics.samples import Array, Samples, by_metric, counts
 
 COLUMNS = ["reference", "compared", "network", "metric", "sites", "gain", "geometric_gain", "paper_gain", "paper_bias"]
-COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", "without_weightiest", "others_low"]
-COLUMNS += ["others_high", "second_half", "complete_blocks", "same_sign"]
+WITHOUT = ("without_weightiest", "others_low", "others_high")
+COLUMNS += ["median_gain", "without_low", "without_high", "weightiest_site", *WITHOUT, "second_half"]
+COLUMNS += ["complete_blocks", "same_sign"]
 # The columns that estimate the same effect; paper_bias does not.
 ESTIMATES = ["gain", "geometric_gain", "paper_gain", "median_gain", "without_low", "without_high", "second_half"]
 ESTIMATES += ["complete_blocks"]
@@ -38,27 +39,22 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """
     rows = []
     for pair in samples.measured(hypotheses.family):
-        ratios = block_ratios(samples, pair)
-        a, b = samples.of(pair.reference), samples.of(pair.compared)
-        complete = np.where(_are_complete(samples), ratios, np.nan)
-        centres, variances = locations(ratios)
-        site_means = {
-            "gain": centres,
+        ratios, (a, b) = block_ratios(samples, pair), samples.of_pair(pair)
+        centres, variances = map(by_metric, locations(ratios))
+        of_sites = {
             "geometric_gain": mean(ratios),
             "second_half": locations(_second_half(ratios))[0],
-            "complete_blocks": locations(complete)[0],
+            "complete_blocks": locations(np.where(_are_complete(samples), ratios, np.nan))[0],
         }
-        gains = {name: np.expm1(_mean_over_sites(values)) for name, values in site_means.items()}
-        gains["median_gain"] = np.expm1(_median_over_sites(centres))
-        gains |= {"paper_gain": _mean_over_sites(gain(a, b)), "paper_bias": _mean_over_sites(bias(a, b))}
+        gains = {name: np.expm1(mean(by_metric(values))) for name, values in of_sites.items()}
+        gains |= {"gain": np.expm1(mean(centres)), "median_gain": np.expm1(median(centres))}
+        gains |= {"paper_gain": mean(by_metric(gain(a, b))), "paper_bias": mean(by_metric(bias(a, b)))}
         for (n, network), metric in product(enumerate(samples.networks), hypotheses.family_metrics):
-            m = samples.metrics.index(metric)
-            if not np.isfinite(centres[n, :, m]).any():
-                continue
-            row: dict[str, object] = {name: float(values[n, m]) for name, values in gains.items()}
-            row |= leave_one_out(centres[n, :, m], variances[n, :, m], samples.sites, hypotheses.confidence)
-            keys = [*pair, network, metric, int(np.isfinite(centres[n, :, m]).sum())]
-            rows.append(dict(zip(COLUMNS[:5], keys, strict=True)) | row)
+            cell = n, samples.metrics.index(metric)
+            if sites := int(counts(centres[cell])):
+                row = {**pair._asdict(), "network": network, "metric": metric, "sites": sites}
+                row |= {name: float(values[cell]) for name, values in gains.items()}
+                rows.append(row | leave_one_out(centres[cell], variances[cell], samples.sites, hypotheses.confidence))
     table = pd.DataFrame(rows, columns=COLUMNS)
     signs = np.sign(table[ESTIMATES].astype(float))
     return table.assign(same_sign=(signs.isna() | signs.eq(signs["gain"], axis=0)).all(axis=1))
@@ -75,19 +71,20 @@ def leave_one_out(
     """
     is_measured = np.isfinite(centres)
     values, sites = centres[is_measured], np.array(names)[is_measured]
-    numbers, name = np.full(5, np.nan), ""
-    if len(values) > 1:
-        without = (values.sum() - values) / (len(values) - 1)
-        weightiest = int(np.abs(values - values.mean()).argmax())
-        name, centre = str(sites[weightiest]), without[weightiest]
-        of_runs, others = variances[np.isfinite(variances)], np.delete(values, weightiest)
-        reach = np.nan
-        if len(others) > 1 and len(of_runs):
-            error = max(SAME, np.sqrt(max(others.var(ddof=1), of_runs.mean()) / len(others)))
-            reach = stats.t.ppf((1 + confidence) / 2, len(others) - 1) * error
-        numbers = np.expm1([without.min(), without.max(), centre, centre - reach, centre + reach])
-    columns = ["without_low", "without_high", "without_weightiest", "others_low", "others_high"]
-    return dict(zip(columns, numbers.tolist(), strict=True)) | {"weightiest_site": name}
+    if len(values) < 2:
+        return dict.fromkeys(("without_low", "without_high", *WITHOUT), float("nan")) | {"weightiest_site": ""}
+    without = (values.sum() - values) / (len(values) - 1)
+    weightiest = int(np.abs(values - values.mean()).argmax())
+    of_runs, others, error = variances[np.isfinite(variances)], np.delete(values, weightiest), np.nan
+    if len(others) > 1 and len(of_runs):
+        error = max(SAME, np.sqrt(max(others.var(ddof=1), of_runs.mean()) / len(others)))
+    columns = contrast_columns(of_numbers(without[weightiest], error, len(others)), confidence, WITHOUT)
+    return {
+        "without_low": float(np.expm1(without.min())),
+        "without_high": float(np.expm1(without.max())),
+        "weightiest_site": str(sites[weightiest]),
+        **{name: float(columns[name]) for name in WITHOUT},
+    }
 
 
 def bias(a: Array, b: Array) -> Array:
@@ -107,17 +104,6 @@ def bias(a: Array, b: Array) -> Array:
         shared = np.nansum(products, axis=-1) / (blocks - 1) * blocks / (runs_a * runs_b) / (before * after)
         excess = after / before * (variance - np.where(blocks > 1, shared, 0))
     return np.asarray(np.where(runs_a > 1, excess, np.nan))
-
-
-def _mean_over_sites(values: Array) -> Array:
-    """networks x sites x metrics → networks x metrics; sites without a value do not count."""
-    return mean(np.moveaxis(values, 1, -1))
-
-
-def _median_over_sites(values: Array) -> Array:
-    is_measured = np.isfinite(values).any(axis=1)
-    medians = np.nanmedian(np.where(np.expand_dims(is_measured, 1), values, 0), axis=1)
-    return np.asarray(np.where(is_measured, medians, np.nan))
 
 
 def _second_half(ratios: Array) -> Array:

@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.runs import CampaignTable, gates, network_and_browser
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
+from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import independent_difference, mean_over_sites, site_margins
 from analysis.statistics.samples import Samples, counts, logarithms
@@ -102,17 +102,13 @@ def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hy
         change = independent_difference(*(mean_over_sites(logarithms(part)[..., None, :]) for part in times))
         margin = site_margins(without, Pair(protocol, protocol), hypotheses, rtt_ms)
         loads = [counts(part) for part in times]
-        means = [
-            np.divide(np.nansum(part, axis=-1), np.maximum(number, 1))
-            for part, number in zip(times, loads, strict=True)
-        ]
-        columns = {
+        columns: dict[str, Any] = {
             "protocol": protocol,
             "control": pair.control,
             "loads_without": loads[0],
             "loads_with": loads[1],
-            "mean_without": means[0],
-            "mean_with": means[1],
+            "mean_without": mean(times[0]),
+            "mean_with": mean(times[1]),
             **contrast_columns(change, hypotheses.confidence, CHANGE, margin),
         }
         # Rows have the name of the network with the hop.

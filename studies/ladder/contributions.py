@@ -24,7 +24,7 @@ from analysis.samples import samples_of
 from analysis.statistics.contrast_table import GAIN, contrast_columns
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, blocks_for_interval, locations, mean_over_sites
-from analysis.statistics.samples import Array, Samples
+from analysis.statistics.samples import Array, Samples, frame
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # The kinds of rows of the tables: a rung; both ends compared directly; the sum of the rungs; a part of the transport's
@@ -150,8 +150,7 @@ def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
                 "ms": locations(effect.differences_ms)[0],
                 "start": start,
             }
-            index = pd.MultiIndex.from_product([samples.sites, samples.metrics], names=["site", "metric"])
-            table = pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index).reset_index()
+            table = frame(columns, site=samples.sites, metric=samples.metrics)
             key = dict(zip(KEY, effect.key, strict=True))
             tables.append(table[table["blocks"] > 0].assign(network=network, **key))
     return pd.concat(tables, ignore_index=True)[SITE_COLUMNS] if tables else pd.DataFrame(columns=SITE_COLUMNS)
