@@ -16,7 +16,7 @@ from analysis.paper.claim_correlations import metric_agreements
 from analysis.paper.claim_tests import ClaimInputs
 from analysis.paper.claims import FIGURE_METRICS, claims
 from analysis.paper.comparison import handshake_table, side_by_side
-from analysis.runs import CampaignTable, network_and_browser
+from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.sites import recorded_sites, site_table
 from analysis.statistics.aggregate import mixed_models, over_sites
@@ -140,7 +140,6 @@ def claim_inputs(findings: Findings) -> ClaimInputs:
     facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
     known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
     # The paper has one browser.
-    browsers = findings.campaign.browsers
-    in_first = [name for name in findings.samples.networks if not network_and_browser(name, browsers)[1]]
+    in_first = [name for name in findings.samples.networks if findings.campaign.clients[name].network == name]
     samples, declared = findings.samples.behind(in_first), findings.declared
     return ClaimInputs(samples, declared, findings["confirmatory"], findings.campaign.rtt_ms, known)

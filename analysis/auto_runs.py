@@ -7,18 +7,18 @@ runs and the size of gains from `analysis.earlier`, so its result is as good as 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from analysis.earlier import GAIN_SD, SITE_SD, Expected
-from analysis.runs import network_and_browser
 from analysis.statistics.confirmatory import confirmatory
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.samples import Array, Samples
 from analysis.stopping import interim_analyses_until
 from base.words import in_words
+from dataset.clients import Client, clients_of
 from dataset.table import Cell
-from tuning.devices import IN_BROWSER
 
 SEED = 17
 # The number of simulated campaigns. It is lower for large ones: MOST_CONTRASTS contrasts of single sites take ten
@@ -43,9 +43,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """The planned measurement: its sites, network (in each browser) → its round-trip time (ms), protocols, the most
-    runs of each setting, for each cell the time of its page load and of a whole run (s), and the number of runs that
-    are measured at once."""
+    """The planned measurement: its sites, network → its round-trip time (ms), protocols, the most runs of each setting,
+    for each cell the time of its page load and of a whole run (s), the number of runs that are measured at once, and
+    its browsers (Chromium unless given)."""
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
@@ -54,11 +54,17 @@ class Plan:
     load_s: Mapping[Cell, float]
     run_s: Mapping[Cell, float]
     lanes: int = 1
+    browsers: Sequence[str] = ()
+
+    @cached_property
+    def clients(self) -> dict[str, Client]:
+        """Its networks in each browser, by name."""
+        return clients_of(self.rtt_ms, self.browsers)
 
     @property
     def total_runs(self) -> int:
         """The number of runs without the rule."""
-        return len(self.sites) * len(self.rtt_ms) * len(self.protocols) * self.runs
+        return len(self.sites) * len(self.clients) * len(self.protocols) * self.runs
 
     def round_s(self, network: str) -> float:
         """How long one block of every site behind `network` takes in one lane."""
@@ -82,7 +88,7 @@ def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expec
     campaigns = number_of_campaigns(plan, hypotheses)
     stops = simulated_stops(plan, hypotheses, expected, campaigns, seed)
     runs = stops.sum(axis=1) * len(plan.sites) * len(plan.protocols)
-    round_s = np.array([plan.round_s(network) for network in plan.rtt_ms]) / plan.lanes
+    round_s = np.array([plan.round_s(client.network) for client in plan.clients.values()]) / plan.lanes
     return Expectation(
         _range(runs), _range(stops @ round_s), plan.total_runs, float(plan.runs * round_s.sum()), campaigns
     )
@@ -90,21 +96,26 @@ def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expec
 
 def number_of_campaigns(plan: Plan, hypotheses: Hypotheses) -> int:
     """How many campaigns are simulated."""
-    contrasts = hypotheses.family_size(len(plan.rtt_ms)) * len(plan.sites)
+    contrasts = hypotheses.family_size(len(plan.clients)) * len(plan.sites)
     return int(np.clip(MOST_CONTRASTS // max(1, contrasts), LEAST_CAMPAIGNS, MOST_CAMPAIGNS))
 
 
 def simulated_stops(
     plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], campaigns: int, seed: int
 ) -> Array:
-    """After how many blocks of every site each network ended: simulated campaigns x networks."""
-    networks, interim = tuple(plan.rtt_ms), interim_analyses_until(plan.runs)
+    """After how many blocks of every site each client ended: simulated campaigns x clients."""
+    networks = np.array([client.network for client in plan.clients.values()])
+    interim = interim_analyses_until(plan.runs)
     stops = np.full((campaigns, len(networks)), plan.runs)
     # The rule's own level of a campaign: its networks stand one after the other here, as if they were of one.
     level = hypotheses.significant_p / max(1, hypotheses.family_size(len(networks)))
     values = simulated_values(plan, hypotheses, expected, campaigns, seed)
-    names = tuple(f"{place:05} {network}" for place in range(campaigns) for network in networks)
-    rtt_ms = {name: plan.rtt_ms[name.partition(" ")[2]] for name in names}
+    rtt_ms = {
+        f"{place:05} {name}": plan.rtt_ms[client.network]
+        for place in range(campaigns)
+        for name, client in plan.clients.items()
+    }
+    names = tuple(rtt_ms)
     protocols = tuple(dict.fromkeys(name for pair in hypotheses.family for name in pair))
     going_on = np.arange(len(names))
     for blocks in interim[:-1]:
@@ -119,10 +130,8 @@ def simulated_stops(
         going_on = going_on[~ended]
         if not len(going_on):
             break
-    # A network goes on in all browsers until it is decided in each.
-    browsers = [name.partition(IN_BROWSER)[2] for name in networks if IN_BROWSER in name]
-    of_place = np.array([network_and_browser(name, browsers)[0] for name in networks])
-    return np.stack([stops[:, of_place == name].max(axis=1) for name in of_place], axis=1)
+    # A network is measured in all browsers until it is decided in each.
+    return np.stack([stops[:, networks == network].max(axis=1) for network in networks], axis=1)
 
 
 def simulated_values(
@@ -136,10 +145,10 @@ def simulated_values(
     draw = np.random.default_rng(seed)
     protocols = list(dict.fromkeys(name for pair in hypotheses.family for name in pair))
     metrics, sites = hypotheses.family_metrics, len(plan.sites)
-    values = np.empty((campaigns, len(plan.rtt_ms), sites, len(protocols), len(metrics), plan.runs))
-    for n, network in enumerate(plan.rtt_ms):
-        known = expected[network]
-        page = np.log([1000 * plan.load_s[site, network] for site in plan.sites])
+    values = np.empty((campaigns, len(plan.clients), sites, len(protocols), len(metrics), plan.runs))
+    for n, client in enumerate(plan.clients.values()):
+        known = expected[client.network]
+        page = np.log([1000 * plan.load_s[site, client.network] for site in plan.sites])
         level: dict[str, Array] = {}
         for pair in hypotheses.family:
             level.setdefault(pair.reference, np.zeros((campaigns, sites, len(metrics))))

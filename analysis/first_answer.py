@@ -14,7 +14,7 @@ from rich.table import Table
 
 from analysis.attempts import exclusions, means
 from analysis.report.conditions import of_conditions
-from analysis.runs import BROWSER, CampaignTable, load, metrics_in, network_and_browser
+from analysis.runs import CampaignTable, load, metrics_in
 from analysis.samples import samples_of
 from analysis.statistics.gain import gains, in_order
 from analysis.statistics.hypotheses import Pair
@@ -38,7 +38,9 @@ def report(folder: Path, console: Console) -> None:
         runs = campaign.runs[campaign.runs["network"] == network]
         if not runs.empty:
             behind_it = gain_table[gain_table["network"] == network]
-            table_of = partial(network_table, runs, campaign.protocols, behind_it)
+            client = campaign.clients[network]
+            title = network if network == client.network else f"{client.network} in {described(client.program)}"
+            table_of = partial(network_table, title, runs, campaign.protocols, behind_it)
             console.print(*fitting_tables(console, table_of, metrics_in(runs)))
     most = campaign.valid.groupby(["network", "site", "protocol"]).size().max()
     what = "One valid run each" if most == 1 else "Means over the valid runs"
@@ -59,18 +61,12 @@ def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table],
     return [one for part in (metrics[:half], metrics[half:]) for one in fitting_tables(console, table_of, part)]
 
 
-def _place(runs: pd.DataFrame) -> str:
-    """The network of `runs`, and in which browser where that is not the campaign's first."""
-    network, browser = network_and_browser(runs["network"].iloc[0], set(runs.get(BROWSER, ())))
-    return f"{network} in {described(browser)}" if browser else network
-
-
 def network_table(
-    runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
+    title: str, runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
 ) -> Table:
     """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
     table = Table(
-        title=_place(runs),
+        title=title,
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,

@@ -7,14 +7,13 @@ import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
-from analysis.runs import network_and_browser, network_in
 from analysis.statistics.hypotheses import Hypotheses, Origin, Pair
 from analysis.text import moment
 from base.errors import EyelevelError
 from base.places import PROJECT
+from dataset.clients import clients_of
 from dataset.declaration import HYPOTHESES, declaration_of, kept_hypotheses, text_sha256
 from dataset.metrics import time_names
 from dataset.table import CampaignDocument
@@ -38,16 +37,13 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
-    # In each browser, a network came when both were there.
-    names = (
-        network_and_browser(name, document.settings.browsers)[0]
-        for name in (*document.settings.networks, *declared.networks)
-    )
     added = dict(declared.networks)
-    for network, browser in product(dict.fromkeys(names), document.settings.browsers):
-        times = (declared.networks.get(network), declared.further_browsers.get(browser))
+    # In each browser, a network came when both were there.
+    networks = dict.fromkeys((*document.settings.networks, *declared.networks))
+    for name, client in clients_of(networks, document.settings.browsers).items():
+        times = (declared.networks.get(client.network), declared.further_browsers.get(client.program))
         if any(times):
-            added[network_in(network, browser, document.settings.first_browser)] = max(filter(None, times))
+            added[name] = max(filter(None, times))
     return replace(hypotheses, added_protocols=declared.protocols, added_networks=added, origin=origin)
 
 

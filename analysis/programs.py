@@ -29,13 +29,14 @@ import numpy as np
 import pandas as pd
 
 from analysis.aspects import Decisions, decisions
-from analysis.runs import CampaignTable, network_and_browser, network_in, rows_of
+from analysis.runs import CampaignTable, rows_of
 from analysis.statistics.contrast_table import GAIN, TESTS, contrast_columns, holm_of_family, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, PROGRAM_MARGIN, SLOWER
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts
 from analysis.text import label, level, listing, pair_label, percent, percent_interval, plural, program, span
+from dataset.clients import client_name
 from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
@@ -185,7 +186,7 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
 
 def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
     """Every variant that runs count of, with each network, as the campaign names it, and metric."""
-    networks = dict.fromkeys(network_and_browser(name, campaign.browsers)[0] for name in samples.networks)
+    networks = dict.fromkeys(campaign.clients[name].network for name in samples.networks)
     # A protocol that came later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.settings.protocols.items() if name not in added}
@@ -199,7 +200,7 @@ def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses)
 
 
 def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
-    return network_in(network, one.browser, (campaign.browsers or (DEFAULT_BROWSER,))[0])
+    return client_name(network, one.browser, campaign.settings.first_browser or DEFAULT_BROWSER)
 
 
 def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:

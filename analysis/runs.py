@@ -1,10 +1,9 @@
 """Reading a campaign's folder into tables."""
 
 import io
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from analysis.networks import path_rtt_ms
 from base.errors import EyelevelError
+from dataset.clients import Client, client_name, clients_of
 from dataset.metrics import metric_names, time_names
 from dataset.reasons import gate_name
 from dataset.schema import fields
@@ -29,7 +29,6 @@ from dataset.table import (
 )
 from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
-from tuning.devices import IN_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
@@ -41,8 +40,8 @@ MACHINE, LANE = "machine", "lane"
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
 # Columns that say how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
-# The column with the name of the browser. To the analysis a network is, in each browser but the first, another one:
-# `lte@firefox` is LTE in Firefox. So all that is compared behind a network is compared within a browser.
+# The column with the name of the browser. To the analysis a network is, in each browser but the first, another one
+# (`dataset.clients`): all that is compared on a network is compared within a browser.
 BROWSER = "browser"
 # The column that says for how long a page had asked for nothing when its run ended (ms).
 QUIET = "quiet_ms"
@@ -79,10 +78,23 @@ class CampaignTable:
         """Its settings."""
         return self.document.settings
 
+    @cached_property
+    def clients(self) -> dict[str, Client]:
+        """Its clients by name, in its order; last, those of networks that only the runs know."""
+        known = clients_of(self.settings.networks, self.browsers)
+        unknown = [] if self.runs.empty else [name for name in self.runs["network"].unique() if name not in known]
+        return known | clients_of(unknown, self.browsers[:1])
+
     @property
     def networks(self) -> tuple[str, ...]:
-        """The names of its networks, in its order."""
-        return tuple(self.settings.networks)
+        """The names of its clients on the networks of its settings, in its order."""
+        return tuple(self.network_settings)
+
+    @cached_property
+    def network_settings(self) -> dict[str, Mapping[str, Any]]:
+        """The settings of the network of each of these clients."""
+        known = self.settings.networks
+        return {name: known[client.network] for name, client in self.clients.items() if client.network in known}
 
     @property
     def browsers(self) -> tuple[str, ...]:
@@ -92,7 +104,7 @@ class CampaignTable:
     @property
     def rtt_ms(self) -> dict[str, float]:
         """The minimum round-trip time of each network that has one."""
-        times = {name: path_rtt_ms(network) for name, network in self.settings.networks.items()}
+        times = {name: path_rtt_ms(network) for name, network in self.network_settings.items()}
         return {name: float(time) for name, time in times.items() if time}
 
     @property
@@ -173,35 +185,16 @@ def load(folder: Path) -> CampaignTable:
     with pd.option_context("mode.string_storage", "python"):
         runs = read_runs(folder)
         _require_one_quiet_time(runs, document, folder)
-        return CampaignTable(*_within_browsers(runs, document), folder, *validation(folder))
+        return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
 
 
-def network_in(network: str, browser: str, first: str) -> str:
-    """The name in the analysis of `network` in `browser`; `first` is the campaign's first browser."""
-    return network if browser == first else f"{network}{IN_BROWSER}{browser}"
-
-
-def network_and_browser(name: str, browsers: Collection[str]) -> tuple[str, str]:
-    """The campaign's name of the network that the analysis calls `name`, and which of `browsers` it is measured in;
-    empty for the first."""
-    network, _, browser = name.rpartition(IN_BROWSER)
-    return (network, browser) if browser in browsers and network else (name, "")
-
-
-def _within_browsers(runs: pd.DataFrame, document: CampaignDocument) -> tuple[pd.DataFrame, CampaignDocument]:
-    """The attempts and the document of a campaign, with a network for each browser."""
-    first, *further = document.settings.browsers or (DEFAULT_BROWSER,)
+def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:
+    """The attempts of a campaign, with their client's name as that of their network."""
+    first = document.settings.first_browser or DEFAULT_BROWSER
     # A table need not name the first browser.
     browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
     pairs = zip(runs["network"], browsers, strict=True)
-    runs = runs.assign(**{BROWSER: browsers, "network": [network_in(*pair, first) for pair in pairs]})
-    if not further:
-        return runs, document
-    networks = {
-        network_in(network, browser, first): values
-        for browser, (network, values) in product((first, *further), document.settings.networks.items())
-    }
-    return runs, replace(document, settings=replace(document.settings, networks=networks))
+    return runs.assign(**{BROWSER: browsers, "network": [client_name(*pair, first) for pair in pairs]})
 
 
 def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:

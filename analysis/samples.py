@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CampaignTable, network_and_browser
+from analysis.runs import CampaignTable
 from analysis.statistics.samples import Samples
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
@@ -64,7 +64,7 @@ def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[
     rounds = []
     for network in networks:
         numbers = of_network.get(network, {})
-        name, _ = network_and_browser(network, campaign.browsers)
+        name = campaign.clients[network].network
         going_on = [number for site, number in numbers.items() if (name, site) not in given_up]
         rounds.append(min(going_on or numbers.values(), default=0))
     return tuple(rounds)

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
-from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in, network_and_browser
+from analysis.runs import CANARY_PREFIX, LANE, MACHINE, CampaignTable, metrics_in
 from analysis.statistics.contrast_table import CHANGE, contrast_columns, corrected, holm
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
@@ -79,7 +79,7 @@ def block_means(campaign: CampaignTable) -> pd.DataFrame:
     """
     runs = _residuals(campaign)
     # The runs of a block in all browsers were measured together.
-    runs = runs.assign(network=runs["network"].map(lambda name: network_and_browser(name, campaign.browsers)[0]))
+    runs = runs.assign(network=runs["network"].map(lambda name: campaign.clients[name].network))
     key = ["network", "site", "block"]
     off = [f"off_{metric}" for metric in campaign.metrics]
     others = [name for name in runs if name in (MACHINE, LANE) or name.startswith(CANARY_PREFIX)]

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from analysis.runs import CampaignTable, network_and_browser
+from analysis.runs import CampaignTable
 from analysis.samples import samples_of
 from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory, families
 from analysis.statistics.hypotheses import Hypotheses
@@ -54,10 +54,10 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
     ]
     runs = campaign.runs.groupby(["site", "network", "protocol"])["run"].nunique().unstack("protocol")
     fewest = runs.reindex(columns=list(campaign.protocols)).fillna(0).min(axis=1)
-    going_on = {network_and_browser(name, campaign.browsers)[0] for name in campaign.networks if name not in networks}
+    going_on = {campaign.clients[name].network for name in campaign.networks if name not in networks}
     is_enough: dict[tuple[str, str], list[bool]] = {}
     for name, site in product(networks, campaign.settings.sites):
-        if (network := network_and_browser(name, campaign.browsers)[0]) not in going_on:
+        if (network := campaign.clients[name].network) not in going_on:
             is_enough.setdefault((site, network), []).append(fewest.get((site, name), 0) >= interim[0])
     return [cell for cell, in_browsers in is_enough.items() if all(in_browsers)]
 

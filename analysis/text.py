@@ -31,7 +31,7 @@ LABELS = {
 def label(name: str) -> str:
     """A protocol, metric or network as a reader knows it; a name without a label stays as it is.
 
-    A network in another browser than the first of a campaign (`analysis.runs.network_in`) is `LTE in Firefox`.
+    A network in another browser than the first of a campaign (`dataset.clients`) is `LTE in Firefox`.
     """
     network, _, browser = name.rpartition(IN_BROWSER)
     if network:

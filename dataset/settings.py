@@ -5,6 +5,7 @@ from typing import Any
 
 from base.structure import unstructured
 from tuning.defaults import DEFAULT_SHELLS, OFF
+from tuning.devices import require_network_name
 
 Settings = dict[str, dict[str, Any]]
 
@@ -59,6 +60,10 @@ class CampaignSettings(LoadSettings):
     sites: Settings = field(default_factory=dict)
     networks: Settings = field(default_factory=dict)
     protocols: Settings = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.networks:
+            require_network_name(name)
 
     def content(self) -> dict[str, Any]:
         """The settings as `campaign.json` holds them."""

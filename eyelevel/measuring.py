@@ -97,7 +97,7 @@ def carry_out(
     require_shells(campaign, options)
     require_recorded(campaign)
     # Before minutes of validation, which would be in vain.
-    require_writable(campaign.folder, "--results of 'eyelevel' names another folder")
+    require_writable(campaign.folder, "--results names another folder")
     if (campaign.folder / DOCUMENT).exists():
         require_same_versions(campaign.folder, campaign.versions())
     # A cluster's workers keep their own machines; this one only collects what they have measured.

@@ -52,6 +52,12 @@ def checked(device: Device) -> Device:
     return device
 
 
+def require_network_name(name: str) -> None:
+    """Raises ValueError when no network can be called `name`, since that is a network's name in a browser."""
+    if IN_BROWSER in name:
+        raise ValueError(f"a name must not have {IN_BROWSER!r}, which stands before a browser's")
+
+
 # Every device by name.
 load = Reader("devices.toml", Device, checked, units={}).load
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from base.registry import registered
 from tuning import impairments
-from tuning.devices import IN_BROWSER
+from tuning.devices import require_network_name
 from tuning.impairments.contract import DOWN, UP, Impairment, Settings
 from tuning.settings import Reader, Table
 
@@ -135,8 +135,7 @@ def _locate_files(table: Table, file: Path) -> Table:
 
 def _finished(network: Network) -> Network:
     """`network` with what follows from its keys. Raises ValueError with what is wrong with it."""
-    if IN_BROWSER in network.name:
-        raise ValueError(f"a name must not have {IN_BROWSER!r}, which stands before a browser's")
+    require_network_name(network.name)
     if network.quiet_ms is not None and network.quiet_ms < LEAST_QUIET_MS:
         raise ValueError(f"quiet_ms must be at least {LEAST_QUIET_MS}")
     for one in IMPAIRMENTS:

@@ -77,7 +77,7 @@ def handshake_table(findings: Findings) -> pd.DataFrame:
     table = table[
         table["site"].isin(sites.loc[sites["servers"] == 1, "site"]) & table["metric"].isin(HANDSHAKE_METRICS)
     ]
-    rtt_ms = {name: path_rtt_ms(network) for name, network in findings.campaign.settings.networks.items()}
+    rtt_ms = {name: path_rtt_ms(network) for name, network in findings.campaign.network_settings.items()}
     table = table.assign(rtt_ms=table["network"].map(rtt_ms).astype(float))
     for name in ("delta_ms", "delta_low", "delta_high"):
         table[name] += table["rtt_ms"]

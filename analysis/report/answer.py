@@ -163,7 +163,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
     verdict, detail = in_words(answer)
     return Card(
         answer.place[:1].upper() + answer.place[1:],
-        network_words(campaign.settings.networks.get(answer.network, {})),
+        network_words(campaign.network_settings.get(answer.network, {})),
         verdict,
         detail,
         VERDICT_CLASSES[answer.verdict] if answer.pairs else "open",

@@ -155,17 +155,17 @@ def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:
 def _where_packets_are_lost(campaign: CampaignTable) -> str:
     networks = [
         f"{label(name)} ({level(network['loss'])})"
-        for name, network in campaign.settings.networks.items()
+        for name, network in campaign.network_settings.items()
         if network.get("loss") and network.get("retransmit_ms") is None
     ]
     networks += [
         f"{label(name)} (chosen packets)"
-        for name, network in campaign.settings.networks.items()
+        for name, network in campaign.network_settings.items()
         if any(network.get(key) for key in network if key.startswith("drop_"))
     ]
     networks += [
         f"{label(name)} (off at times)"
-        for name, network in campaign.settings.networks.items()
+        for name, network in campaign.network_settings.items()
         if any(network.get(key) for key in ("on_off", "up_on_off", "down_on_off"))
     ]
     if networks:

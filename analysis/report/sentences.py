@@ -12,7 +12,7 @@ from analysis.findings import Findings
 from analysis.paper.comparison import PAPER_SITES
 from analysis.report.conditions import of_conditions
 from analysis.report.warnings import of_balance, of_deviations, of_losses, of_single_sites, of_stability, of_waits
-from analysis.runs import CampaignTable, network_and_browser, records, rows_of
+from analysis.runs import CampaignTable, records, rows_of
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import FEW_RUNS, FEW_SITES, LEAST_SITES
 from analysis.statistics.samples import OVER_SITES
@@ -34,10 +34,7 @@ def scope(findings: Findings) -> str:
     networks, protocols = (
         [label(name) for name in names]
         for names in (
-            dict.fromkeys(
-                network_and_browser(name, campaign.browsers)[0]
-                for name in campaign.networks or findings.samples.networks
-            ),
+            dict.fromkeys(campaign.clients[name].network for name in campaign.networks or findings.samples.networks),
             campaign.protocols or findings.samples.protocols,
         )
     )

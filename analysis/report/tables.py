@@ -184,7 +184,7 @@ def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
     }  # fmt: skip
     rows = []
     for name in names:
-        settings = campaign.settings.networks.get(name, {})
+        settings = campaign.network_settings.get(name, {})
         texts = {title: NOTHING if settings.get(key) is None else str(settings[key]) for key, title in columns.items()}
         rows.append({"network": label(name), **texts, "further": "; ".join(further(settings))})
     table = pd.DataFrame(rows)

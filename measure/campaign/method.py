@@ -238,15 +238,15 @@ def claim(setting: Setting) -> Claim:
     device = device_of(setting.loading.browser)
     browser_window = window(setting.site, device)
     return Claim(
-        setting.protocol.http_version,
-        frozenset(setting.site.servers),
-        frozenset(setting.site.addresses),
-        (browser_window.width, browser_window.height),
-        setting.loading.filmed,
-        setting.loading.limit_s,
-        setting.http1_servers,
-        cross_traffic_claim(flows_of(setting.network)),
-        setting.protocol.http_versions[1:],
-        setting.protocol.has_known_alternative,
-        device,
+        http_version=setting.protocol.http_version,
+        servers=frozenset(setting.site.servers),
+        hosts=frozenset(setting.site.addresses),
+        window=(browser_window.width, browser_window.height),
+        filmed=setting.loading.filmed,
+        limit_s=setting.loading.limit_s,
+        http1_servers=setting.http1_servers,
+        cross_traffic=cross_traffic_claim(flows_of(setting.network)),
+        further_versions=setting.protocol.http_versions[1:],
+        knows_alternative=setting.protocol.has_known_alternative,
+        device=device,
     )

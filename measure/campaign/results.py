@@ -313,10 +313,10 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             server_choices={**document.server_choices, **original.server_choices},
             lanes={**document.lanes, **original.lanes},
             columns={**original.columns, **document.columns},
+            further={**original.further, **document.further},
         )
-        facts = ("site_facts", "server_choices", "study", "lanes", "columns")
-        is_known = all(getattr(original, key) == getattr(document, key) for key in facts)
-        if is_known and _terms(original) == _terms(document):
+        # The machine alone may be another one, as long as nothing else is new.
+        if _as_json(replace(document, machine=original.machine).content()) == _as_json(original.content()):
             return
     else:
         # First, so that no campaign says that it has declared what it does not have.
@@ -326,7 +326,12 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
 
 
 def _terms(document: CampaignDocument) -> dict[str, Any]:
-    """The settings and versions that results depend on, as JSON has them: lists, no tuples."""
+    """The settings and versions that results depend on."""
     versions = {"timekeeping": OF_ROOT, "idle_processors": ASLEEP, **document.versions}
-    terms: dict[str, Any] = json.loads(json.dumps({"settings": vars(document.settings), "versions": versions}))
-    return terms
+    return _as_json({"settings": vars(document.settings), "versions": versions})
+
+
+def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values` as JSON has them: lists, no tuples."""
+    content: dict[str, Any] = json.loads(json.dumps(values))
+    return content

@@ -93,7 +93,19 @@ def _load_once(visit: LiveVisit, folder: Path) -> None:
 def _claim(site: Site) -> Claim:
     page_window = window(site)
     servers = frozenset(live_addresses(site).values())
-    return Claim("", servers, frozenset(site.addresses), (page_window.width, page_window.height))
+    return Claim(
+        http_version="",
+        servers=servers,
+        hosts=frozenset(site.addresses),
+        window=(page_window.width, page_window.height),
+        filmed=True,
+        limit_s=None,
+        http1_servers=(),
+        cross_traffic=(),
+        further_versions=(),
+        knows_alternative=False,
+        device=None,
+    )
 
 
 def _protocols(evidence: Evidence) -> dict[str, int]:

@@ -38,9 +38,9 @@ LATE_WAKEUPS = 500
 CLOCK_SHIFT_S = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The properties that a run is claimed to have.
+    """The properties that a run is claimed to have: all of them, so that no gate lacks one.
 
     `http_version`: h2 or h3, and `further_versions` those that the browser may use beside it, of which it knows when it
     asks for the page if it `knows_alternative`. `servers`: the addresses of the site's servers, `hosts` the hosts that
@@ -52,14 +52,14 @@ class Claim:
     http_version: str
     servers: Collection[str]
     hosts: Collection[str]
-    window: tuple[int, int] | None = None
-    filmed: bool = True
-    limit_s: float | None = None
-    http1_servers: Collection[str] = ()
-    cross_traffic: tuple[tuple[str, str, str], ...] = ()
-    further_versions: tuple[str, ...] = ()
-    knows_alternative: bool = False
-    device: Device | None = None
+    window: tuple[int, int] | None
+    filmed: bool
+    limit_s: float | None
+    http1_servers: Collection[str]
+    cross_traffic: tuple[tuple[str, str, str], ...]
+    further_versions: tuple[str, ...]
+    knows_alternative: bool
+    device: Device | None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ A cell is a contrast of one site: the test and the verdict are those of the repo
 (`analysis.statistics.ratios`, `analysis.statistics.outcomes`), with rounds as blocks.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from operator import attrgetter
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.runs import CampaignTable, gates, network_and_browser
+from analysis.runs import CampaignTable, gates, records
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
 from analysis.statistics.hypotheses import Hypotheses, Pair
@@ -62,17 +62,14 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
     table.loc[table["late"] > 0, [*TIMES, *TESTS]] = np.nan
     table.loc[table["late"] > 0, COUNTS] = 0
     table = table.fillna(dict.fromkeys(COUNTS, 0)).astype(dict.fromkeys(COUNTS, int))
-    browsers = campaign.settings.browsers
     left_out = {(cell["site"], cell["network"]): cell for cell in campaign.document.study.get("left_out", ())}
-    states = [_state(row, left_out.get((row["site"], _network(row, browsers)))) for _, row in table.iterrows()]
+    # A cell that is left out is left out in all browsers.
+    states = [
+        _state(row, left_out.get((row["site"], campaign.clients[row["network"]].network))) for row in records(table)
+    ]
     table["state"], table["remark"] = zip(*states, strict=True) if states else ((), ())
     table = judged(table, false_discovery_rate, hypotheses.significant_p)
     return table.assign(verdict=table["verdict"].where(table["state"] == MEASURED, ""))[COLUMNS]
-
-
-def _network(row: "pd.Series[str]", browsers: Collection[str]) -> str:
-    # A cell that is left out is left out in all browsers.
-    return network_and_browser(row["network"], browsers)[0]
 
 
 def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
@@ -117,7 +114,7 @@ def _loads(runs: pd.DataFrame, table: pd.DataFrame) -> "pd.Series[float]":
     return pd.Series(of_both[0] + of_both[1], table.index)
 
 
-def _state(row: "pd.Series[Any]", left_out: Mapping[str, str] | None) -> tuple[str, str]:
+def _state(row: Mapping[str, Any], left_out: Mapping[str, str] | None) -> tuple[str, str]:
     """The state of the cell in `row`, and the reason if it has no numbers."""
     if row["late"]:
         return TIME, f"{row['late']:.0f} of {row['attempts']:.0f} loads did not end in time"
@@ -175,10 +172,8 @@ def _objects(count: int) -> str:
 
 def row_label(campaign: CampaignTable, name: str) -> str:
     """The network `name` of `campaign` in a few words, and in which browser, if there are several."""
-    text = network_label(campaign.settings.networks[name])
-    browsers = campaign.settings.browsers
-    browser = network_and_browser(name, browsers)[1] or campaign.settings.first_browser
-    return f"{text}, {described(browser)}" if len(browsers) > 1 else text
+    text = network_label(campaign.network_settings[name])
+    return f"{text}, {described(campaign.clients[name].program)}" if len(campaign.browsers) > 1 else text
 
 
 def network_label(network: Mapping[str, Any]) -> str:

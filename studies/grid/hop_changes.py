@@ -4,13 +4,13 @@ Loads behind two networks lie in different rounds, so nothing is paired: the mac
 measured in turn, in an order that is drawn, so it favours neither.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from analysis.runs import CampaignTable, gates, network_and_browser
+from analysis.runs import CampaignTable, gates
 from analysis.samples import samples_of
 from analysis.statistics.contrast_table import contrast_columns, false_discovery_rate, judged
 from analysis.statistics.gain import mean
@@ -37,11 +37,11 @@ class HopPair:
     control: str
 
 
-def hop_pairs(networks: Mapping[str, Mapping[str, Any]], browsers: Collection[str] = ()) -> list[HopPair]:
-    """The pairs of `networks`, name → settings as a campaign's table has them, that are the same but for their hop, and
-    in the same one of the campaign's `browsers`."""
+def hop_pairs(campaign: CampaignTable) -> list[HopPair]:
+    """The pairs of networks of `campaign` that are the same but for their hop, in the same browser."""
+    networks = campaign.network_settings
     behind_hops = {
-        name: (network_and_browser(name, browsers)[1], _without_hop(settings))
+        name: (campaign.clients[name].program, _without_hop(settings))
         for name, settings in networks.items()
         if settings.get("hop")
     }
@@ -68,7 +68,7 @@ def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) ->
     Where a load did not end in time there is no row: the others are no sample of all loads.
     """
     samples = samples_of(campaign, [metric])
-    pairs = [pair for pair in hop_pairs(campaign.settings.networks, campaign.browsers) if _is_measured(pair, samples)]
+    pairs = [pair for pair in hop_pairs(campaign) if _is_measured(pair, samples)]
     tables = [_changes_of(samples, pair, campaign.rtt_ms, hypotheses) for pair in pairs]
     if not tables:
         return pd.DataFrame(columns=COLUMNS)

@@ -171,7 +171,7 @@ def column_name(page: Page, columns: tuple[Page, ...]) -> str:
 def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
     """The bars of waiting and downloading, if their object was measured."""
     fast = {
-        name: network for name, network in campaign.settings.networks.items() if network.get("down_mbps") == BARS_MBPS
+        name: network for name, network in campaign.network_settings.items() if network.get("down_mbps") == BARS_MBPS
     }
     times = timings(campaign, BARS_PAGE.name, list(fast))
     if times.empty:
@@ -248,7 +248,7 @@ def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hy
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:
     """The old study's values beside those of `campaign`, which is of `preset`."""
     whole_percent = partial(percent, digits=0)
-    networks = campaign.settings.networks
+    networks = campaign.network_settings
     conditions = {name: f"{100 * one.get('loss', 0):g} %, {one['min_rtt_ms']:g} ms" for name, one in networks.items()}
     texts = text_table(
         old,
@@ -343,7 +343,7 @@ def returning(campaign: CampaignTable) -> list[str]:
 
 def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
     """The rate of the largest page where no link limits it, which shows what the machine can do."""
-    networks = campaign.settings.networks
+    networks = campaign.network_settings
     free = [name for name, network in networks.items() if network.get("down_mbps") is None]
     rows = cell_table[cell_table["network"].isin(free) & (cell_table["state"] == MEASURED)]
     if rows.empty:

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from analysis.runs import network_and_browser
 from analysis.text import in_unit, label, level, moment, signed_in_unit, signed_interval_in_unit
 
 
@@ -28,11 +27,9 @@ def test_a_level_has_no_more_digits_than_it_needs(share: float, written: str) ->
     assert level(share) == written
 
 
-def test_a_network_is_in_a_browser_only_where_there_is_one_of_that_name() -> None:
+def test_a_network_in_a_further_browser_names_that() -> None:
     assert label("lte@firefox") == "LTE in Firefox"
-    assert network_and_browser("lte@home@firefox", ("chromium", "firefox")) == ("lte@home", "firefox")
-    assert network_and_browser("lte@home", ("chromium", "firefox")) == ("lte@home", "")
-    assert network_and_browser("lte@firefox", ("chromium",)) == ("lte@firefox", "")
+    assert label("lte@firefox-on-phone-mid") == "LTE in Firefox on phone-mid"
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,14 @@ from analysis import hypotheses
 from analysis.programs import DEPENDS, INDEPENDENT, program_differences
 from analysis.runs import CampaignTable
 from analysis.statistics.samples import Array, Samples
+from dataset.clients import clients_of
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument
 
 # The share of runs in which a correct rate fails its test.
 FALSE_ALARM = 1e-4
 NETWORKS, BROWSERS = ("dsl", "lte"), ("chromium", "firefox")
-PLACES = (*NETWORKS, *(f"{network}@firefox" for network in NETWORKS))
+PLACES = tuple(clients_of(NETWORKS, BROWSERS))
 SERVERS = {"tcp+": ("tcp", "nginx"), "quic": ("quic", "quic_server"), "quinn-h3": ("quic", "quinn")}
 METRICS = ("si", "plt")
 DECLARED = hypotheses.load().restricted_to(tuple(SERVERS), METRICS)
@@ -31,7 +32,7 @@ CAMPAIGN = CampaignTable(
     pd.DataFrame(),
     CampaignDocument(
         CampaignSettings(
-            networks={place: {} for place in PLACES},
+            networks={network: {} for network in NETWORKS},
             protocols={
                 name: {"transport": transport, "server": server, "congestion_control": "cubic"}
                 for name, (transport, server) in SERVERS.items()

@@ -25,9 +25,10 @@ from support.reports import accessible_report
 
 from analysis import hypotheses
 from analysis.figures.style import SMALL
-from analysis.runs import load, network_in
+from analysis.runs import CampaignTable, load
 from base.errors import EyelevelError
-from dataset.table import columns
+from dataset.settings import CampaignSettings
+from dataset.table import CampaignDocument, columns
 from eyelevel.commands.report import main as report
 from studies.grid import cells as grid_cells
 from studies.grid import heatmap, wait_download
@@ -307,23 +308,25 @@ def test_networks_without_a_hop_have_no_section_on_hops(longlook: Path) -> None:
     assert section and not any(table.name == "grid_hops" for table in section.tables)
 
 
+def pairs_of(settings: CampaignSettings) -> dict[str, str]:
+    """Each network with a hop that does something → its control."""
+    campaign = CampaignTable(pd.DataFrame(), CampaignDocument(settings))
+    return {pair.network: pair.control for pair in hop_pairs(campaign)}
+
+
 def test_a_hop_is_compared_with_what_is_the_same_but_for_it() -> None:
     names = "longlook-hop-12ms,longlook-hop-62ms,longlook-edge-62ms,geo-split,geo-control,dsl"
     chosen = choose("network", names, NETWORKS)
-    pairs = {pair.network: pair.control for pair in hop_pairs({one.name: asdict(one) for one in chosen})}
+    pairs = pairs_of(CampaignSettings(networks={one.name: asdict(one) for one in chosen}))
     assert pairs["geo-split"] == "geo-control"
     assert pairs["longlook-hop-12ms-100mbps-0.01loss-split"] == "longlook-hop-12ms-100mbps-0.01loss-none"
     assert len(pairs) == 6 + 6 + 3 + 1
 
 
 def test_a_hop_is_compared_with_what_the_same_browser_did_without_it() -> None:
-    settings = {kind: asdict(NETWORKS[f"{HOP}-{kind}"]) for kind in ("none", "terminate")}
-    browsers = ("chromium", "firefox")
-    names = {network_in(kind, browser, "chromium"): settings[kind] for browser in browsers for kind in settings}
-    assert {pair.network: pair.control for pair in hop_pairs(names, browsers)} == {
-        "terminate": "none",
-        network_in("terminate", "firefox", "chromium"): network_in("none", "firefox", "chromium"),
-    }
+    networks = {kind: asdict(NETWORKS[f"{HOP}-{kind}"]) for kind in ("none", "terminate")}
+    settings = CampaignSettings(networks=networks, browser={"name": "chromium"}, further_browsers={"firefox": {}})
+    assert pairs_of(settings) == {"terminate": "none", "terminate@firefox": "none@firefox"}
 
 
 def test_no_type_of_the_heat_map_is_smaller_than_seven_points(longlook: Path) -> None:

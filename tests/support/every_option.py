@@ -17,7 +17,7 @@ from eyelevel.program import COMMANDS, program
 from measure.instruments.contract import instrument_columns
 from studies import STUDIES
 
-REMEDY = "PYTHONPATH=tests:. python -m support.every_option"
+REMEDY = "PYTHONPATH=tests:. ~/.cache/eyelevel/venv/bin/python -m support.every_option"
 NOTE = f"<!-- Written by '{REMEDY}' from eyelevel/options.py; do not edit it. -->"
 INTRODUCTION = """# Every option
 

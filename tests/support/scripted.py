@@ -1,6 +1,11 @@
-"""Campaigns without a browser: sound evidence, loads that leave what a test says, and a machine that is never busy."""
+"""Campaigns without a browser: sound evidence, loads that leave what a test says, and a machine that is never busy.
+
+`python -m support.scripted FOLDER` measures one, for a look at its report.
+"""
 
 import io
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,11 +28,13 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
 from measure.campaign.slot import Slot
 from measure.host.affinity import Layout
+from measure.instruments.contract import ObservedLoad
 from measure.run.evidence import Evidence, RequestCounts
 from measure.run.setting import Circumstances, Setting
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
 from tuning import networks, protocols
+from tuning.defaults import DEFAULT_BROWSER
 
 # The evidence of a load that counts, and of one that broke.
 SOUND = Evidence(
@@ -144,6 +151,13 @@ def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = Non
     return printed.getvalue()
 
 
+def observed_load(folder: Path) -> ObservedLoad:
+    """A load that is about to begin, for an instrument that leaves its file in `folder`."""
+    network, protocol = networks.load()["lte"], protocols.load()["tcp"]
+    site = one_page(folder / "site")
+    return ObservedLoad(os.getpid(), site, network, protocol, DEFAULT_BROWSER, None, folder, lambda: None)
+
+
 def work_of(
     campaign: Campaign,
     results: Results,
@@ -162,3 +176,7 @@ def row_of(run: Run, **changes: Any) -> Row:
     of = {**vars(run), "run": run.number}
     del of["number"]
     return replace(ROW, **{**of, "folder": folder, **changes})
+
+
+if __name__ == "__main__":
+    print(measured(scripted_campaign(Path(sys.argv[1])), SOUND))

@@ -12,11 +12,11 @@ from factories import ROW
 from support.scripted import SOUND, measured, scripted_campaign
 
 from analysis import runs as tables
-from analysis.runs import network_and_browser
 from analysis.samples import samples_of
 from base.errors import EyelevelError
 from browsers import registry
 from browsers.chromium_browser import Chromium
+from dataset.clients import Client
 from dataset.plan import read_plan
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, Run, header, lines, read_rows, require_document
@@ -135,7 +135,7 @@ def test_loads_of_two_browsers_are_in_no_cell_together(campaign: Campaign) -> No
     assert table.networks == samples.networks == ("lte", "lte@toy")
     si = samples.values[:, 0, :, samples.metrics.index("si")]
     assert (si[0] == 650).all() and (si[1] == 1300).all()
-    assert [network_and_browser(name, table.browsers) for name in samples.networks] == [("lte", ""), ("lte", "toy")]
+    assert list(table.clients.values()) == [Client("lte", "chromium"), Client("lte", "toy")]
     assert set(table.rtt_ms) == {"lte", "lte@toy"}
 
 

@@ -374,3 +374,20 @@ def test_an_old_campaign_gets_the_facts_of_its_sites_and_keeps_those_it_has(tmp_
     with opened(tmp_path / "c", more):
         pass
     assert read_json(tmp_path / "c" / "campaign.json")["site_facts"] == {"s": {"bytes": 1}, "t": {"bytes": 3}}
+
+
+def test_a_campaign_keeps_the_films_that_it_was_resumed_with_and_the_keys_that_nobody_knows(tmp_path: Path) -> None:
+    begun = replace(document(), films={"kept": "all"}, further={"note": "of another program"})
+    for films in ({"kept": "all"}, {"kept": "none"}):
+        with opened(tmp_path, replace(begun, films=films)):
+            pass
+    resumed = read_document(tmp_path)
+    assert resumed and resumed.films == {"kept": "none"} and resumed.further == begun.further
+
+
+def test_a_campaign_that_nothing_is_new_of_is_not_written_again_on_another_machine(tmp_path: Path) -> None:
+    with opened(tmp_path, document()):
+        pass
+    with opened(tmp_path, replace(document(), machine={"host": "there"})):
+        pass
+    assert (resumed := read_document(tmp_path)) and resumed.machine == {"host": "here"}

@@ -25,7 +25,17 @@ from tuning.devices import Device
 
 CROSS_TRAFFIC = (("cubic", "down", "cubic"),)
 CLAIM = Claim(
-    "h3", {"198.18.0.1", "198.18.0.2"}, {"a.example", "b.example"}, (1366, 768), limit_s=60, cross_traffic=CROSS_TRAFFIC
+    http_version="h3",
+    servers={"198.18.0.1", "198.18.0.2"},
+    hosts={"a.example", "b.example"},
+    window=(1366, 768),
+    filmed=True,
+    limit_s=60,
+    http1_servers=(),
+    cross_traffic=CROSS_TRAFFIC,
+    further_versions=(),
+    knows_alternative=False,
+    device=None,
 )
 VIEW = {"width": 360, "height": 640, "pixel_ratio": 3.0, "platform": "Android"}
 FLOW = CrossTrafficFlow("cubic", "down", "cubic", run_bytes=1000)
@@ -206,7 +216,8 @@ def test_a_run_on_a_device_counts_where_the_page_was_told_of_it_and_its_pace_was
 
 
 def test_every_gate_is_tried_here_and_explained() -> None:
-    assert {gate.name for gate in GATES} == {*FAULTS, *FAULTS_ON_PHONE, "alternative_unknown"}
+    names = {gate.name for gate in GATES}
+    assert names == {*FAULTS, *FAULTS_ON_PHONE, "alternative_unknown"}, "give FAULTS what each gate must reject"
     assert all(gate.check.__doc__ for gate in GATES)
 
 
