@@ -38,7 +38,7 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     origin = Origin(source, hypotheses.origin.sha256, declared.declared_at, is_post_hoc)
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
-    # In each browser, a network came when both were there.
+    # A network in a browser was added to the campaign when both the network and the browser had been.
     names = (
         network_and_browser(name, document.settings.browsers)[0]
         for name in (*document.settings.networks, *declared.networks)

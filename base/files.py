@@ -123,7 +123,8 @@ def lock_holder(path: Path) -> int | None:
     The lock itself is not touched.
     """
     files = {_in_locks(entry) for entry in (path, _lock_file(path)) if entry.exists()}
-    # As in "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; who waits for a lock has an arrow in front (proc(5)).
+    # A line is "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; that of a process which waits for a lock begins with
+    # an arrow (proc(5)).
     for line in Path("/proc/locks").read_text().splitlines():
         _, kind, *_, pid, file, _, _ = line.split()
         if kind == "FLOCK" and file in files:

@@ -37,7 +37,7 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
     ("x-frame-options", "DENY"),
-    # By which the page knows that votes can be sent here.
+    # From this field the page knows that votes can be sent here.
     ("eyelevel-votes", "yes"),
 )
 

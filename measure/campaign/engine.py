@@ -40,7 +40,7 @@ def measure(
     """
     document = campaign.document()
     with opened(campaign.folder, document, campaign.hypotheses) as results:
-        # As in what is kept: a campaign has no runs with another.
+        # All runs of a campaign have the timekeeping that its document says.
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         planned = PlannedRuns(campaign, results, budget)
         planned.settle()

@@ -66,7 +66,7 @@ class FolderStore:
         return any(row.valid for row in self._rows_of[run])
 
     def is_given_up(self, run: Run, repeats: int) -> bool:
-        """Whether `run` has not been measured in the first attempt, and not in so many repeats either."""
+        """Whether `run` has not been measured, neither in its first attempt nor in `repeats` repeats."""
         return not self.is_valid(run) and self.failures(run) > repeats
 
     def is_open(self, run: Run, repeats: int) -> bool:

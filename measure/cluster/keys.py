@@ -52,7 +52,7 @@ def keys_folder() -> Path:
 def make_keys(folder: Path, *, renew: bool = False) -> None:
     """Put the keys of a new cluster into `folder`, for each role, where only the caller can read them.
 
-    All of them are there in one step, in place of those before. Raises EyelevelError when there are some, unless
+    All of them are there in one step, in place of the previous ones. Raises EyelevelError when there are some, unless
     `renew`.
     """
     if not renew and folder.exists():

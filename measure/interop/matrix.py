@@ -111,7 +111,7 @@ def missing_program(party: Server | Browser) -> str | None:
 
 
 def result(case: Case, site: Site, folder: Path, loads: int) -> Result:
-    """How `case` comes out: of so many loads of its page, each must pass. Only a load that failed stays in `folder`."""
+    """How `case` comes out: each of `loads` loads of its page must pass. Only a load that failed stays in `folder`."""
     for party in (case.server, case.browser):
         if missing := missing_program(party):
             return Result(case, NOT_SET_UP, missing)

@@ -131,7 +131,7 @@ class Conversation:
 
 
 def ask_for_conversation(connection: socket.socket, secret: bytes) -> Conversation:
-    """The conversation over `connection`, to whom answers it. Raises EyelevelError, WrongSecret."""
+    """The caller's side of a conversation over `connection`. Raises EyelevelError, WrongSecret."""
     connection.settimeout(CONNECTING_S)
     number = secrets.token_bytes(NUMBER_BYTES)
     _send(connection, {PROGRAM: VERSION, "number": number.hex()})
@@ -147,7 +147,7 @@ def ask_for_conversation(connection: socket.socket, secret: bytes) -> Conversati
 
 
 def answer(connection: socket.socket, secret: bytes) -> Conversation:
-    """The conversation with whom asks for one over `connection`. Raises EyelevelError, WrongSecret."""
+    """The answering side of a conversation over `connection`. Raises EyelevelError, WrongSecret."""
     connection.settimeout(CONNECTING_S)
     with closing(connection.makefile("rb", buffering=0)) as lines:
         greeting = _message(_line(lines, GREETING_BYTES))

@@ -91,7 +91,7 @@ def visit(spec: VisitSpec) -> int:
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     device = device_of(spec.browser)
-    folder.mkdir(exist_ok=True)  # and none above it, which a campaign may have lost meanwhile
+    folder.mkdir(exist_ok=True)  # without its parents: if the campaign's folder has been removed, this must fail
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)

@@ -164,7 +164,7 @@ class Tunnel(QuicConnectionProtocol):
 
 
 async def measure(host: str, times: int) -> TunnelTimes:
-    """The least times of so many connections, one after the other. Raises EyelevelError."""
+    """The least times of `times` connections to `host`, one after the other. Raises EyelevelError."""
     try:
         rows = [await _once(host) for _ in range(times)]
     except (EyelevelError, OSError) as error:

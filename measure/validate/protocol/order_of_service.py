@@ -140,7 +140,7 @@ def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfServi
 
 
 def read_order(folder: Path, http_version: str) -> OrderOfService:
-    """The order in which the responses of the page left in the load in `folder`. Raises EyelevelError."""
+    """The order in which the server sent the page's responses, by the load in `folder`. Raises EyelevelError."""
     connection = largest(read_connections(folder / CAPTURE, folder / KEYS, http_version, STREAM_FIELDS))
     return order_in(connection, browser_named(BULK_LOADING.browser).read_streams(folder))
 

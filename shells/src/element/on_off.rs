@@ -147,7 +147,7 @@ fn parse_spans(text: &str) -> Result<Spans> {
     Ok(Spans { on, off })
 }
 
-/// The on and off times of `mm-net`.
+/// The options of `mm-net` for a link that is on and off.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On and off")]
 pub struct NetOnOff {
