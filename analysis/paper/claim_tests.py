@@ -267,7 +267,7 @@ def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: 
 
 
 def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> NDArray[np.int64]:
-    """The same of each network and site: networks x sites."""
+    """The number of these runs for each network and site: networks x sites."""
     weights = dict.fromkeys(pair, 1.0)
     blocks = [counts(block_values(samples, weights, name, metric)) for name in networks]
     return len(weights) * np.stack(blocks)

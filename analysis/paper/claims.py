@@ -33,7 +33,7 @@ QUIC, QUIC_BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 TCP_BBR, QUIC_CONTROL = Pair("tcp+", "tcp+bbr"), Pair("quic", "quic+bbr")
 TUNED, TUNED_BBR = Pair("tcp", "tcp+"), Pair("tcp", "tcp+bbr")
 WITHOUT_LOSS, LOSSY = ("dsl", "lte"), ("da2gc", "mss")
-# Those of the paper's Figure 3.
+# The metrics of the paper's Figure 3.
 FIGURE_METRICS = ("fvc", "si", "vc85", "plt")
 HEADLINE_METRICS = ("si", "plt")
 

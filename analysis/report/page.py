@@ -68,7 +68,7 @@ class Contents:
 
     @property
     def all_sections(self) -> list[Section]:
-        """The campaign's own, then those of studies."""
+        """The campaign's own sections, then those of studies."""
         return [*self.own_sections, *self.sections]
 
     @property

@@ -98,7 +98,7 @@ class PlannedRuns:
         return [run for block in self._blocks for run in self._open(block)]
 
     def runs_beyond_budget(self) -> int:
-        """How many runs are still to be made since the budget was used up; those of cells that have enough are not."""
+        """How many runs are still to be made since the budget was used up, without those of cells that have enough."""
         return sum(run.cell not in self._enough for run in self.open_runs()) if self.is_out_of_time else 0
 
     def ended(self) -> int:

@@ -44,11 +44,11 @@ class Forecast:
         return Forecast(self.seconds + other.seconds, self.bytes + other.bytes)
 
     def slower(self, factor: float) -> "Forecast":
-        """The same, taking `factor` times as long."""
+        """The forecast of these runs if they take `factor` times as long."""
         return replace(self, seconds=self.seconds * factor)
 
     def in_lanes(self, count: int) -> "Forecast":
-        """The same when `count` runs are measured at once."""
+        """The forecast of these runs if `count` of them are measured at once."""
         return self.slower(1 / count)
 
 

@@ -280,7 +280,8 @@ def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelErr
 
 
 def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
-    """The same of what stands at `place` in them (`settings/networks/lte/up_mbps`), None where nothing does."""
+    """The `changes` between the values at `place` (`settings/networks/lte/up_mbps`) of two documents, each None where
+    a document has nothing there."""
     if isinstance(original, dict | None) and isinstance(document, dict | None):
         original, document = original or {}, document or {}
         for name in sorted(original | document):

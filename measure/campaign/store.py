@@ -85,7 +85,7 @@ class FolderStore:
         return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew. Raises FileNotFoundError when somebody has removed the folder of all."""
+        """The attempt's folder, emptied or created. Raises FileNotFoundError when the folder of all is gone."""
         folder = self.run_folder(run, attempt)
         if folder.exists():
             shutil.rmtree(folder)

@@ -284,8 +284,8 @@ def qoe(play: Play, segments: int) -> float:
 
 
 def qoe_by_clock(play: Play, segments: int) -> float:
-    """The same score by the player's clock, which goes on with the sound: a segment counts as far as it was played,
-    with or without its pictures, and of rebuffers what the player stopped for."""
+    """The score of `qoe` by the player's clock, which goes on with the sound: a segment counts as far as it was played,
+    with or without its pictures, and rebuffers count only while the player stopped."""
     return _score(play, segments, play.played_s, play.stopped_s)
 
 

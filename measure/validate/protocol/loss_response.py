@@ -48,9 +48,10 @@ TRIES = 4
 # The share of a round trip over which the maximum in flight is taken where the window changes all the time, so that a
 # server that had to wait for the processor is not taken for one with a small window.
 MOMENT_ROUNDS = 1 / 4
-# The same for the window that was kept, which grows by a thirtieth of itself in each round trip.
+# The share for the window that was kept: shorter, since it grows by a thirtieth of itself in each round trip.
 KEPT_ROUNDS = 1 / 16
-# The same where it goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
+# The spans where the window goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up
+# to 0.7 s.
 CYCLE_S, RETURN_S = 0.5, 1.0
 # If the window was smaller by this share a round trip before the loss, it was still growing.
 STEADY_SHARE = 0.9

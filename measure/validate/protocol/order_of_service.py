@@ -262,7 +262,7 @@ def _under_way_at_once(parts: Sequence[Served]) -> float:
 
 
 def _joined(served: Iterable[Served]) -> Iterator[Served]:
-    """The same with consecutive parts of one response that left within 10 ms as one part."""
+    """`served`, in which consecutive parts of a response that left within 10 ms of each other are joined."""
     last: Served | None = None
     for part in served:
         if last and last.path == part.path and part.at_s - last.at_s < 0.01:

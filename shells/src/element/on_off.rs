@@ -41,7 +41,7 @@ impl OnOff {
         Self { on, off, schedule, is_on: false, next_switch: start, observers, outbox }
     }
 
-    /// The same link, whose losses these observers are shown.
+    /// This link, which shows its losses to these observers.
     #[must_use]
     pub fn observed_by(self, observers: LossObservers) -> Self {
         Self { observers, ..self }

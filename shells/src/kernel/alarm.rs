@@ -28,8 +28,8 @@ const LENGTHS: usize = 32;
 /// Learns how late sleeps end, and shortens the next ones by that.
 ///
 /// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes sooner. So a
-/// long sleep is set to end before the deadline by the worst lateness so far. A shorter one follows, which ends before
-/// the deadline by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps end
+/// long sleep is set to end before the deadline by more than the worst lateness so far. A shorter one follows, which ends
+/// before it by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps end
 /// nearly on time, and it hardly stays awake at all.
 #[derive(Debug)]
 pub struct Alarm {
