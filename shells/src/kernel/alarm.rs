@@ -28,9 +28,9 @@ const LENGTHS: usize = 32;
 /// Learns how late sleeps end, and shortens the next ones by that.
 ///
 /// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes sooner. So a
-/// long sleep is set to end before the deadline by more than the worst lateness so far. A shorter one follows, which ends
-/// before it by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps end
-/// nearly on time, and it hardly stays awake at all.
+/// long sleep is set to end before the deadline by more than the worst lateness so far. A shorter one follows, which
+/// ends before it by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps
+/// end nearly on time, and it hardly stays awake at all.
 #[derive(Debug)]
 pub struct Alarm {
     /// The lateness of sleeps, by how long before the deadline they were decided on.
