@@ -50,8 +50,8 @@ def write_private(path: Path, content: bytes) -> None:
 def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
 
-    A folder that is there already must be empty, or have an entry of a name like `known_by`: without, it is somebody's
-    for something else, and stays. Raises EyelevelError then.
+    A folder that is there already must be empty, or have an entry of a name like `known_by`. Any other folder was
+    made for another purpose, and stays: then this raises EyelevelError.
 
     There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
     or the machine. The next caller removes what a killed process left of its new folder. Raises OSError.

@@ -41,8 +41,8 @@ class Counted:
 
 
 def counted(votes: pd.DataFrame, key: Key) -> Counted:
-    """Who counts, by the rules of `key`, and which of their votes: those on films that played smoothly. `still` is how
-    many votes of these participants did not."""
+    """The participants who count by the rules of `key`, with those of their votes whose films played smoothly. `still`
+    is how many of their votes are on films that did not."""
     clips = key.by_name()
     people: list[dict[str, Any]] = []
     for participant, session in votes.groupby("participant", sort=False):

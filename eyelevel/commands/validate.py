@@ -115,7 +115,7 @@ def main(
     delayed = [
         DelayedSite(site.name, site.folder, setting.extra_ms(site)) for site in (choose_sites(sites) if sites else [])
     ]
-    # Who names only networks wants to know of networks.
+    # A command that names only networks validates no protocols, and the reverse.
     net = net or ("none" if proto or sites else "all")
     proto = proto or ("none" if net != "all" or sites else "all")
     chosen_networks = [] if net == "none" else choose("network", net, networks.load())

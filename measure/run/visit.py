@@ -126,7 +126,7 @@ def visit(spec: VisitSpec) -> int:
                     environment["LD_PRELOAD"] = str(tool("fast_open.so"))
                     readable.append(tool("fast_open.so"))
                 target = str(browser.return_visit) if spec.protocol.early_data else site.url
-                # Who returns has been there before.
+                # With early data, a load is a return visit, after a first one that takes time, too.
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:

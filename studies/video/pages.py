@@ -88,7 +88,8 @@ def _announced(video: Video) -> Recording:
 
 
 def recorder(video: Video) -> dict[str, str]:
-    """The makers of a page; one of older makers is made anew. Raises EyelevelError when its player is not installed."""
+    """The programs that make a page, with their versions; a page that other versions made is made anew. Raises
+    EyelevelError when its player is not installed."""
     package = _package(video.player)
     return {"name": "eyelevel video", "version": "1", package.name: str(read_json(package / "package.json")["version"])}
 

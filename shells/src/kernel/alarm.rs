@@ -15,8 +15,8 @@ const FORGETTING: Nanos = 128;
 /// twice as many wake-ups.
 const MOST_OF_A_SLEEP: Nanos = 16;
 
-/// Whoever waits for something stays awake for this share of the time at most: many short waits in a row must not keep a
-/// processor busy.
+/// A process that waits for something stays awake for this share of the time at most: many short waits in a row must
+/// not keep a processor busy.
 const MOST_OF_A_WAIT: Nanos = 128;
 
 /// How late sleeps are at worst and usually, until one has been measured.
