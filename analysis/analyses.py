@@ -34,7 +34,7 @@ from base.late import late
 
 Analysis = Callable[[Findings], pd.DataFrame]
 
-# Few campaigns have what these analyse: only the process that asks loads them.
+# Few campaigns have data for these analyses, so their modules are loaded when they are first used.
 VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_metrics:web_metrics")
 
 # Those that need no other analysis run side by side, so the longest stands first.

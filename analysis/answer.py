@@ -29,7 +29,7 @@ from dataset.metrics import web_names
 
 # The milestones of a page load, in order; those that a campaign has are shown.
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
-# To decide by more runs than this is beyond what one waits for.
+# Nobody waits for more runs than this to get a decision.
 MOST_RUNS = 500
 # From this share on a difference is all there at the first byte, as far as one can say.
 MOST_OF_IT = 0.9

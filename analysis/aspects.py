@@ -50,11 +50,13 @@ BACKUP = "after 250 ms without an answer"
 class Aspect:
     """One thing in which protocols may differ.
 
-    `measured`: its value in what was seen of a protocol, None if that was not looked at; `text` is it for a reader.
-    `differ`: whether two values are further apart than loads of one protocol are. `decision`: the setting that
-    determines the aspect; reports show it where the aspect was not measured. `setting`: its value for a protocol and
-    its server's choices. Both are empty if no setting determines the aspect, or the choice is unknown. `of_transport`:
-    whether transports differ in it by themselves.
+    `measured`: takes what validation saw of a protocol, and returns the aspect's value, None if it was not measured.
+    `text`: this value for a reader.
+    `differ`: whether two values are further apart than those of loads of one protocol are.
+    `decision`: the name of the setting that determines the aspect; reports show it where the aspect was not measured.
+    `setting`: this setting's value for a protocol and its server's choices.
+    Both are empty if no setting determines the aspect, or the choice is unknown.
+    `of_transport`: whether the transports themselves differ in it.
     """
 
     name: str
@@ -186,7 +188,7 @@ ASPECTS = (
         "window after a pause",
         lambda protocol, choices: "the initial one" if protocol.restarts_after_idle else "kept",
     ),
-    # Over a connection that is there; what a server that is not known yet is asked for, no load of a validation shows.
+    # Over an established connection. No load of a validation shows the requests to a server that is not known yet.
     Aspect(
         "pictures asked for at once",
         lambda seen: seen.get("pictures_at_once"),
@@ -232,7 +234,7 @@ FURTHER_KEYS = (
 
 
 def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
-    """The protocol of that document in `campaign.json`; None if it is none of this version's."""
+    """The protocol of this document in `campaign.json`; None if this version cannot read it."""
     try:
         return structured(document, Protocol, "")
     except EyelevelError:

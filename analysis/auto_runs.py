@@ -28,7 +28,7 @@ LEAST_CAMPAIGNS = 30
 MOST_CONTRASTS = 40_000
 # The quantiles of the interval.
 QUANTILES = (0.1, 0.9)
-# Most of a run's noise is common to its metrics; so much of it is each one's own.
+# Most of a run's noise is common to its metrics; this share of it is each metric's own.
 OWN_NOISE = 1 / 3
 
 

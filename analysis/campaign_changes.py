@@ -141,7 +141,7 @@ def _unmatched(a: Samples, b: Samples) -> Iterator[str]:
 
 
 def _both(a: Array, b: Array) -> tuple[Array, Array]:
-    """The same without what has a value in one of them alone (the last axis is that of blocks)."""
+    """`a` and `b`, with NaN wherever only one of them has runs in any block (the last axis is that of blocks)."""
     has_both = ((counts(a) > 0) & (counts(b) > 0))[..., None]
     return np.where(has_both, a, np.nan), np.where(has_both, b, np.nan)
 

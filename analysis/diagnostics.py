@@ -97,7 +97,7 @@ def spread(runs: pd.DataFrame) -> pd.DataFrame:
 
 def readings(campaign: CampaignTable) -> pd.DataFrame:
     """A row for each column of an instrument (`CampaignDocument.columns`), network and protocol: the column and its
-    unit, how many runs that count have it, and their mean. Without rows where no run has any."""
+    unit, how many runs that count have it, and their mean. There is no row where no run has any."""
     described = {name: field for name, field in campaign.document.columns.items() if name in campaign.runs}
     long = campaign.valid.melt(["network", "protocol"], list(described), "column", "reading")
     long["reading"] = pd.to_numeric(long["reading"], errors="coerce")

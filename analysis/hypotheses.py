@@ -38,7 +38,7 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
     added = dict(declared.networks)
-    # In each browser, a network came when both were there.
+    # A network in a browser was added to the campaign when both the network and the browser had been.
     networks = dict.fromkeys((*document.settings.networks, *declared.networks))
     for name, client in clients_of(networks, document.settings.browsers).items():
         times = (declared.networks.get(client.network), declared.further_browsers.get(client.program))

@@ -56,8 +56,8 @@ Settings = Mapping[str, Mapping[str, Any]]
 class Variant:
     """The declared `contrast` as the `pair` measures it, whose programs are `servers`, in `browser`.
 
-    `before`: with which it is compared, which `varies` in one program (a server or the browser); None of what others
-    are compared with.
+    `before`: the variant with which this one is compared. They differ in one program, which `varies` names (a server or
+    the browser). None for the variant with which the others are compared.
     """
 
     contrast: Pair
@@ -71,8 +71,10 @@ class Variant:
 def variants(
     contrasts: Sequence[Pair], protocols: Settings, decided: Decisions, browsers: Sequence[str]
 ) -> list[Variant]:
-    """All variants of those of `contrasts` that are of a TCP and a QUIC setting, in a campaign with these `protocols`,
-    on which so much is `decided`, and `browsers`; none of a contrast that was measured with one set of programs."""
+    """All variants of the `contrasts` between a TCP and a QUIC setting, in a campaign with these `protocols` and
+    `browsers`. A contrast that was measured with one set of programs has none.
+
+    `decided`: the verdicts on the contrasts."""
     of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
     others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
     every = []

@@ -114,7 +114,7 @@ class CampaignTable:
 
     @cached_property
     def known_sites(self) -> dict[str, SiteFacts]:
-        """Those of its sites that anything is known of. Raises EyelevelError."""
+        """The facts of its sites, as far as there are any. Raises EyelevelError."""
         kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
         return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.settings.sites if name in kept}
 

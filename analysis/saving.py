@@ -56,7 +56,7 @@ def saving(folder: Path, decided: Collection[Cell]) -> Saving:
 
 
 def saved_line(saving: Saving) -> str:
-    """The same for a reader."""
+    """A sentence about `saving` for the report's reader."""
     if not saving.runs:
         return "RUNS=auto has saved nothing: no network was decided before its last run"
     total, total_s = saving.runs + saving.made_runs, saving.seconds + saving.made_s

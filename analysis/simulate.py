@@ -1,4 +1,4 @@
-"""A simulated campaign's folder, of which the truth is known: for tests of the analysis, and for planning.
+"""The folder of a simulated campaign, whose truth is known: for tests of the analysis, and for planning.
 
 How would a campaign of so many runs look if QUIC were 5 % faster?
 """

@@ -14,15 +14,15 @@ from dataset.site_facts import SiteFacts
 
 
 def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:
-    """Those of the campaign's sites `names` that anything is known of (`CampaignTable.known_sites`)."""
+    """Name → facts of each of the sites `names` for which the campaign has facts (`CampaignTable.known_sites`)."""
     known = campaign.known_sites
     return {name: known[name] for name in names if name in known}
 
 
 def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
-    """A row for each of `sites`, by their names, ordered by size.
+    """A row for each of `sites` (name → facts), ordered by size.
 
-    Columns: site, and those of `SiteFacts`; served, jaccard and loads are missing of sites that are not closed.
+    Columns: site, and those of `SiteFacts`; served, jaccard and loads are missing for sites that were not completed.
     """
     columns = ["site", *(one.name for one in fields(SiteFacts))]
     rows = [(name, *astuple(facts)) for name, facts in sites.items()]

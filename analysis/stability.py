@@ -205,8 +205,8 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     """Whether times depend on the place in the block, and on the machine and the lane, if there were several.
 
     `blocks` are the `block_means`. Columns: factor (place, machine or lane), metric, groups, spread (share by which the
-    slowest group's mean is above the fastest's), p (F test: of runs less their block's mean, in blocks of the usual
-    size; of block means), warning.
+    slowest group's mean is above the fastest's), p, warning. p is of an F test: for places on the runs of blocks of the
+    usual size, less their block's mean; for machines and lanes on the blocks' means.
     """
     runs = _residuals(campaign)
     runs = runs.assign(place=runs.groupby(["network", "site", "block"]).cumcount() + 1)
@@ -219,7 +219,7 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
         if campaign.has_lanes:
             known = blocks[blocks[f"off_{metric}"].notna()]
             within = known[f"off_{metric}"]
-            if MACHINE in known:  # lane 1 of one machine is not lane 1 of another, but for where it lies
+            if MACHINE in known:  # lane 1 of one machine is not lane 1 of another, though it may lie in the same place
                 within = within - within.groupby(known[MACHINE]).transform("mean")
             rows.append((LANE, metric, *_group_effect(known[LANE], within, _freedom(known))))
     table = pd.DataFrame(rows, columns=["factor", "metric", "groups", "spread", "p"])
@@ -242,7 +242,7 @@ def _place_effect(runs: pd.DataFrame, column: str) -> tuple[int, float, float]:
 
 
 def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom: int) -> tuple[int, float, float]:
-    """groups, spread and p (F test) of values with a mean of 0 and so many degrees of freedom."""
+    """The number of groups, their spread and p (F test) of values with a mean of 0 and `freedom` degrees of freedom."""
     means, sizes = values.groupby(groups).mean(), values.groupby(groups).size()
     between, within = len(means) - 1, freedom - len(means) + 1
     if between < 1 or within < LEAST_FREEDOM:

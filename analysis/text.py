@@ -71,7 +71,7 @@ def percent(value: float, digits: int = 1) -> str:
 
 
 def whole_percent(gain: float) -> str:
-    """A gain in percent with its sign, which 0 has none of, for the cells of a drawing."""
+    """A gain in percent with its sign (0 has none), for the cells of a drawing."""
     rounded = round(100 * gain)
     return f"{rounded:+d}" if rounded else "0"
 
@@ -115,19 +115,19 @@ def in_unit(value: float, metric: str) -> str:
 
 
 def signed_in_unit(value: float, metric: str) -> str:
-    """The same of a difference, with its sign, which 0 has none of."""
+    """A difference as `in_unit` writes a value, with its sign; 0 has none."""
     return f"+{in_unit(value, metric)}" if _rounded(value, metric) > 0 else in_unit(value, metric)
 
 
 def signed_interval_in_unit(low: float, high: float, metric: str) -> str:
-    """Both ends of an interval of differences."""
+    """An interval of differences in words: its two ends."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return NOTHING
     return f"{signed_in_unit(low, metric)} to {signed_in_unit(high, metric)}"
 
 
 def _rounded(value: float, metric: str) -> float:
-    # Without the sign of what is rounded to 0.
+    # To add 0.0 takes the sign from a value that is rounded to -0.0.
     return round(value, _digits(value, metric)) + 0.0 if math.isfinite(value) else value
 
 

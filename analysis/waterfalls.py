@@ -70,7 +70,7 @@ class LoadedRequest:
 
     @property
     def duration_ms(self) -> float:
-        """From when it was wanted to its end."""
+        """The time from when the page wanted the request until the request ended."""
         return self.end_ms - self.start_ms
 
     def took_ms(self, phase: str) -> float | None:

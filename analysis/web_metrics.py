@@ -24,8 +24,8 @@ def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame
 
     Columns: reference, compared, network, metric; sites, blocks; mean_reference and mean_compared (over sites, of means
     over these blocks); difference (compared - reference within blocks, the mean over sites of
-    `analysis.statistics.ratios`), with the ends of its interval, NaN with too few blocks. In the metric's unit. Without
-    rows where no run has any of them.
+    `analysis.statistics.ratios`), with the ends of its interval, NaN with too few blocks. In the metric's unit. There
+    is no row where no run has any of them.
     """
     runs = campaign.valid
     names = [name for name in web_names() if name in runs and runs[name].notna().any()]

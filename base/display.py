@@ -19,11 +19,12 @@ DISPLAY = 0
 
 @contextmanager
 def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[Callable[[], None]]:
-    """An X server with one `screen` (WIDTHxHEIGHTxDEPTH), DISPLAY; yields what waits until it accepts clients.
+    """An X server with one `screen` (WIDTHxHEIGHTxDEPTH), DISPLAY; yields a function that waits until it takes clients.
 
     Its output is appended to `log`. It runs in `jail`, in which it must be able to write KEYBOARD_MAPS and a folder of
     sockets of its own; without a jail, use it where /tmp/.X11-unix is private. So it needs no lock file in the shared
-    /tmp, which would outlive a kill. Raises EyelevelError when it ends by itself; waiting does when it does not start.
+    /tmp, which would outlive a kill. Raises EyelevelError when it ends by itself; the function raises it when the
+    server does not start.
     """
     # On its standard output it says when it accepts clients. It listens in the private folder alone: not on the
     # abstract socket ("local"), which everybody in the same network could connect to, nor over TCP.

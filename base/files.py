@@ -50,8 +50,8 @@ def write_private(path: Path, content: bytes) -> None:
 def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
     """Yield an empty folder beside `path` that takes its place when the block ends without an error.
 
-    A folder that is there already must be empty, or have an entry of a name like `known_by`: without, it is somebody's
-    for something else, and stays. Raises EyelevelError then.
+    A folder that is there already must be empty, or have an entry of a name like `known_by`. Any other folder was
+    made for another purpose, and stays: then this raises EyelevelError.
 
     There is a whole folder at `path` at every moment, the old one or the new one, whatever ends this process
     or the machine. The next caller removes what a killed process left of its new folder. Raises OSError.
@@ -123,7 +123,8 @@ def lock_holder(path: Path) -> int | None:
     The lock itself is not touched.
     """
     files = {_in_locks(entry) for entry in (path, _lock_file(path)) if entry.exists()}
-    # As in "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; who waits for a lock has an arrow in front (proc(5)).
+    # A line is "1: FLOCK  ADVISORY  WRITE 4711 00:1a:2902 0 EOF"; that of a process which waits for a lock begins with
+    # an arrow (proc(5)).
     for line in Path("/proc/locks").read_text().splitlines():
         _, kind, *_, pid, file, _, _ = line.split()
         if kind == "FLOCK" and file in files:

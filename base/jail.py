@@ -114,8 +114,8 @@ def file_in(folder: Path, name: str) -> Path | None:
 
 
 def opened_in(folder: Path, name: str) -> BinaryIO | None:
-    """The same, open to be read, while programs may be at work there: no link that they put in the place of something
-    meanwhile is followed. The last part of `folder` may not be a link either."""
+    """The file `name` in `folder`, open for reading; None as above. Programs may be at work in `folder`: a link that
+    they put there at any moment is not followed. The last part of `folder` may not be a link either."""
     *folders, file = [folder, *map(Path, Path(name).parts)]
     with ExitStack() as ends:
         place: int | None = None

@@ -93,7 +93,7 @@ X32_NUMBERS = 0x40000000
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
 # No add_key, request_key or keyctl (248 to 250), as in a kernel without keys, and no calls by the numbers of other
-# architectures. Each line: what to do, with what, and how many lines to leave out if that is so, and if not.
+# architectures. Each line: what to do, with what, and how many lines to skip if the condition holds, and if not.
 KEY_CALLS = (
     (LOAD, AT_ARCHITECTURE, 0, 0),
     (JUMP_IF_EQUAL, X86_64, 0, 4),
@@ -303,7 +303,7 @@ def bind(source: int, path: str, attributes: int) -> None:
 
 
 def enter(root: str) -> None:
-    """Make the mount at `root` the root of this namespace, and let go of the one before (pivot_root(2), notes)."""
+    """Make the mount at `root` the root of this namespace, and let go of the previous one (pivot_root(2), notes)."""
     os.chdir(root)
     check(LIBC.syscall(SYS_PIVOT_ROOT, b".", b"."), "pivot_root")
     check(LIBC.umount2(b".", MNT_DETACH), "umount /")

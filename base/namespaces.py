@@ -25,9 +25,9 @@ def namespaced(*kinds: str) -> list[str | Path]:
     The command is process 1 there: when it ends, so does all that it started. It ends with its caller, and can be
     interrupted, though the caller may ignore that.
 
-    Who is not root gets a user namespace around them. Process 1 keeps its user, and has all capabilities over the
-    namespaces it is in, as root has. (Mapped to root it could not run programs that give up root: other users are not
-    there.)
+    A user who is not root gets a user namespace around them. Process 1 keeps its user, and has all capabilities over
+    the namespaces it is in, as root has. (Mapped to root it could not run programs that give up root: other users are
+    not there.)
     """
     own_user = () if has_capabilities() else ("user", "map-current-user", "keep-caps")
     options = [f"--{option}" for option in (*own_user, "pid", *kinds, "fork", "kill-child", "mount-proc")]

@@ -55,12 +55,12 @@ class Option:
 
     @property
     def is_argument(self) -> bool:
-        """Whether its place on the command line says what it is."""
+        """Whether it is a positional argument."""
         return not self.name.startswith("-")
 
     @property
     def has_value(self) -> bool:
-        """Whether it is more than yes or no."""
+        """Whether it takes a value, so is no flag."""
         return not (self.is_flag or "/" in self.name)
 
     @property

@@ -68,8 +68,8 @@ def _prefix(path: list[str]) -> str:
     return f": {'.'.join(path)}" if path else ""
 
 
-# The types that a field of each type may have in a document, and the words for them. A number stays as it was written,
-# 24 or 24.0, so that a document read and written again is the same.
+# The type of a field → the types that its value may have in a document, and the words for them in errors. A number
+# stays as it was written, 24 or 24.0, so that a document that is read and written again is the same.
 _PRIMITIVES: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "true or false"),
     int: ((int,), "a whole number"),

@@ -70,7 +70,7 @@ class Chromium(Browser):
         without = [*DISABLED_FEATURES, *([BACKUP] if protocol.backup_connections is False else [])]
         if protocol.discovery == HTTPS_RECORD:
             without.remove(HTTPS_RECORDS)
-        # Who can use TCP instead gives QUIC up as early as on the web.
+        # A browser that can use TCP instead gives QUIC up as early as on the web.
         limit_s = None if other else CONNECT_S
         switches = _switches(rules, results, without, limit_s, allows_0rtt=not protocol.needs_hello_retry)
         if other:

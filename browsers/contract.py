@@ -189,7 +189,7 @@ class Browser(ABC):
 
     @abstractmethod
     def part(self, command: str) -> str | None:
-        """Which of `PARTS` a process is whose command line is `command`; None when it is none of the browser's."""
+        """Which of `PARTS` a process with the command line `command` is; None when the browser has no such process."""
 
     def refusal(self, protocol: Protocol) -> str | None:
         """Why it cannot load over `protocol`, in one line; None if it can."""

@@ -17,7 +17,7 @@ from tuning.protocols import BROWSERS_GROUP, Protocol
 PROGRAM = "firefox-esr"
 FILES = Path(__file__).with_name("firefox")
 REQUESTS = "requests.jsonl"
-# From which the driver makes the profile of the load.
+# The folder from which the driver makes the profile of the load.
 PROFILE = "profile"
 # A window without tabs, address bar and notes has the page's size, and without the panel that says what is waited for a
 # film of it shows nothing else.

@@ -19,5 +19,5 @@ KIND_OF_GATE = {
     **dict.fromkeys(FILM_GATES, FILM),
     **dict.fromkeys(MACHINE_GATES, MACHINE),
 }
-# No gate: a valid attempt that another one at its run has replaced.
+# Not a gate: a valid attempt at a run, which a later attempt at this run has replaced.
 SUPERSEDED = "superseded"

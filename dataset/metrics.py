@@ -74,7 +74,8 @@ def down_utilisation(evidence: Evidence) -> float | None:
 
 
 def up_utilisation(evidence: Evidence) -> float | None:
-    """The same of the uplink. None over TCP, too, whose acknowledgements no browser sees."""
+    """The utilisation of the uplink, as `down_utilisation` has that of the downlink. None over TCP, too, since no
+    browser sees its acknowledgements."""
     return _utilisation(evidence, evidence.transfer.sent_bytes, evidence.up_mbps) if evidence.transfer else None
 
 

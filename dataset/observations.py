@@ -3,8 +3,8 @@
 `measure.validate`, which makes the observations, uses the same ones.
 """
 
-# Two observations that no setting of a protocol says, but which a comparison depends on: its answer to one loss, and
-# the order in which its server sends.
+# Two observations on which a comparison depends, although no setting of a protocol determines them: its answer to one
+# loss, and the order in which its server sends.
 LOSS_RESPONSE, ORDER_OF_SERVICE = "loss_response", "order_of_service"
 # Names of server choices in `campaign.json` (`server_choices`).
 ANSWER_TO_LOSS, ORDER = "answer to a loss", "order of service"

@@ -41,7 +41,7 @@ def _schema() -> dict[str, Any]:
 
 
 def rows(of_instruments: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The rows of the table in docs/runs-csv.md. A metric's leads to where docs/metrics.md says more of it."""
+    """The rows of the table in docs/runs-csv.md. The row of a metric has a link to its section of docs/metrics.md."""
     metrics = {metric.name for metric in METRICS}
     described = {**fields(), **of_instruments}
     names = {name: f"[`{name}`](metrics.md#{name})" if name in metrics else f"`{name}`" for name in described}

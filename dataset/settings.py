@@ -32,7 +32,7 @@ class LoadSettings:
     certificates: str = OFF
 
     def of_loads(self) -> dict[str, Any]:
-        """These settings alone, by name."""
+        """Name → value of the settings of loads, without those that a subclass adds."""
         return {one.name: getattr(self, one.name) for one in fields(LoadSettings)}
 
 

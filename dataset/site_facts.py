@@ -12,9 +12,9 @@ class SiteFacts:
     """The contents of a site in numbers, and how complete it is.
 
     `bytes` are those of bodies with their content-encoding on, `servers` IP addresses, `third_party_hosts` those under
-    another registrable domain than the start page; `largest` is a URL. `served` (the
-    share of requested URLs) and `jaccard` (of the sets of requested URLs, over all `loads`) are None unless the site
-    was closed (`measure.completing`).
+    another registrable domain than the start page; `largest` is a URL. `served` (the share of requested URLs) and
+    `jaccard` (of the sets of requested URLs, over all `loads`) are None unless the site was completed
+    (`measure.completing`).
     """
 
     exchanges: int

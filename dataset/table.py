@@ -307,7 +307,7 @@ def read_document(folder: Path) -> CampaignDocument | None:
 
 
 def require_document(folder: Path) -> CampaignDocument:
-    """The same. Raises EyelevelError also when there is none."""
+    """The `campaign.json` in a campaign's `folder`. Raises EyelevelError, also when there is none."""
     document = read_document(folder)
     if document is None:
         raise EyelevelError(f"{folder} is no campaign: {DOCUMENT} is missing")

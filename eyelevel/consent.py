@@ -1,7 +1,8 @@
-"""A campaign that would take more than a day, and of which not all was named, begins only when its user says so.
+"""The user's consent to a long campaign: one that would take more than a day, and whose sites, networks or protocols
+the user did not name, begins only when the user says so.
 
-A mistyped `CAMPAIGN=` asks for a new campaign of all sites over all networks and protocols. `eyelevel.measuring` asks
-for all commands that measure, those of studies included.
+A mistyped `CAMPAIGN=` would begin a new campaign of all sites over all networks and protocols. `eyelevel.measuring`
+asks for this consent in all commands that measure, those of studies included.
 """
 
 import sys

@@ -17,7 +17,7 @@ CLOSE_NETWORK = "dsl"
 DECLARATION = PROJECT / "data" / "reference.toml"
 CORPUS_VARIABLE = "EYELEVEL_CORPUS"
 
-# How many runs 'eyelevel campaign' makes of each setting, as in the paper; with auto, at most so many.
+# How many runs 'eyelevel campaign' makes of each setting, as in the paper; with auto, at most this many.
 RUNS = MAX_RUNS = 31
 AUTO = "auto"
 

@@ -63,12 +63,12 @@ class Target:
 
     @property
     def options(self) -> list[Option]:
-        """The options of that."""
+        """The options of the command or the study."""
         return [*options_of(STUDY), *self.study.options] if self.study else options_of(self.command)
 
     @property
     def variables(self) -> dict[str, Option]:
-        """The same by the names of their variables; make has none for a command line of another program."""
+        """Variable of make → its option. A command line of another program has no variables."""
         if HELP in self.steps[0]:
             return {}
         return {option.variable: option for option in self.options if option.type is not click.UNPROCESSED}

@@ -143,7 +143,7 @@ def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
 
 
 def distinct_networks(networks: Iterable[Network]) -> list[Network]:
-    """`networks` without those that differ from one before by their name alone."""
+    """`networks` without each that has the same settings as an earlier one, under another name."""
     first: list[Network] = []
     for network in networks:
         if all(replace(network, name=other.name) != other for other in first):

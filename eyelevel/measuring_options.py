@@ -37,7 +37,8 @@ class MeasuringOptions:
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
-        """Take what is in `options` of it away from them. Raises EyelevelError when it cannot be here."""
+        """Remove from `options` those of this class, and return them. Raises EyelevelError when the cluster's scheduler
+        cannot be used."""
         names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes", "agreed")
         chosen = cls(**{name: options.pop(name) for name in names})
         return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))

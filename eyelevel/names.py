@@ -4,7 +4,7 @@ from measure.run.aliases import choose_protocols
 from tuning import networks, protocols
 from tuning.settings import choose
 
-# In place of names, where nothing is meant.
+# The value of an option that takes names, when none is chosen.
 NONE = "none"
 
 

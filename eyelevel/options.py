@@ -31,7 +31,7 @@ from eyelevel.defaults import (
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS, OFF, RECORDED, REPEATS
 from tuning.devices import DESKTOP
 
-# In place of the name of a command: all studies.
+# Stands for the commands of all studies.
 STUDY = "*"
 MEASURING = ("campaign", STUDY)
 OF_A_CAMPAIGN = ("status", "results", "review", "report", "package", "waterfall", "user-study write")
@@ -628,7 +628,7 @@ def options_of(command: str) -> list[Option]:
 
 
 def parameters_of(command: str) -> list[click.Parameter]:
-    """The same, as click has them."""
+    """The options of `command` as click's parameters."""
     return parameters(options_of(command))
 
 

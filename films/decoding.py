@@ -182,7 +182,7 @@ class PictureSeries:
                 return False  # FFmpeg has failed before the first picture
             self._shape = _shape(self._name, *_size(text))
         if not self._bytes:
-            # The receiver may keep the one before.
+            # A new array each time, since the receiver may keep the previous one.
             self._picture = bytearray(math.prod(self._shape))
         with memoryview(self._picture) as view:
             count = os.readv(descriptor, [view[self._bytes :]])
@@ -197,7 +197,7 @@ class PictureSeries:
 
 
 def _shape(name: str, width: int, height: int) -> tuple[int, ...]:
-    """The lengths of the arrays of pictures of a film that is so large. Raises ValueError when one is 0."""
+    """The lengths of the arrays of pictures of a film of this size. Raises ValueError when one is 0."""
     # As FFmpeg computes them: thumbnails in floating point, the strip's rows in pairs, rounded.
     scale = min(THUMBNAIL_PIXELS / width, THUMBNAIL_PIXELS / height)
     strip_rows = (STRIP_WIDTH_PIXELS * height + width) // (2 * width) * 2
@@ -230,7 +230,7 @@ def _times(texts: Mapping[str, bytearray], counts: Mapping[str, int], log: str) 
         time_base_s,
         times=tuple(int(units) for _, units, _ in frames),
         changes=tuple(int(number) for number, _, _ in changes),
-        # As the script reads it from FFmpeg's output.
+        # Rounded down to ms, as Browsertime's script does when it reads FFmpeg's output.
         thumbnail_times_ms=tuple(math.floor(float(time_s) * 1000) for _, _, time_s in thumbnails),
     )
 

@@ -103,7 +103,7 @@ def unlike(one: Pixels, other: Pixels) -> float:
 
 
 def unlike_blocks(one: NDArray[Any], other: NDArray[Any]) -> float:
-    """The same of two pictures of which only the blocks' mean colours are known (see `blocks`)."""
+    """The share of blocks that differ visibly, from the blocks' mean colours of two pictures (see `blocks`)."""
     if one.shape != other.shape:
         return 1.0
     # Differences of bytes need no more than 16 bits.

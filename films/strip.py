@@ -83,7 +83,7 @@ def frames_at_steps(film: FilmTimes, zero_s: Fraction, step_s: Fraction) -> list
     """The numbers of the frames in a strip: at steps of `step_s` after `zero_s`, from the first frame on that does not
     begin before that; fewer at the film's end."""
     zero = round(zero_s / film.time_base_s)
-    # From which step on a frame is the one to see.
+    # For each frame, the first step at which it can be seen.
     steps = [math.ceil((time - zero) * film.time_base_s / step_s) for time in film.times]
     first = min(bisect_left(film.times, zero), len(steps) - 1)
     film_end_s = (film.times[-1] - zero) * film.time_base_s + 1 / film.frames_per_s

@@ -27,9 +27,9 @@ NOISE = int(0.10 * 255)
 MORE_NOISE = int(0.15 * 255)
 # How many pixels of the last pictures may differ more than that.
 LAST_DIFFERENT_PIXELS = 5
-# Among so many thumbnails the first orange one is searched.
+# The first orange thumbnail is searched for among this many.
 STRAY = 21
-# The part of a thumbnail that is compared with orange, as a square of so many pixels, of which so many may differ.
+# The square of a thumbnail that is compared with orange: its side in pixels, and how many of its pixels may differ.
 ORANGE_SIDE = 200
 ORANGE_DIFFERENT_PIXELS = 10_000
 # A pixel of which every colour is at least this is white, and not counted.
@@ -79,7 +79,7 @@ class Thumbnails:
         self._film = film
         self._last_bytes = last_bytes
         self._count = 0
-        # Those so far, among which orange is searched; None when that is over.
+        # The first thumbnails, among which orange is searched for; None when this search is over.
         self._stray: list[Pixels] | None = []
         self._blank: Pixels | None = None
         self._is_rendered = self._is_changing = False
@@ -137,7 +137,7 @@ class Thumbnails:
         elif not self._is_changing:
             # Thumbnails after the blank page are left out while they are like it, or orange (`find_render_start`).
             self._is_rendered = self._is_rendered or (_is_render(self._blank, picture) and not _is_orange(picture))
-            # They are left out while they are like it (`eliminate_duplicate_frames`, first pass).
+            # Thumbnails are left out while they look like the first (`eliminate_duplicate_frames`, first pass).
             seen = _page(self._blank)
             is_change = self._is_rendered and _different(seen.of(self._blank), seen.of(picture), NOISE).any()
             self._is_changing = bool(is_change)

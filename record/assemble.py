@@ -17,8 +17,9 @@ from record.site import Exchange, Recording
 from record.upgrade import upgrade
 from record.urls import joined, normal_url
 
-# A document of which others are loaded before the page is named by some of them: a login, a consent, a start of the
-# browser's own. It counts as the start if it is named by so large a share of what the most named is named by.
+# Documents that were loaded before the page (a login, a consent, a start of the browser's own) are the referrers of a
+# few requests, too. A document may be the start if it is the referrer of at least this share of the number of requests
+# that the most frequent referrer has.
 NAMED_SHARE = 0.1
 # Marks near the beginning of an HTML document, which no text has; and the first bytes of pictures.
 MARKUP = re.compile(rb"<[a-z!]", re.IGNORECASE)

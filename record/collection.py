@@ -24,7 +24,7 @@ def recorded_names(folder: Path = SITES) -> list[str]:
 
 
 def sites_in(folder: Path, wanted: list[str]) -> list[Site]:
-    """The sites in `folder`, or those of them that are `wanted`, if any are. Raises EyelevelError."""
+    """The sites in `folder`; only those named in `wanted`, if it has names. Raises EyelevelError."""
     names = recorded_names(folder)
     chosen = choose("site", wanted, {name: name for name in names}) if wanted else names
     return [Site.load(folder / name) for name in chosen]

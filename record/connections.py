@@ -46,7 +46,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class RecordedRtt:
-    """The round-trip time of a server: the shortest of so many handshakes (`count`) that the recorder saw."""
+    """The round-trip time of a server: the shortest of the `count` handshakes that the recorder saw."""
 
     rtt_ms: float
     count: int

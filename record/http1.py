@@ -21,7 +21,7 @@ METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NOT_IN_A_LINE = re.compile("[\r\n\0]")
 
-# Those that can be replayed; 101 switches to another protocol.
+# The statuses that can be replayed; 101 is not, since it switches to another protocol.
 STATUSES = range(200, 600)
 
 LENGTH = re.compile("[0-9]{1,15}")

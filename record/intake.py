@@ -96,7 +96,7 @@ class Intake:
         self.skipped.append(line)
 
     def all_skipped(self) -> list[str]:
-        """All lines, and one that counts those that are not among them."""
+        """All lines, and one with the number of those that did not fit."""
         return [*self.skipped, *([f"{self._further_skipped:,} more"] if self._further_skipped else [])]
 
     def _require_one_page(self) -> None:

@@ -15,8 +15,8 @@ BODY_BYTES = 256 << 20
 BODY_TOO_LONG = f"its body is longer than {BODY_BYTES >> 20} MiB"
 # All bodies together: servers and importers hold a site in memory.
 SITE_BYTES = 2 << 30
-# All files of a site's folder together: also header fields, and what people keep beside a recording, which are so many
-# files. A campaign knows the site by a hash of them all.
+# All files of a site's folder together, header fields included; and the number of files that people may keep beside a
+# recording. A campaign identifies the site by a hash of all of them.
 FOLDER_BYTES = 3 << 30
 FURTHER_FILES = 1000
 
@@ -37,7 +37,7 @@ THINK_TIME_S = 60.0
 HEAD_BYTES = 1 << 20
 # URLs and header fields of a recording together.
 TEXT_BYTES = 64 << 20
-# The names of what was left out: so many lines, of so many letters each, and of so many together.
+# The names of what was left out: the most lines, letters of a line, and letters of all.
 LINES = 10_000
 LINE_LETTERS = URL_BYTES + 1024
 LINES_LETTERS = 16 << 20
@@ -46,7 +46,8 @@ LINES_LETTERS = 16 << 20
 def excess(
     *, servers: int = 0, hosts: int = 0, exchanges: int = 0, body_bytes: int = 0, text_bytes: int = 0
 ) -> str | None:
-    """The first of these that one site cannot have so much of, in words: "more than 1,000 servers". None if it can."""
+    """The first limit that a site of these sizes exceeds, in words: "more than 1,000 servers". None if it is within
+    all."""
     for count, limit, text in (
         (body_bytes, SITE_BYTES, f"{SITE_BYTES >> 30} GiB of bodies"),
         (text_bytes, TEXT_BYTES, f"{TEXT_BYTES >> 20} MiB of URLs and header fields"),

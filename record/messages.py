@@ -6,7 +6,7 @@ from pathlib import Path
 from base.bounded import open_regular, read_regular
 from record.http1 import BLANK_LINE, divided
 
-# In which the header fields of most messages end.
+# The header fields of most messages end within this.
 USUAL_HEAD_BYTES = 1 << 12
 
 

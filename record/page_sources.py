@@ -9,5 +9,5 @@ if TYPE_CHECKING:
     from record.generated import GeneratedSite
 
 # The beginning of the names of a source's pages, such as `grid-`, also the name of their folder in the cache → what
-# returns the page of a name; None when the name is none of its pages.
+# returns the page of a name; None when no page of it has this name.
 SOURCES: dict[str, Callable[[str], GeneratedSite | None]] = {}

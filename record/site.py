@@ -170,11 +170,11 @@ class Site:
         )
 
     def recorded_connections(self) -> tuple[Connection, ...]:
-        """Its connections as a recording has them, by recorded IPs."""
+        """The site's connections as a recording has them, by recorded IPs."""
         return tuple(replace(one, server=self.recorded_ips[one.server]) for one in self.connections)
 
     def recording(self) -> Recording:
-        """It as a recording, without live loads. Raises EyelevelError."""
+        """The site as a recording, without live loads. Raises EyelevelError."""
         return Recording(
             url=self.url,
             exchanges=tuple(self.recorded(exchange) for exchange in self.exchanges),

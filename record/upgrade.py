@@ -23,7 +23,7 @@ READS_PROTOCOL = re.compile(
     r"(?:(?<![\w$.)\]\\])|(?<=\\x3d)|(?<=\\u003d))(?:[\w$]+\.)*location\.protocol\b(?!\s*(?:=[^=]|\+\s*['\"]//))",
     re.IGNORECASE,
 )
-# The same by the letter after `http`, which is `s` or `:`.
+# A test of the scheme by the letter after `http`, which is `s` or `:`.
 READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
 # The ends of both, in lower case, and the characters of their names and dots.
 PROTOCOL_END, LETTER_END = "location.protocol", "url.charat(4)"

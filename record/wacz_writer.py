@@ -59,7 +59,7 @@ class _AsStored(StatusAndHeaders):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the index: the response of `exchange` is so many `bytes` of the archive from `offset` on."""
+    """One line of the index: the response of `exchange` takes `bytes` of the archive from `offset` on."""
 
     exchange: Exchange
     time: datetime

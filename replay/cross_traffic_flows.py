@@ -123,7 +123,7 @@ class Connection(ABC):
 
     @abstractmethod
     def account(self) -> dict[str, Any]:
-        """Its sender's account of it."""
+        """The account that the flow's sender gives of it."""
 
     def account_of_server(self) -> dict[str, Any]:
         """The account of it that a server has left, when it has ended."""
@@ -388,7 +388,7 @@ class CrossTraffic:
 
 
 def _turns(times: OnOff, draws: random.Random) -> Any:
-    """For how many seconds a flow is on, off, on, … in turn."""
+    """The seconds for which a flow is on, then off, then on again, and so forth without an end."""
     while True:
         for mean_s in (times.on_s, times.off_s):
             yield mean_s if times.periodic else draws.expovariate(1 / mean_s)

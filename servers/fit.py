@@ -42,7 +42,7 @@ def _fit_of_part(requested_range: str, content_range: str) -> Fit:
     first, last = int(recorded[1]), int(recorded[2])
     total = None if recorded[3] == "*" else int(recorded[3])
     to_end = last + 1 == total
-    if not requested[1]:  # the last so many bytes
+    if not requested[1]:  # a suffix: the number of the last bytes
         fits = requested[2] and to_end and first == max(last + 1 - int(requested[2]), 0)
         return Fit.AS_ASKED if fits else Fit.NOT
     if int(requested[1]) != first:

@@ -74,7 +74,7 @@ def python_texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
-    """The same of the comments of another language, each of which has a line of its own."""
+    """The first line, and the text, of each comment of another language that has lines of its own."""
     lines = enumerate(source.splitlines(), start=1)
     yield from _together((number, line.strip()) for number, line in lines if line.strip().startswith(mark))
 

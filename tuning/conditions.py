@@ -71,7 +71,7 @@ class Conditions:
             for packet in range(1, packets + 1):
                 due_ms = begin_ms + (packet * PACKET_BITS - bits) / bits_per_ms
                 opportunities.append(math.ceil(due_ms - ROUNDING_MS))
-        # Its last time is a trace's period. Where no packet is due then, one comes early.
+        # A trace's last time is its period. Where no packet is due then, one comes early.
         if opportunities and opportunities[-1] < self.period_ms:
             opportunities.append(round(self.period_ms))
         return opportunities
@@ -152,7 +152,7 @@ def parse_conditions(text: str) -> Conditions:
     if len(rows) < 2:
         raise ValueError("it has fewer than 2 rows; the last row's time is the period")
     *held, _ = rows
-    # As the shells have them: in whole nanoseconds.
+    # Rounded to nanoseconds, as the shells do.
     times_ns = [round(row[TIME] * NS_PER_S) for row in rows]
     if times_ns[-1] % NS_PER_MS:
         raise ValueError(f"line {number}: the last time is the period, and must be in whole milliseconds")

@@ -135,14 +135,14 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
         converted[DELAY] = table["delay"] - table["delay"].min()
     if "loss" in table:
         converted[LOSS] = table["loss"]
-    # The last measurement holds as long as one usually does.
+    # The last measurement is taken to hold for the median time between two measurements.
     usual_s = float(converted[TIME].diff().median())
     notes = (f"{lacking} rows lack a value, which is that of the row before",) if lacking else ()
     return Converted(_closed(converted, converted[TIME].iloc[-1] + usual_s), min_rtt_ms, notes)
 
 
 def text_of(converted: Converted, source: str) -> str:
-    """A conditions file that says where it comes from. Raises EyelevelError when a value is none that it may have."""
+    """A conditions file that says where it comes from. Raises EyelevelError when it may not have one of the values."""
     table = converted.table
     for column in table:
         values = table[column].to_numpy(float)

@@ -13,7 +13,8 @@ from tuning.impairments.on_off import OnOff
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# A bulk flow is steady after so many of its longest round trips, but not before and not after so many seconds.
+# A bulk flow is steady after this many of its longest round trips, but at the earliest and at the latest after these
+# seconds.
 STEADY_ROUND_TRIPS, LEAST_STEADY_S, MOST_STEADY_S = 40, 5.0, 20.0
 # The longest wait in a queue to reckon with where nothing limits it.
 UNLIMITED_WAIT_MS = 500.0

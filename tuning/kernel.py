@@ -104,13 +104,13 @@ def _largest_buffer_bytes(device: str) -> int:
 
 
 def tune_client_routes(device: str, protocol: Protocol) -> list[dict[str, Any]]:
-    """The same for the browser's side: what it sends, and the largest segments that it asks for."""
+    """Set how the browser's side sends over `device`, and the largest segments it asks for; returns the routes."""
     segments = {"advmss": protocol.mss_bytes} if protocol.mss_bytes else {}
     return _tune_routes(device, {"congctl": CLIENT_CONGESTION_CONTROL, **segments})
 
 
 def tune_hop_routes(device: str, congestion_control: str, initial_window_packets: int) -> list[dict[str, Any]]:
-    """The same for what a hop sends over `device`."""
+    """Set the congestion control and the initial window of what a hop sends over `device`; returns the routes."""
     return _tune_routes(device, {"initcwnd": initial_window_packets, "congctl": congestion_control})
 
 

@@ -68,7 +68,7 @@ class Network(_Impaired):
 
     @property
     def alone(self) -> "Network":
-        """The same without background flows."""
+        """This network without background flows."""
         return replace(self, cross_traffic=None, up_cross_traffic=None, cross_traffic_on_off=None)
 
     @property

@@ -125,7 +125,7 @@ class Protocol:
         return structured(dict(self.alternative_settings), Protocol, f"the alternative of {self.name}")
 
     def with_alternative(self, other: "Protocol") -> "Protocol":
-        """The same, whose servers speak `other`, too."""
+        """This protocol, with servers that also speak `other`."""
         return replace(self, alternative_settings=unstructured(other))
 
     @property

@@ -50,7 +50,7 @@ class Queue:
 
     @property
     def has_limit(self) -> bool:
-        """Whether it says itself how long it may get."""
+        """Whether the queue has a limit of its own."""
         return any(getattr(self, limit) is not None for limit in LIMITS)
 
     def length_bytes(self, rate_mbps: float, rtt_ms: float) -> int | None:
@@ -66,7 +66,7 @@ class Queue:
         return min(known) * 8 / rate_mbps / 1e3 if known else None
 
     def arguments(self, rate_mbps: float, rtt_ms: float) -> list[str]:
-        """Its arguments as the shells have them, on a link of this rate."""
+        """The queue's arguments as the shells take them, on a link of this rate."""
         values = {"bytes": self.length_bytes(rate_mbps, rtt_ms), "packets": self.limit_packets}
         values |= {shells: getattr(self, key) for key, shells in KINDS[self.kind].items()}
         return [f"{name}={_text(value)}" for name, value in values.items() if value not in (None, False)]

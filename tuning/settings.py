@@ -3,9 +3,9 @@
 The testbed's files come first: the paper's settings, which together are `all`, then further ones. Users add theirs in
 files of the same names in a folder that the environment variable EYELEVEL_TUNING names.
 
-A table with the key `like` has all that the table of that name has, in the same file or one before it; what the table
-gives itself takes its place. The key `source`, which is any table's own, says where its numbers come from; it is no
-setting, and nothing depends on it.
+A table with the key `like` inherits all keys of the table of that name, which is in the same file or in an earlier one;
+keys of its own override these. The key `source`, which is never inherited, says where the numbers of a table come from;
+it is no setting, and nothing depends on it.
 """
 
 import itertools
@@ -237,7 +237,7 @@ def _completed(
 
 
 def _merged(base: Table, override: Table) -> Table:
-    """`base` with what `override` has in place of its own; tables within are merged likewise.
+    """`base` with the values of `override` in place of its own; tables within are merged in the same way.
 
     A key "a, b" is replaced by one for either.
     """

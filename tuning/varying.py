@@ -19,7 +19,8 @@ LINE_BITS = TRACE_LINE_BYTES * 8
 
 
 def varying_trace(least_mbps: float, most_mbps: float, seconds: int, seed: int, every: int = 1) -> list[int]:
-    """The ms at which a packet may leave, in order, for a rate drawn evenly for every so many of `seconds`."""
+    """The ms at which a packet may leave, in order, for a rate in Mbit/s that is drawn anew every `every`
+    seconds, with equal probability between `least_mbps` and `most_mbps`. The trace lasts `seconds`."""
     rates = random.Random(seed)
     times, waiting_bits, bits_per_ms = [], 0.0, 0.0
     for second in range(seconds):

@@ -12,7 +12,7 @@ from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
-# An axis leaves out gains that lie beyond the quartiles of its row by more than so many distances between these (far
+# An axis leaves out gains that lie beyond the quartiles of its row by more than this many distances between these (far
 # out; Tukey 1977, Exploratory Data Analysis); and it ends here at the latest: the paper's plots are cropped before
 # twice the time.
 FAR_OUT = 3

@@ -9,7 +9,7 @@ from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_s
 from analysis.films import Strip
 from analysis.text import label
 
-# For times above and completeness below a row of pictures.
+# The space between rows of pictures, for the times above and the completeness below each.
 BETWEEN_INCHES = 0.54
 # The metrics that are named below the frame that reaches them.
 MILESTONES = ("fvc", "vc85", "plt")

@@ -80,7 +80,7 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
 
 
 def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int) -> None:
-    """Name the rows of `axes`, each a network and pair, mark where nothing differs, and have so many intervals."""
+    """Name the rows of `axes`, each a network and a pair, mark where nothing differs, and set about `ticks` ticks."""
     labels = [
         f"{label(network) + '   ' if not place else ''}{label(pair.compared)} / {label(pair.reference)}"
         for network in networks

@@ -63,7 +63,7 @@ def off_times(network: Network, direction: str, seconds: float) -> list[tuple[fl
 
 
 def draw(chosen: Sequence[Network], seconds: float) -> Figure:
-    """Two panels for each of the `chosen` networks over so many seconds: its rates, and its round-trip time with empty
+    """Two panels for each of the `chosen` networks over `seconds`: its rates, and its round-trip time with empty
     queues, with all that jitter and full queues add to it."""
     rows = math.ceil(len(chosen) / BESIDE)
     with figure_style():

@@ -54,7 +54,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
     edges_s = np.arange(0.0, end_s + 2 * STEP_S, STEP_S)
     sizes = np.array([_bytes(document["served"], response["path"], edges_s) for response in responses])
     total = sizes.sum(axis=0)
-    # Nothing is drawn where next to nothing left.
+    # Nothing is drawn where the server sent next to nothing.
     shares = np.where(total > STEP_S * LEAST_BYTES_PER_S, 100 * sizes / np.maximum(total, 1), 0.0)
     at_s = edges_s[:-1] + STEP_S / 2
     areas = panel.stackplot(at_s, shares, step="mid", colors=[COLORS[r["urgency"]] for r in responses], linewidth=0.3)

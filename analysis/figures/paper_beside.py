@@ -19,7 +19,8 @@ IN_MS = ("mean_delta", "rtt_delta")
 
 
 def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Title of a panel → its rows, of each kind of number (and network, of differences in ms) that has any here."""
+    """Title of a panel → its rows. There is a panel for each kind of number that the campaign has, and for differences
+    in ms one for each network."""
     by_title = {}
     for kind, title in PANELS.items():
         rows = table[table["kind"] == kind]
@@ -32,7 +33,7 @@ def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """`table` is from `side_by_side`: a panel for each kind of number that the campaign has any of."""
+    """Draw `table`, which is from `side_by_side`: a panel for each kind of number that the campaign has."""
     by_title = panels(table)
     sizes = [len(rows) + 2.0 for rows in by_title.values()]
     with figure_style():

@@ -56,13 +56,13 @@ LINE_STYLES = {
     "quic": LineStyle(VERMILION, "-", "o"),
     "quic+bbr": LineStyle(ORANGE, (0, (1.2, 1.2)), "v"),
 }
-# For all other protocols, in turn.
+# The styles that all other protocols get in turn.
 OTHER_LINE_STYLES = (
     LineStyle(GREEN, "-", "P"),
     LineStyle(PURPLE, (0, (3, 1)), "X"),
     LineStyle("0.5", (0, (1, 1)), "*"),
 )
-# For the metrics, in turn.
+# The dashes that the metrics get in turn.
 METRIC_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (1, 3)))
 
 
@@ -105,7 +105,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     """Write `figure` as `name`.pdf and `name`.png into `folder`."""
     with mpl.rc_context(RC):
         figure.savefig(folder / f"{name}.png", dpi=PNG_DPI)
-        # The PDF keeps the layout that was computed for the PNG, whose texts are some percent wider.
+        # The PDF keeps the layout that was computed for the PNG, since texts are some percent wider in a PNG.
         figure.set_layout_engine("none")
         # Without a date: the same data make the same file.
         figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})

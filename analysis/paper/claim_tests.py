@@ -64,7 +64,7 @@ class Condition:
     decides: bool = True
 
 
-# A slope or correlation over sites needs more than so many.
+# A slope or correlation over sites needs more than this many.
 LEAST_SITES = 7
 # A test gives the conditions of a claim, which must all hold.
 Test = Callable[[ClaimInputs], list[Condition]]
@@ -153,8 +153,8 @@ def lead_per_round_trip(
 
     Two slopes must be 1: that of the lead in ms on the network's RTT, of each site over its networks, then the mean
     over sites; and that of the lead on the RTT, both as shares of the reference's time, over all sites and networks.
-    The first alone takes a lead of so many per cent for one of round trips, since pages take longer where the RTT is
-    longer. Both are least squares with an intercept, and their errors are from the scatter of the sites.
+    The first slope alone would mistake a lead of a fixed percentage for one of round trips, since pages take longer
+    where the RTT is longer. Both are least squares with an intercept; their errors are from the scatter of the sites.
 
     `networks`: over these; otherwise over all that have an RTT. Beside them stand the slope on sites of one server,
     where there is one handshake, and the mean lead in each network.
@@ -233,7 +233,7 @@ def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: 
 
 
 def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> NDArray[np.int64]:
-    """The same of each network and site: networks x sites."""
+    """The number of these runs for each network and site: networks x sites."""
     weights = dict.fromkeys(pair, 1.0)
     blocks = [counts(block_values(samples, weights, name, metric)) for name in networks]
     return len(weights) * np.stack(blocks)
@@ -385,7 +385,7 @@ def _above_0(mean: MeanRatio, condition: Condition) -> Condition:
 
 
 def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) -> Condition:
-    """Whether `mean` is 1 but for as many round trips as count as equivalent."""
+    """Whether `mean` is 1 within as many round trips as count as equivalent."""
     off = inputs.hypotheses.equivalence_round_trips
     limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
     if condition.missing:

@@ -33,7 +33,7 @@ QUIC, QUIC_BBR = Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr")
 TCP_BBR, QUIC_CONTROL = Pair("tcp+", "tcp+bbr"), Pair("quic", "quic+bbr")
 TUNED, TUNED_BBR = Pair("tcp", "tcp+"), Pair("tcp", "tcp+bbr")
 WITHOUT_LOSS, LOSSY = ("dsl", "lte"), ("da2gc", "mss")
-# Those of the paper's Figure 3.
+# The metrics of the paper's Figure 3.
 FIGURE_METRICS = ("fvc", "si", "vc85", "plt")
 HEADLINE_METRICS = ("si", "plt")
 
@@ -255,7 +255,7 @@ def _written_number(kind: str, value: float) -> str:
 
 
 def balance_of(table: pd.DataFrame, runs: int, sites: int) -> str:
-    """How many claims of the first table of `claims` hold in a campaign with so many `runs` that count of `sites`."""
+    """How many claims of the first table of `claims` hold in a campaign with `runs` valid runs and `sites` sites."""
     counts = table["verdict"].value_counts()
     holding, failing, open_ = (int(counts.get(verdict, 0)) for verdict in (HOLDS, DOES_NOT_HOLD, NOT_DECIDED))
     return (

@@ -10,7 +10,7 @@ from analysis.statistics.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.statistics.samples import Array, Samples
 from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, program, share, span
 
-# A sentence names so many settings at most; the table has all.
+# A sentence names at most this many settings; the table has all.
 MOST = 8
 
 

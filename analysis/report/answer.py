@@ -36,7 +36,7 @@ from base.ownership import give_to_caller
 
 ANSWER, INDEX = "answer", "index.html"
 COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
-# The protocols of the pair as who asks for a page knows them.
+# The protocols of the pair, by the names that are familiar to the people who ask `eyelevel answer`.
 HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # Pictures of each film, and how wide they are kept; a page of two networks has 32.
 PICTURES, PICTURE_WIDTH = 8, 320

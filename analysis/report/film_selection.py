@@ -9,13 +9,14 @@ from analysis.films import Shot, Strip
 from analysis.findings import Findings
 from base.errors import EyelevelError
 
-# All films of a page together have at most so many bytes.
+# All films of a page together have at most this many bytes.
 PAGE_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
 class FilmSelection:
-    """Strips by network, the runs of films with their WebM by network, and a sentence for each that is missing."""
+    """A list for each network: the strips of its pair of runs, and these runs with their films as WebM. `missing` has a
+    sentence for each network that lacks them."""
 
     strips: list[list[Strip]]
     films: list[list[tuple[Shot, bytes]]]

@@ -19,8 +19,8 @@ from analysis.text import label, level
 PAGE_ROWS = 45
 # The number of characters that fill a line of the text; a wider table is set smaller, stands across, or both.
 LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
-# Longer texts wrap, in a column of so many of their characters, or of fewer where a table is too wide even so; a
-# character is so many em wide.
+# Longer texts wrap, in a column of this many characters, or of fewer where a table is too wide even so; a
+# character is this many em wide.
 WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
 # The columns that the `table*` of a table has, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {

@@ -25,7 +25,7 @@ BothSeen = tuple[Seen, Seen]
 
 
 def level_ground(campaign: CampaignTable, pairs: Iterable[Pair]) -> list[str]:
-    """A paragraph for each of `pairs`, but for those of one protocol under two names."""
+    """A paragraph for each of `pairs`, except pairs of one protocol under two names."""
     return [text for pair in pairs if (text := _paragraph(campaign, pair))]
 
 

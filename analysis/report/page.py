@@ -35,7 +35,7 @@ from analysis.text import label, label_with_unit, level, moment, pair_label, uni
 from dataset.table import CampaignDocument
 
 HERE = Path(__file__).parent
-# Tables of a campaign that are open on the page; those of studies are, up to so many rows.
+# Tables of a campaign that are open on the page; those of studies are, if they have at most this many rows.
 OPEN_TABLES = frozenset(
     (
         "milestones",
@@ -68,17 +68,17 @@ class Contents:
 
     @property
     def all_sections(self) -> list[Section]:
-        """The campaign's own, then those of studies."""
+        """The campaign's own sections, then those of studies."""
         return [*self.own_sections, *self.sections]
 
     @property
     def all_figures(self) -> list[ReportFigure]:
-        """Those of studies included."""
+        """All figures, those of studies included."""
         return list(chain(*self.figures.values(), *(section.figures for section in self.all_sections)))
 
     @property
     def all_tables(self) -> list[ReportTable]:
-        """Those of studies included."""
+        """All tables, those of studies included."""
         return list(chain(*self.tables.values(), *(section.tables for section in self.all_sections)))
 
     def families(self, declared: Hypotheses) -> dict[str, str]:

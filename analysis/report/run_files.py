@@ -15,7 +15,7 @@ from analysis.text import label
 from base.qlog import QLOG_ENDING
 from dataset.run_files import HAR, NETWORK_LOGS
 
-# How names of files end of which a run may have several; and all kinds of files, which are the columns of their table.
+# Kinds of files of which a run may have several → the ending of their names; and all kinds, the columns of their table.
 ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG_ENDING}
 KINDS = ("HAR", "network log", *ENDINGS)
 # A table of more would be most of the page.
@@ -50,7 +50,7 @@ class RunFilesTable:
 
     @property
     def kinds(self) -> list[str]:
-        """Those that any of the runs has, in their order."""
+        """The files that at least one of the runs has, in the order of the table."""
         return [kind for kind in KINDS if any(run.links[kind] for run in self.runs)]
 
 

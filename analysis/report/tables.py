@@ -90,7 +90,7 @@ def declared_values(findings: Findings) -> dict[str, object]:
 
 
 def study_tables(campaign: CampaignTable) -> dict[str, list[ReportTable]]:
-    """The same of a study's campaign, whose results are in the section of the study."""
+    """Section of the page → its tables, for a study's campaign, whose results are in the section of the study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
     used = link_use(campaign.runs)
@@ -119,7 +119,7 @@ def report_table(name: str, data: pd.DataFrame, rows: pd.DataFrame | None = None
 def formed(
     name: str, form: Mapping[str, Any], data: pd.DataFrame, rows: pd.DataFrame | None = None, **values: object
 ) -> ReportTable:
-    """The same in the given form: its title, columns and note, as an entry of `tables.toml` has them."""
+    """The table `name` in the given form: its title, columns and note, as an entry of `tables.toml` has them."""
     columns = dict(_column(column, values) for column in form["columns"])
     texts = text_table(data if rows is None else rows, columns)
     return ReportTable(name, form["title"], data, texts, form.get("note", "").format(**values))

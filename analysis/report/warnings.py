@@ -137,12 +137,12 @@ def _order(places: PlaceTest) -> str:
 
 
 def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
-    """Warnings about runs on a machine with so many `cores`, from the table of `waits`."""
+    """Warnings about runs on a machine with this number of `cores`, from the table of `waits`."""
     return [*_different(table[has_warning(table, DIFFERENT)]), *_busy(table[has_warning(table, BUSY)], cores)]
 
 
 def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
-    """Warnings about `runs` that count on a machine with so many `cores`, whatever they are compared in:
+    """Warnings about `runs` that count on a machine with this number of `cores`, whatever they are compared in:
     behind which networks the median share of waiting of a protocol is too large."""
     shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
     medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
@@ -185,7 +185,7 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
 
 
 def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
-    """Warnings about single sites, for who reads a mean over them.
+    """Warnings about single sites, for readers of a mean over them.
 
     `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
     table of that name. An answer hangs on one site if the gain over all sites lies outside the interval that the others

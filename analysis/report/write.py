@@ -25,7 +25,7 @@ from base.files import replacing_folder, require_writable
 from base.ownership import give_to_caller
 
 REPORT, FIGURES = "report", "figures"
-# In every report, and in hardly any other folder.
+# A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 

@@ -25,7 +25,7 @@ from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 
-# Looks after so many blocks of every site; the last is the paper's number of runs.
+# Looks after this many blocks of every site; the last is the paper's number of runs.
 INTERIM_ANALYSES = (5, 10, 15, 20, 25, 31)
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]

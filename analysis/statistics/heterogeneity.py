@@ -22,7 +22,7 @@ from analysis.statistics.samples import Array, Samples, counts
 
 # With fewer, nothing can be said of a further site.
 LEAST_SITES = 3
-# A site's variance is drawn to that of all sites, as if that had been seen in so many blocks more: the variance of two
+# A site's variance is drawn to that of all sites, as if this many more blocks had shown that one: the variance of two
 # or three blocks says little, and that of blocks with the same ratio (films have a grain) would be 0.
 TYPICAL_BLOCKS = 4
 # Newton's steps towards Paule and Mandel's tau; 10 are usual.

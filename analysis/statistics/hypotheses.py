@@ -15,7 +15,7 @@ class Pair(NamedTuple):
     compared: str
 
     def is_of(self, protocols: Collection[str]) -> bool:
-        """Whether both are among `protocols`."""
+        """Whether both protocols of the pair are among `protocols`."""
         return set(self) <= set(protocols)
 
 
@@ -68,7 +68,7 @@ class Hypotheses:
         return replace(self, comparisons=tuple(pairs), family=tuple(family), family_metrics=family_metrics)
 
     def family_size(self, networks: int) -> int:
-        """The number of contrasts of the family in a campaign with so many `networks`."""
+        """The number of contrasts of the family in a campaign with this number of `networks`."""
         return len(self.family) * len(self.family_metrics) * networks
 
     def declared_with(self, network: str, networks: Collection[str]) -> list[str]:

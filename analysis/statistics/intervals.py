@@ -10,7 +10,7 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over so many runs, and the ends of its interval, NaN where there is none."""
+    """A mean over `runs` runs, and the ends of its interval, which are NaN where there is none."""
 
     mean: float
     low: float

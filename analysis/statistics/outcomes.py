@@ -17,7 +17,7 @@ WARNING_P = 0.01
 LEAST_SITES, FEW_SITES = 2, 10
 # With fewer runs, a site's test finds only large differences.
 FEW_RUNS = 5
-# A sample is wildly skewed with a |skewness| above this, or a run of more than so many medians.
+# A sample is wildly skewed with a |skewness| above this, or a run of more than this many medians.
 WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
 # A contrast does not depend on a program if it is shown to change by less than this share with another one (0.02: -2 %

@@ -20,7 +20,7 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
-# From so many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
+# From this many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
 # too few to say how far the location is off.
 ROBUST_BLOCKS = 5
 # Quantile of the interval from whose length the error of a location is computed.
@@ -40,13 +40,13 @@ FREEDOM_SHARE = 0.73
 # of the span of that half, divided by the number of blocks, since averages of more blocks lie closer. Normal ratios
 # that do not come in steps are coarse in 11 % of cases with five blocks, in 3 % with ten, and in 0.01 % with 31.
 COARSE_SHARE = 2.5
-# How far from the location a coarse ratio counts: so many times its scatter, or the step between values, if larger.
+# How far from the location a coarse ratio counts: this many times its scatter, or the step between values, if larger.
 REACH = 3.0
 # Ratios that differ by less are the same: times are whole frames of a film, and logarithms are rounded.
 SAME = 1e-9
-# An interval of few blocks is mostly as long as it is since they do not tell how much runs scatter. It says something
-# where it is at most so many times as long as if that were known. One of 13 that hold at once is 57 times as long with
-# two blocks of one site, and 2.8 times with four.
+# An interval of few blocks is long mostly because they do not tell how much runs scatter. It says something where it is
+# at most this many times as long as it would be if that scatter were known. One of 13 that hold at once is 57 times as
+# long with two blocks of one site, and 2.8 times with four.
 MOST_WIDENING = 3.0
 # These Walsh averages take 32 MB.
 MOST_AVERAGES = 2**22

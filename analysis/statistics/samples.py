@@ -53,7 +53,7 @@ class Samples:
         return self.of(pair.reference), self.of(pair.compared)
 
     def measured(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those of `pairs` of which both protocols have runs."""
+        """The pairs among `pairs` both protocols of which have runs."""
         return [pair for pair in pairs if pair.is_of(self.protocols)]
 
     def behind(self, networks: Sequence[str]) -> "Samples":

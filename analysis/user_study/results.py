@@ -22,7 +22,7 @@ from base.errors import EyelevelError
 CONFIDENCE = 0.95
 # The threshold of the analysis of variance, as in the paper.
 SIGNIFICANT_P = 0.01
-# Why somebody is left out, in the order in which it is looked for.
+# The reasons for which a participant is left out, in the order in which they are checked.
 UNFINISHED, CONTROL, AWAY, TOO_LONG = "not finished", "control failed", "away from the page", "took too long"
 REASONS = (UNFINISHED, CONTROL, AWAY, TOO_LONG)
 # The answers on a pair: the film that loads faster, by its place in the pair.
@@ -41,8 +41,8 @@ class Counted:
 
 
 def counted(votes: pd.DataFrame, key: Key) -> Counted:
-    """Who counts, by the rules of `key`, and which of their votes: those on films that played smoothly. `still` is how
-    many votes of these participants did not."""
+    """The participants who count by the rules of `key`, with those of their votes whose films played smoothly. `still`
+    is how many of their votes are on films that did not."""
     clips = key.by_name()
     people: list[dict[str, Any]] = []
     for participant, session in votes.groupby("participant", sort=False):

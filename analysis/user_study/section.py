@@ -21,7 +21,7 @@ from analysis.user_study.votes import VotesRead, read_votes
 from dataset.table import USER_STUDY
 
 NAME = "user-study"
-# The metrics of the pictures; the tables have all.
+# The metrics that the figures show; the tables have all.
 DRAWN_METRICS = ("si", "plt")
 ALL_NETWORKS = "all"
 
@@ -115,7 +115,7 @@ def lead(answers: Answers) -> str:
 
 
 def participants(who: Counted, read: VotesRead) -> str:
-    """Who took part, who is left out, and why."""
+    """The numbers of participants: those who took part, and those who are left out, with the reasons."""
     people = who.participants
     reasons = [f"{count} {reason}" for reason, count in results.exclusions(people) if count]
     count = int((people["reason"] == "").sum())

@@ -23,7 +23,7 @@ MOST_VOTE_BYTES = 4096
 MOST_CONNECTIONS = 64
 # For what is announced and does not come, and for a client that takes nothing (s).
 PATIENCE_S = 30
-# Whoever takes a film more slowly than this is cut off.
+# A client that takes a film more slowly than this is cut off.
 SLOWEST_BYTES_PER_S = 20_000
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -37,7 +37,7 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
     ("x-frame-options", "DENY"),
-    # By which the page knows that votes can be sent here.
+    # From this field the page knows that votes can be sent here.
     ("eyelevel-votes", "yes"),
 )
 

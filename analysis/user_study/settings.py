@@ -19,8 +19,8 @@ WORDS_OF_SCALE = 7
 
 @dataclass(frozen=True)
 class Rules:
-    """Who is left out: whoever fails more than so many controls, is away from the page for longer during a film, or
-    takes longer for all. A vote is left out when its film stood still for longer."""
+    """The limits beyond which data is left out: a participant's failed controls, time away from the page during a film,
+    and time for the whole session; and for a vote, the time for which its film stood still."""
 
     failed_controls: int
     longest_away_s: float

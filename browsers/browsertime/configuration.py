@@ -11,25 +11,25 @@ from browsers.contract import Browser, Page
 from browsers.window import DESKTOP, MOBILE
 from tuning.defaults import FRAMERATE
 
-# Navigation begins when the browser has been idle for so long, so that it does not start up while the page loads: its
+# Navigation begins when the browser has been idle for this long, so that it does not start up while the page loads: its
 # processes together have run, or waited for a processor, for less than IDLE_USED_MS. While it starts that is 10 ms and
 # more. One that does not become idle is waited for no longer than IDLE_LIMIT_MS.
 IDLE_WINDOW_MS = 100
 IDLE_USED_MS = 2
 IDLE_LIMIT_MS = 500
-# It also waits until the film has so many frames more than when the orange, by which its zero is found, was painted;
+# It also waits until the film has this many frames more than when the orange, by which its zero is found, was painted;
 # no longer than ORANGE_LIMIT_MS.
 ORANGE_FRAMES = 3
 ORANGE_LIMIT_MS = 200
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network. A network
 # for which runs have shown that less is enough says so itself (`quiet_ms` in tuning/networks.toml).
 QUIET_MS = 3000
-# The same for a page that asks for nothing after its load event.
+# The quiet time of a page that asks for nothing after its load event.
 STATIC_QUIET_MS = 100
-# When a page has been quiet for so long, the next run may be prepared beside it, at idle priority. Not earlier, so that
+# When a page has been quiet for this long, the next run may be prepared, at idle priority. Not earlier, so that
 # few pages are met that ask again: most pauses between responses are shorter (docs/quiet-times.md).
 QUIET_SIGN_MS = 1000
-# A page that has not begun to show, or is not loaded, is asked again after so long.
+# A page that has not begun to show, or is not loaded, is asked again after this long.
 POLL_MS = 200
 
 # In the results: what FFmpeg says of its progress, and how long browser and film took to be ready.

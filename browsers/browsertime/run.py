@@ -24,9 +24,9 @@ SCRIPTS = Path(__file__).parent
 # The changes to Browsertime, whatever is loaded.
 CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("turn", "when_ready", "quiet", "page_scripts", "quick_stop"))
 QUICK_START = SCRIPTS / "quick_start.mjs"
-# Browsertime does not ask whether a page has finished before 2 s are over. Where a page must be quiet for less than so
-# long, it is made to ask at once. Elsewhere these 2 s cost little or nothing, and films begin as Browsertime has it:
-# with the removal of its orange.
+# Browsertime waits for 2 s before it first asks whether a page has finished. With a quiet time below this one, it is
+# made to ask at once. With longer ones the 2 s cost little or nothing, and Browsertime begins its films as usual: when
+# it removes the orange.
 QUICK_START_BELOW_MS = 1000
 CONFIGURATION = "config.json"
 # How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,

@@ -14,7 +14,7 @@ const { MeasureVideo } = await part("core/engine/command/measure/video.js");
 const turns = new Socket({ fd: 0, readable: true, writable: true });
 const giveUp = () => process.exit(1);
 turns.once("end", giveUp);
-// Each comes when the one before has been answered: the next sign.
+// The next sign. It comes only after the previous one has been answered.
 const sign = () => new Promise((come) => turns.once("data", come));
 const screen = sign();
 

@@ -19,7 +19,7 @@ SENT_OVER = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
 }
-# Those that say on which stream a request was sent, and what has its number.
+# The events that say on which stream a request was sent, and the field that has the stream's number.
 STREAM_NUMBERS = {
     "HTTP2_SESSION_SEND_HEADERS": "stream_id",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "quic_stream_id",
@@ -83,7 +83,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
         if kind == "REQUEST_ALIVE" and "traffic_annotation" in parameters:
             purposes[source] = parameters["traffic_annotation"]
         begins = kind == "URL_REQUEST_START_JOB" and "url" in parameters
-        # One of which a redirect makes another has ended, too.
+        # A request has also ended when a redirect has made another one of it.
         if source in open_requests and (begins or (kind == "REQUEST_ALIVE" and is_end)):
             open_requests[source].ended_s = at_s
         if begins:
@@ -128,7 +128,7 @@ def read_streams(path: Path) -> list[StreamRequest]:
 
 
 def read_handshakes(path: Path) -> dict[str, float]:
-    """Address of a server → how long the shortest handshake of TCP with it took by the netlog at `path`, in ms."""
+    """Address of a server → the time in ms of the shortest TCP handshake with it, according to the netlog at `path`."""
     with gzip.open(path, "rt", errors="replace") as file:
         log = _parse(file.read())
     begun: dict[int, tuple[str, float]] = {}

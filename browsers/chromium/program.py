@@ -35,7 +35,7 @@ DISABLED_FEATURES = (
     "DnsOverHttpsUpgrade",
 )
 
-# Without `disable-features`, of which Chromium takes one alone.
+# The switches of all loads, but for `disable-features`: Chromium takes only one of these, so another place composes it.
 COMMON_SWITCHES = (
     # A window without tabs and address bar has the page's size, and a film of it shows nothing else.
     "app=data:,",

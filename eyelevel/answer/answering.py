@@ -32,7 +32,7 @@ from measure.campaign.forecast import forecast
 from measure.campaign.results import changes
 from record.site import Site
 
-# A run takes so long on two cores (s), before the page is known.
+# A run takes this long on two cores (s), before the page is known.
 RUN_S = 12.0
 
 

@@ -1,4 +1,4 @@
-"""The recording that an answer rests on: made if it is not there, closed, and looked at for faults."""
+"""The recording on which an answer rests: it is made if it is not there, completed, and examined for faults."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ SERVED_SHARE = 0.95
 
 @dataclass(frozen=True)
 class Recorder:
-    """How a site is recorded and closed: into a subfolder of `folder`, trusting `origin_ca` too, from private addresses
-    if `allow_private`."""
+    """How a site is recorded and completed: into a subfolder of `folder`, trusting `origin_ca` too, from private
+    addresses if `allow_private`."""
 
     folder: Path
     origin_ca: Path | None
@@ -67,8 +67,8 @@ class Recorder:
         return site
 
     def closed(self, site: Site, progress: Progress, *, fetch: bool) -> Completeness:
-        """How complete `site` is; it is closed unless that was done before. `fetch`: whether what it lacks may be added
-        to it. Raises EyelevelError."""
+        """How complete `site` is, after it was completed now or earlier. `fetch`: whether what it lacks may be added to
+        it. Raises EyelevelError."""
         if completeness := read(site):
             progress.skips("close", f"done on {moment(completeness.closed_at)}")
             return completeness

@@ -78,7 +78,7 @@ def main(
 
 
 def chosen(names: Sequence[str], folder: Path) -> list[Site]:
-    """The sites `names` of `folder`, or without names all that are not closed yet. Raises EyelevelError."""
+    """The sites `names` of `folder`, or without names all that are not completed yet. Raises EyelevelError."""
     from measure.sites.completeness import read
     from record import collection
 

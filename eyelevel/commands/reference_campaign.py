@@ -130,8 +130,8 @@ def recording_path(site: DeclaredSite, corpus: Path | None) -> Path:
 
 
 def closed(site: Site, console: Console, complete: Callable[[Site], Completeness] = complete_now) -> Site:
-    """`site` after it was closed by `complete`, unless that was done before, with what was fetched for it; what is
-    known of its completeness is printed. Raises EyelevelError."""
+    """`site` as it is after it was completed, by `complete` or earlier, with the exchanges that were fetched for it;
+    prints how complete it is. Raises EyelevelError."""
     print_line(console, summary(site.name, read(site) or complete(site)))
     return Site.load(site.folder)
 
@@ -147,8 +147,8 @@ def reasons(declared: Iterable[DeclaredSite]) -> Iterable[str]:
 
 
 def preparation_line(campaign: Campaign, rows: Sequence[Row]) -> str:
-    """The work before the first run of a session on a machine, and after its last; sites are closed before the first of
-    all `rows` of `campaign`."""
+    """The work before the first run of a session on a machine, and after its last; sites are completed before the first
+    of all `rows` of `campaign`."""
     unclosed = 0 if rows else sum(read(site) is None for site in campaign.sites.values())
     validation = in_words(validation_s(len(campaign.networks), len(campaign.protocols)))
     completing = f"completing {unclosed} sites, about {in_words(unclosed * COMPLETING_S)}; " if unclosed else ""

@@ -66,8 +66,8 @@ def table(checks: list[Check]) -> Table:
 
 
 def choose_subjects(net: str | None, proto: str | None, sites: str | None) -> tuple[list[Network], list[Protocol]]:
-    """The networks and protocols to measure; who names only networks wants to know of networks. Raises
-    EyelevelError."""
+    """The networks and protocols to measure: a command that names only networks validates no protocols, and the
+    reverse. Raises EyelevelError."""
     from measure.run.aliases import choose_protocols, distinct
     from tuning import networks, protocols
     from tuning.settings import choose

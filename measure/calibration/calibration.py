@@ -20,7 +20,7 @@ from measure.calibration.equivalence import (
 from measure.host.affinity import CORES_FOR_PLACES
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 
-# So few lanes are always tried: whether a machine is too small for them is measured.
+# This few lanes are always tried: whether a machine is too small for them is measured.
 FEWEST = 2
 
 
@@ -39,7 +39,7 @@ class Trial:
     comparisons: tuple[Comparison, ...] = ()
 
 
-# Makes a round with so many lanes, the round's number second. Raises LoadsDoNotCount.
+# Makes a round with the number of lanes and the round's number. Raises LoadsDoNotCount.
 MeasureRound = Callable[[int, int], Round]
 
 

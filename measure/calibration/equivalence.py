@@ -44,7 +44,7 @@ class Comparison:
     of_neighbours: float
 
     def verdict(self, bound: float) -> str:
-        """Whether it is the same, to within `bound`."""
+        """Whether the ratio is 1 to within `bound`: EQUIVALENT, DISTURBED or OPEN."""
         if 1 / (1 + bound) < self.low and self.high < 1 + bound:
             return EQUIVALENT
         return DISTURBED if self.low > 1 + bound or self.high < 1 / (1 + bound) else OPEN

@@ -126,7 +126,7 @@ class Neighbour:
             pass
 
     def hear(self) -> None:
-        """Do what its next message asks for, and let it begin anew when it has ended."""
+        """Do what the lane's next message asks for, and start the lane again when it has ended."""
         if isinstance(self._lane.hear(self._store, Observer()), Ending):
             self._begin_next()
 

@@ -8,9 +8,9 @@ from types import TracebackType
 
 from measure.host.affinity import Layout
 
-# The film of a run up to so long is analysed while the next one is prepared. To prepare a run keeps one core busy for
-# more than 1 s, and to analyse a film another for about 0.1 s a second of film: a longer one would keep the next run
-# waiting for longer than it takes to analyse it after all runs, when every core has a film.
+# A run's film is analysed while the next run is prepared, if the run took at most this long (s). Preparing keeps one
+# core busy for more than 1 s; analysing takes another core about 0.1 s per second of film. The next run would wait for
+# the analysis of a longer film for more time than that takes after all runs, when every core analyses one.
 BRIEF_S = 20.0
 
 
@@ -40,7 +40,7 @@ class Analyses:
         self._workers.shutdown(cancel_futures=True)
 
     def add(self, folder: Path, seconds: float) -> None:
-        """Analyse the film in `folder`, of a run that took so long, unless that has been asked for."""
+        """Analyse the film in `folder`, of a run that took `seconds`, unless this has been requested before."""
         if folder in self._analyses or folder in self._later_films:
             return
         if self._has_cores or seconds <= BRIEF_S:

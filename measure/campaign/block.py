@@ -46,7 +46,7 @@ class Observer:
         """An attempt at `run` begins, in `lane` if there are several."""
 
     def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """It has been judged."""
+        """Says that an attempt has been judged."""
 
     def warns(self, text: str, lane: int | None = None) -> None:
         """Something of the machine, or of `lane`, keeps runs from being made, or from counting."""
@@ -65,7 +65,7 @@ class Block:
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
 
     def open_in(self, store: FolderStore) -> "Block":
-        """Its part that is open in `store`, for a place that does not see that."""
+        """The runs of this block that are open in `store`, for a place that cannot see the store."""
         settings = {run: one for run, one in self.settings.items() if store.is_open(run, self.repeats)}
         earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
         return replace(self, settings=settings, earlier=earlier)

@@ -16,7 +16,7 @@ UNITS_S = (3600, 60, 1)
 
 @dataclass(frozen=True)
 class Budget:
-    """A time of so many `seconds`, which begins when this is made (`begun_s`, on the clock `now`)."""
+    """A time of `seconds`, which begins when this is made (`begun_s`, on the monotonic clock `now`)."""
 
     seconds: float
     begun_s: float

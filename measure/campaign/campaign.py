@@ -55,17 +55,18 @@ class Selection:
 class Campaign:
     """The runs to be measured, how they are measured, and where the results go.
 
-    `films`: which films are kept. `auto`: whether `runs` is only how many there are at most.
+    `films`: which films are kept. `auto`: whether `runs` is an upper limit and the campaign may end earlier.
     `repeats`: how often an invalid run is repeated before it is given up.
-    `canary_s`: how old a canary may be when a block begins (`measure.campaign.slot`).
+    `canary_s`: how old (s) the latest canary may be when a block begins (`measure.campaign.slot`).
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
     `timekeeping`: how the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
-    `further_browsers`: the browsers in which all is measured besides that of `loading`.
-    `without`: the pairs of a site and a network whose runs are not planned. `withdrawn`: the pairs whose results do not
-    count any more, and of which nothing is measured, with the reason. `study`: what the campaign's study says of
-    itself. `hypotheses`: the text of those that it declares.
+    `further_browsers`: the browsers in which everything is measured in addition to that of `loading`.
+    `without`: the pairs of a site and a network whose runs are not planned.
+    `withdrawn`: the pairs whose results no longer count, and for which nothing more is measured → the reason.
+    `study`: the name of the campaign's study, and its settings.
+    `hypotheses`: the text of the hypotheses that the campaign declares.
     """
 
     folder: Path

@@ -164,12 +164,12 @@ class Cluster:
 
     @cached_property
     def _versions(self) -> Mapping[str, str]:
-        """Those of this machine. To find them out takes a second, and hundreds of workers are held to them."""
+        """The versions on this machine. To find them takes a second, and hundreds of workers are compared with them."""
         return self._campaign.versions()
 
     @cached_property
     def _fingerprints(self) -> Mapping[str, str]:
-        """Site → what its folder's contents are known by; to read them takes as long."""
+        """Site → the fingerprint of its folder; to read the folders takes as long."""
         return {name: digest(site) for name, site in self._campaign.sites.items()}
 
 
@@ -235,7 +235,7 @@ class Dispatch:
         # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
         # last before a worker was admitted, refused or lost.
         self._looks = self._last_look = self._doubted_look = 0
-        # Futures that have ended, from Dask's thread; then what they have come to, and who is there, from ours.
+        # Dask's thread puts futures here that have ended; our thread puts their results, and which workers are there.
         self._news: SimpleQueue[Future[Any] | Outcome | Presence | EyelevelError] = SimpleQueue()
         self._ended: deque[Future[Any]] = deque()
         self._fetching: set[Future[Any]] = set()
@@ -266,12 +266,12 @@ class Dispatch:
                 self._again.appendleft(block)
                 self._require_workers()
             elif not self._running and not self._again and self._cluster.has_workers():
-                return  # all is measured; who is still being looked at is not needed
+                return  # all is measured, without the workers that are still being examined
             is_looking = self._looks != self._last_look
             self._take_news(self._look_s if is_looking else max(0.0, self._next_look - time.monotonic()))
 
     def _look_for_workers(self) -> None:
-        """Begin to see who has come and who has gone, if the last look was long enough ago. A busy scheduler takes a
+        """Begin to see which workers have come or gone, if the last look was long enough ago. A busy scheduler takes a
         while to answer."""
         if self._looks == self._last_look and time.monotonic() >= self._next_look:
             self._looks += 1
@@ -288,7 +288,7 @@ class Dispatch:
             self._news.put(EyelevelError(text))
 
     def _meet(self, workers: list[str]) -> None:
-        """See who of these has come and who has gone."""
+        """See which of these workers have come or gone."""
         self._workers = workers
         self._cluster.forget_all_but(workers)
         self._last_look = self._looks
@@ -348,7 +348,7 @@ class Dispatch:
         future.add_done_callback(self._news.put)
 
     def _take_news(self, patience_s: float) -> None:
-        """Take what has happened by now; wait so long for it if there is none."""
+        """Handle all events that have come; if there are none, wait up to `patience_s` for one."""
         try:
             self._take(self._news.get(timeout=patience_s))
             while True:
@@ -412,7 +412,7 @@ class Dispatch:
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
-        # If it is there all the same, it is looked at once more.
+        # A worker that is there after all is examined again.
         self._cluster.forget(worker)
         self._doubted_look, self._next_look = self._looks, 0.0
         self._again.append(block)

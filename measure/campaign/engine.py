@@ -40,7 +40,7 @@ def measure(
     """
     document = campaign.document()
     with opened(campaign.folder, document, campaign.hypotheses) as results:
-        # As in what is kept: a campaign has no runs with another.
+        # All runs of a campaign have the timekeeping that its document says.
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         planned = PlannedRuns(campaign, results, budget)
         planned.settle()
@@ -98,7 +98,7 @@ class PlannedRuns:
         return [run for block in self._blocks for run in self._open(block)]
 
     def runs_beyond_budget(self) -> int:
-        """How many runs are still to be made since the budget was used up; those of cells that have enough are not."""
+        """How many runs are still to be made since the budget was used up, without those of cells that have enough."""
         return sum(run.cell not in self._enough for run in self.open_runs()) if self.is_out_of_time else 0
 
     def ended(self) -> int:

@@ -16,7 +16,7 @@ from dataset.gates import EXCHANGE_UNUSED, LAST_FRAME_UNLIKE, REQUEST_MISSED
 from dataset.reasons import Reason
 from films.frames import unlike_blocks
 
-# In so many runs, a few odd ones do not decide what is expected.
+# In this many runs, a few odd ones do not decide what is expected.
 ENOUGH = 6
 
 # How many requests more may have failed, or exchanges fewer been used, than usual.

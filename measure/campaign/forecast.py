@@ -19,7 +19,7 @@ from tuning.networks import Network
 # A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).
 RUN_S = 6.0
 CANARY_S = 1.5
-# The same for a run that is not filmed, of a static page.
+# The time and the space of a run that is not filmed, of a static page.
 UNFILMED_RUN_S = 2.6
 UNFILMED_BYTES = 150_000
 # How many round trips a page takes at least: its own handshake, and those of what it asks for in turn.
@@ -44,11 +44,11 @@ class Forecast:
         return Forecast(self.seconds + other.seconds, self.bytes + other.bytes)
 
     def slower(self, factor: float) -> "Forecast":
-        """The same, taking `factor` times as long."""
+        """The forecast of these runs if they take `factor` times as long."""
         return replace(self, seconds=self.seconds * factor)
 
     def in_lanes(self, count: int) -> "Forecast":
-        """The same when `count` runs are measured at once."""
+        """The forecast of these runs if `count` of them are measured at once."""
         return self.slower(1 / count)
 
 

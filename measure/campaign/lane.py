@@ -100,7 +100,7 @@ class RunningLane:
         return message
 
     def message(self) -> Message:
-        """Its next message, which is waited for. Raises the error that has ended the lane."""
+        """Wait for the lane's next message, and return it. Raises the error that has ended the lane."""
         try:
             message: Message = self.connection.recv()
         except (EOFError, OSError):

@@ -45,7 +45,7 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
     coming = ComingBlocks(work.blocks, work.results, {lane.lane.number for lane in idle})
     while True:
         for lane in tuple(idle):
-            # One that has waited for its lane would have begun earlier: only now is it known when it would end.
+            # A block that has waited for its lane begins later than was forecast, so its end is known only now.
             if (block := coming.next_in(lane.lane.number)) and work.may_begin(block):
                 lane.begin(block, work.results)
                 idle.remove(lane)

@@ -43,7 +43,7 @@ class ProgressDisplay(Observer):
         self._last_warning = ""
         # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
-        # How long a run of all lanes takes by the forecast, until runs say it themselves.
+        # The time of a run, over all lanes, according to the forecast; used until runs have shown it.
         self._expected_s: float | None = None
         self._live = console.is_terminal and not plain
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), "{task.fields[left]}")
@@ -133,7 +133,7 @@ class ProgressDisplay(Observer):
         return "" if seconds is None else f"{in_words(seconds)} left" if self._open else "done"
 
     def _left(self) -> str:
-        """The same, and by when that will be."""
+        """The remaining time in words, and the time of day when it is over."""
         seconds = self._seconds_left()
         return f"{self.time_left()}{f', done {clock_in(seconds)}' if seconds and self._open else ''}"
 

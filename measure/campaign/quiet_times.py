@@ -34,13 +34,13 @@ from measure.run.gates import SHOWN_URL_LENGTH
 # The visual metrics that a shorter film may change are compared. The first change and the load event come before.
 METRICS = ("lvc", "vc85", "si")
 STATISTICS = {"median": 50, "p95": 95, "worst": 100}
-# Nobody asks whether a page has finished before so long after the navigation (Browsertime's loadAndWait).
+# Nobody asks whether a page has finished before this long after the navigation (Browsertime's loadAndWait).
 FIRST_ASKED_MS = 2000
-# A page that never stops asking, or gets no answer, is given up on after so many quiet times, and of a page's responses
-# no more than so many are seen (Chromium's buffer of Resource Timing); see page_complete.js.
+# A page that never stops asking, or gets no answer, is given up on after this many quiet times. No more than the second
+# number of a page's responses are seen (Chromium's buffer of Resource Timing); see page_complete.js.
 PATIENCE = 5
 SEEN_RESPONSES = 250
-# A quiet time is taken for long enough when it is so many times the longest pause that any run had.
+# A quiet time is taken for long enough when it is this many times the longest pause that any run had.
 MARGIN = 2
 # The gates that look at single requests: what is asked for too late for them cannot reject a run.
 REQUEST_GATES = ("wrong_protocol", "outside", "request_failed")

@@ -77,7 +77,7 @@ class Results(FolderStore):
             self._write(())
         text = self._runs_csv.read_text()
         present, rows = read_table(folder)
-        # Those that no instrument of today has are kept.
+        # Columns of instruments that no longer exist are kept.
         self._readings = (*self._readings, *(name for name in reading_names(present) if name not in self._readings))
         # A power cut in the middle of a line: that run was not finished. Other columns: of another version.
         if not text.endswith("\n") or present != (*columns(), *self._readings):
@@ -88,7 +88,7 @@ class Results(FolderStore):
     def extend_plan(self, blocks: list[PlannedBlock]) -> list[PlannedBlock]:
         """All blocks of the campaign, after adding to its plan what `blocks` have beyond it."""
         first = read_plan(self.folder)
-        # Those that were stopped halfway have folders alone.
+        # Attempts that were stopped halfway have a folder, but no row.
         begun = [number for number, block in enumerate(first, start=1) if any(map(self._has_begun, block))]
         blocks = extended(first, blocks, begun=max(begun, default=0))
         if blocks != first:
@@ -103,7 +103,7 @@ class Results(FolderStore):
         self.keep_attempts([row])
 
     def keep_attempts(self, rows: Sequence[Row]) -> None:
-        """The same for `rows`, of which all survive, or none."""
+        """Add `rows`; when this returns they survive a power cut. After a crash either all are there, or none."""
         line = lines(rows, self._readings).encode()
         # To append ("a") would make a table without a head in the place of one that somebody has removed.
         with self._runs_csv.open("r+b", buffering=0) as file:
@@ -280,7 +280,8 @@ def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelErr
 
 
 def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
-    """The same of what stands at `place` in them (`settings/networks/lte/up_mbps`), None where nothing does."""
+    """The `changes` between the values at `place` (`settings/networks/lte/up_mbps`) of two documents, each None where
+    a document has nothing there."""
     if isinstance(original, dict | None) and isinstance(document, dict | None):
         original, document = original or {}, document or {}
         for name in sorted(original | document):

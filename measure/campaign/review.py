@@ -184,7 +184,7 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
     """The handler of requests for `review`'s pages, all below `review.base`."""
 
     class Handler(BaseHTTPRequestHandler):
-        # For what is announced and does not come (s).
+        # How long (s) to wait for the rest of a request.
         timeout = 30
 
         def do_GET(self) -> None:

@@ -134,7 +134,7 @@ def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = No
 
 
 def _rejections(rows: Sequence[Row], gates: Sequence[str], split: Callable[[Row], str] | None) -> Table:
-    """The same with a column beside that of all attempts for each value of `split`."""
+    """The table of rejections, with a further column for each value of `split` beside that of all attempts."""
     rejected = [row for row in rows if not row.valid]
 
     def column(row: Row) -> str:

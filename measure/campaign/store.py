@@ -66,7 +66,7 @@ class FolderStore:
         return any(row.valid for row in self._rows_of[run])
 
     def is_given_up(self, run: Run, repeats: int) -> bool:
-        """Whether `run` has not been measured in the first attempt, and not in so many repeats either."""
+        """Whether `run` has not been measured, neither in its first attempt nor in `repeats` repeats."""
         return not self.is_valid(run) and self.failures(run) > repeats
 
     def is_open(self, run: Run, repeats: int) -> bool:
@@ -85,7 +85,7 @@ class FolderStore:
         return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The same, made anew. Raises FileNotFoundError when somebody has removed the folder of all."""
+        """The attempt's folder, emptied or created. Raises FileNotFoundError when the folder of all is gone."""
         folder = self.run_folder(run, attempt)
         if folder.exists():
             shutil.rmtree(folder)

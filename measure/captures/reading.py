@@ -62,8 +62,8 @@ SEPARATOR = ","
 
 @dataclass(frozen=True)
 class Wire:
-    """Where tshark's fields have what a connection consists of: the number of the connection, the sender's port, the
-    length with a header of so many bytes, and a value that says that a packet has a request."""
+    """The names of tshark's fields for a transport: the connection's number, the sender's port, and a packet's length,
+    which includes `header_bytes` of a header. A packet has a request if its field `request` is `request_value`."""
 
     stream: str
     port: str
@@ -73,7 +73,7 @@ class Wire:
     request_value: str
 
 
-# By HTTP version.
+# HTTP version → the fields of its transport.
 WIRES = {
     "h2": Wire("tcp.stream", "tcp.srcport", "tcp.len", 0, "http2.type", HEADERS_FRAME),
     "h3": Wire("udp.stream", "udp.srcport", "udp.length", UDP_HEADER_BYTES, "quic.stream.stream_id", FIRST_STREAM),
@@ -178,7 +178,7 @@ class CapturedConnection:
 
     @property
     def transport_parameters(self) -> dict[str, str]:
-        """Those of both sides that bound a transfer (RFC 9000 section 18.2)."""
+        """The transport parameters of both sides that limit a transfer (RFC 9000, section 18.2)."""
         names = ("max_idle_timeout", "initial_max_data")
         return {
             f"{side} {name}": self._first(f"tls.quic.parameter.{name}", from_server=side == "server")

@@ -1,7 +1,7 @@
 """The bytes of each stream of HTTP in each packet of a server, from a decrypted capture at the server's end.
 
-A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. Those of TLS and
-QUIC are nobody's.
+A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. The headers of TLS
+and QUIC belong to no stream.
 """
 
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ def make_keys(folder: Path, *, renew: bool = False, lifetime: timedelta = LIFETI
     """Put the keys of a new cluster, valid for this `lifetime`, into `folder`, for each role, where only the caller can
     read them.
 
-    All of them are there in one step, in place of those before. Raises EyelevelError when there are some, unless
+    All of them are there in one step, in place of the previous ones. Raises EyelevelError when there are some, unless
     `renew`.
     """
     if not renew and folder.exists():

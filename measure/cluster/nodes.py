@@ -49,8 +49,8 @@ class SilentScheduler(Scheduler):
 
 
 class SilentWorker(Worker):
-    """A worker without an HTTP server. Its tasks may look which `lanes` the machine has, a thread for each, and which
-    `cores` it has altogether, since with lanes the worker itself is beside them."""
+    """A worker without an HTTP server. Its tasks read from it the machine's `lanes`, for each of which it has a thread,
+    and all of the machine's `cores`: with lanes, the worker itself runs on cores beside them."""
 
     lanes: Lanes = ONE_LANE
     cores: frozenset[int] = frozenset()

@@ -216,7 +216,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def summary(name: str, completeness: Completeness) -> str:
-    """A closed site in words: the figures, and each missing URL with who asked for it."""
+    """A completed site in words: the figures, and each missing URL with the document that asked for it."""
     each = "; ".join(
         f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs"
         + f", Jaccard {loads.jaccard:.3f}"
@@ -238,7 +238,7 @@ def summary(name: str, completeness: Completeness) -> str:
 
 
 def warnings(site: Site, completeness: Completeness) -> list[str]:
-    """The reasons why loads of the closed `site` say little about the page that was recorded. Raises EyelevelError."""
+    """Reasons why loads of the completed `site` say little about the page that was recorded. Raises EyelevelError."""
     texts = []
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges):

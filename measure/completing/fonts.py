@@ -14,7 +14,7 @@ from base.errors import EyelevelError
 from record.content import UndecodableContent, decode
 from record.http1 import Response
 
-# A page may have a name or a word in any script.
+# A script counts from this many letters on: a name or a word in it may be on any page.
 LETTERS = 10
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 # HTML declares its encoding at its beginning (HTML, section 4.2.5.4).
@@ -29,7 +29,7 @@ DOCUMENT_BYTES = 1 << 20
 class Script:
     """A script: its characters, the language by which fontconfig knows fonts for it, and Debian's package with such.
 
-    A page is written in it from so many of its `letters` on.
+    A page counts as written in it when its text has at least `letters` of these characters.
     """
 
     name: str

@@ -1,15 +1,15 @@
-// Lighthouse's BenchmarkIndex, by its definition: the mean of how often a second a string of 10,000 letters can be built
-// letter by letter, and of how often 100,000 integers can be copied from one array to another, each divided by ten. It is
-// counted for a second each, not half of one, since a process that is stopped again and again gets now more, now less of
-// it. Both are done once before, so that they are compiled: on a slow processor that would take most of the time. Says
-// "ready" then, and prints the index for each line that comes.
+// Lighthouse's BenchmarkIndex, by its definition: the mean of two rates per second, each divided by ten: how often a
+// string of 10,000 letters can be built letter by letter, and how often 100,000 integers can be copied from one array to
+// another. Each is counted for a second, not for half of one as by Lighthouse, since a limited process is stopped again
+// and again, and gets now more, now less of a short time. Both run once before, so that they are compiled: on a slow
+// processor that would take most of the time. Then this says "ready", and prints the index for each line of its input.
 
 import { createInterface } from "node:readline";
 
 const HALF_MS = 1000;
 const LETTERS = 10_000;
 const INTEGERS = 100_000;
-// The clock is asked after so many.
+// The clock is read once per this many rounds.
 const BETWEEN_LOOKS = 10;
 
 function ratePerSecond(work) {

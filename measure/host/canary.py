@@ -32,7 +32,7 @@ PAGE_TIMEOUT_S = 60
 TRIES = 3
 # A page that needs layout, scripts and painting, and no network.
 PAGE = Path(__file__).with_name("canary.html")
-# In the jail, where it is memory that ends with it.
+# A folder of the jail, in memory, which vanishes with the jail.
 PRIVATE = Path("/dev/shm")
 PICTURE = PRIVATE / "canary.png"
 SCRIPT = f'"$@" && test -s {PICTURE}'

@@ -34,7 +34,7 @@ FEW, MANY = 3, 9
 CHANGES = 5
 PAUSE_S = 10
 PATIENCE_S = 900
-# One after a block is also one before the next, if that begins within this time.
+# A measurement after a block also serves as that before the next block, if this begins within this time.
 LOOK_MAX_AGE_S = 60.0
 
 

@@ -1,9 +1,9 @@
-"""One measurement at a time on a machine, whoever its users are: two would measure each other's noise.
+"""One measurement at a time on a machine, also of different users: two would measure each other's noise.
 
 A campaign that measures several runs at once, in lanes, is one measurement: its own process has the lock.
 
 The lock is the kernel's (flock(2)), on a file that all users of the machine share: it ends with the process that has
-it. Nothing is ever written into the file, since it may be another user's: who has the lock is known from the kernel.
+it. Nothing is ever written into the file, since it may be another user's: the kernel says which process has the lock.
 """
 
 import os
@@ -26,7 +26,7 @@ VARIABLE = "EYELEVEL_MEASURING_LOCK"
 NAME = "eyelevel"
 # Folders in which every user may make files. The first is meant for locks, but some systems give it to root alone.
 SHARED_FOLDERS = (Path("/run/lock"), Path("/dev/shm"))
-# Who has the lock may give it back before it is known who that is.
+# The process with the lock may release it before the kernel has said which process that is.
 TRIES = 3
 COMMAND_LETTERS = 100
 
@@ -99,7 +99,7 @@ def _is_above(pid: int | None) -> bool:
 
 
 def _described(pid: int | None) -> str:
-    """The process `pid`, which measures: whose it is, since when it runs, and what."""
+    """The process `pid`, which measures, in words: its user, its start, and its command."""
     try:
         process = psutil.Process(pid or 0)
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(process.create_time()))

@@ -57,7 +57,7 @@ class IdlePriority(ABC):
 
 
 class Policy(IdlePriority):
-    """By the policy of each thread."""
+    """Idle priority by the scheduling policy of each thread."""
 
     def beginning(self) -> list[str | Path]:
         return [tool("chrt"), "--idle", "0"]
@@ -190,7 +190,7 @@ def require_ordinary(root: int) -> None:
             name = Path(f"/proc/{process}/comm").read_text().strip()
             if idle_threads(process):
                 raise EyelevelError(f"{name} of this run still has idle priority")
-            # One that is ending counts as one of the root's (proc_cgroup_show in the kernel's kernel/cgroup/cgroup.c).
+            # The kernel shows a process that is ending in the root group (proc_cgroup_show in kernel/cgroup/cgroup.c).
             if Path(f"/proc/{process}/cgroup").read_text() != groups and not _is_ending(process):
                 raise EyelevelError(f"{name} of this run is still in another control group than others")
 

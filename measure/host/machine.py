@@ -36,8 +36,8 @@ def versions(
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not,
-    and `further` programs (name → the option that prints the version); with what the emulated network keeps time, and
-    whether idle processors are kept awake.
+    and of `further` programs (name → the option that prints the version). Two more say how the emulated network keeps
+    time (`timekeeping`), and whether idle processors are kept awake (`idle_processors`).
 
     Raises EyelevelError.
     """

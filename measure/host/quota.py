@@ -116,7 +116,7 @@ def checked_share(text: str) -> float:
 def run(share: float, command: Sequence[str]) -> int:
     """Run `command` on `share` of a processor; returns its exit status as a shell would. Raises EyelevelError."""
     with limited(share):
-        # It ends with us, though we be killed: nobody else would end its limit.
+        # It must end with us, even if we are killed: nobody else would remove its limit.
         process = subprocess.Popen([tool("setpriv"), "--pdeathsig", "KILL", *command])
         with stopped_at_the_end(process):
             status = process.wait()
@@ -145,7 +145,7 @@ def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove the groups with such names of callers that were killed, wherever in the hierarchy of the group `parent`;
     those of others are locked."""
     above = [folder for folder in parent.parents if (folder / "cgroup.procs").exists()]
-    # Those within others first.
+    # Inner groups first.
     for group in sorted((above or [parent])[-1].glob(f"**/{prefix}*/"), reverse=True):
         with suppress(OSError, Locked), locked(group):
             group.rmdir()

@@ -30,7 +30,7 @@ def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
     """When (s since 1970) how many bytes of each flow in `folder` had come, by its number; empty without flows."""
     series: dict[int, list[tuple[float, int]]] = {}
     if (folder / CROSS_TRAFFIC_SAMPLES).exists():
-        # Who writes it may have been ended in the middle of a line.
+        # The program that writes it may have been ended in the middle of a line.
         lines, _, _ = (folder / CROSS_TRAFFIC_SAMPLES).read_text().rpartition("\n")
         for row in csv.DictReader(lines.splitlines(), delimiter="\t"):
             series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))

@@ -28,7 +28,7 @@ from servers.contract import Server
 from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
-# The roles of a load's processes: the browser's parts, and all others. The film needs the screen.
+# The roles of a load's processes: the browser's parts, and all others. The film's are FFmpeg and the screen it films.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("ffmpeg", "Xvfb")
 # The roles whose processor time `runs.csv` has, and those for which a page may wait.
@@ -159,7 +159,7 @@ class Sampler:
         return birth is not None and birth.began == self._births.setdefault(process, birth).began
 
     def _forget(self, process: int) -> None:
-        """The process that had this number has ended; its times stay."""
+        """Forget what is known of a process that has ended, except for its times."""
         for known in (self._roles, self._births, self._last):
             known.pop(process, None)
 

@@ -113,7 +113,7 @@ def missing_program(party: Server | Browser) -> str | None:
 def result(
     case: Case, site: Site, folder: Path, loads: int, method: Callable[..., InteropMethod] = InteropMethod
 ) -> Result:
-    """How `case` comes out: of so many loads of its page, by the `method` of its test, each must pass. Only a load that
+    """How `case` comes out: each of `loads` loads of its page must pass, by the `method` of its test. Only a load that
     failed stays in `folder`."""
     for party in (case.server, case.browser):
         if missing := missing_program(party):

@@ -62,7 +62,7 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
 
 def settings_of(network: Network) -> dict[str, Any]:
     """The settings of `network` by which it is known again: no places of traces, for which their fingerprints stand."""
-    # As JSON has them, which knows no tuples.
+    # Through JSON, since they are compared with values that were read from JSON, which has lists for tuples.
     known = json.loads(json.dumps(asdict(network)))
     kept = {name: value for name, value in known.items() if value is not None}
     return {name: value for name, value in kept.items() if not name.endswith(("_trace", "_conditions"))}
@@ -86,7 +86,7 @@ def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str,
 def _load_once(visit: LiveVisit, folder: Path) -> None:
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
     command = [*namespaced("mount", "ipc"), sys.executable, "-m", "measure.live.visit"]
-    # Whether it counts is seen by what it has left.
+    # The exit status is not checked: whether the load counts is judged by the files that it has left.
     subprocess.run(command, env=environment, input=to_json(replace(visit, folder=folder)).encode(), check=False)
 
 

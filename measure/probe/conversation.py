@@ -131,8 +131,8 @@ class Conversation:
 
 
 def ask_for_conversation(connection: socket.socket, secret: bytes, connecting_s: float = CONNECTING_S) -> Conversation:
-    """The conversation over `connection`, to whom answers it within `connecting_s`. Raises EyelevelError,
-    WrongSecret."""
+    """The caller's side of a conversation over `connection`, which must be answered within `connecting_s`. Raises
+    EyelevelError, WrongSecret."""
     connection.settimeout(connecting_s)
     number = secrets.token_bytes(NUMBER_BYTES)
     _send(connection, {PROGRAM: VERSION, "number": number.hex()})
@@ -148,7 +148,7 @@ def ask_for_conversation(connection: socket.socket, secret: bytes, connecting_s:
 
 
 def answer(connection: socket.socket, secret: bytes) -> Conversation:
-    """The conversation with whom asks for one over `connection`. Raises EyelevelError, WrongSecret."""
+    """The answering side of a conversation over `connection`. Raises EyelevelError, WrongSecret."""
     connection.settimeout(CONNECTING_S)
     with closing(connection.makefile("rb", buffering=0)) as lines:
         greeting = _message(_line(lines, GREETING_BYTES))

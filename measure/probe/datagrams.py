@@ -17,7 +17,7 @@ IP_MTU_DISCOVER, IP_PMTUDISC_DO, IPV6_MTU_DISCOVER = 10, 2, 23
 # When the last of a flow has come, others that it has overtaken may follow.
 OVERTAKEN_S = 0.1
 LOOK_S = 0.01
-# For what waits in a queue, at most.
+# The longest time to wait for packets that are in queues.
 LONGEST_SETTLING_S = 20.0
 
 Times = dict[int, tuple[int, int]]
@@ -36,7 +36,7 @@ class Numbers:
 
 
 class End:
-    """One end of a path: the socket of the datagrams, what arrived at it, and with whom it talks.
+    """One end of a path: the socket of the datagrams, its peer, and the datagrams that arrived.
 
     Only what has the token of this probe, and comes from the address with which there is a conversation, is taken;
     with `echo`, some of it is sent back to where it came from.
@@ -77,11 +77,11 @@ class End:
 
     @property
     def sender(self) -> Any:
-        """Where the last echo that was sent back came from; None before."""
+        """Where the last echo that was sent back came from; None before the first."""
         return self._arrivals.sender
 
     def check(self, flow: Flow, numbers: Numbers, most_bytes: int, largest_bytes: int) -> None:
-        """Raises EyelevelError when a flow is none that a probe sends."""
+        """Raises EyelevelError when no probe sends such a flow."""
         is_sound = self.least_bytes <= flow.size_bytes <= largest_bytes and 0 < flow.mbps <= MOST_MBPS
         if not is_sound or flow.managed or flow.packets != numbers.packets or not 0 <= numbers.first < 1 << 31:
             raise EyelevelError(f"{flow} is no flow of a probe")

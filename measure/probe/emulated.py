@@ -73,10 +73,10 @@ OVERLOAD_S = 3.0
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
 # The wait in a queue that nothing limits, at the end of such an overload.
 UNLIMITED_WAIT_MS = 2000.0
-# On and off: so many periods are looked at, but for no longer than this. As many packets that are lost one behind the
+# On and off: this many periods are looked at, but for no longer than this. As many packets that are lost one behind the
 # other as are by chance but once in a billion packets say that it was off.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
-# Delays and losses over time are looked at for one period, but not for longer, and by so many packets at least.
+# Delays and losses over time are looked at for one period, but not for longer, and by at least this many packets.
 CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 RESOLUTIONS = 20
@@ -143,7 +143,7 @@ class Client:
 
     def _echoes(self) -> list[float]:
         """Round-trip times in ms, less what serialisation takes."""
-        # None meets another, however late it is.
+        # No echo meets another, however much jitter delays one.
         interval_s = max(ECHO_INTERVAL_S, 2.2 * self._network.jitter_ms / 1e3)
         for _ in range(ECHO_ROUNDS):
             for number in range(ECHOES):
@@ -161,7 +161,7 @@ class Client:
         return [(arrived - sent) / 1e6 - serialising_ms for sent, arrived in echoes.values()]
 
     def _lost(self) -> tuple[Direction, Direction]:
-        """Send both ways at once what no queue drops anything of, so that what is missing was lost."""
+        """Send both ways at once, so slowly that no queue drops a packet: a missing packet was lost by the network."""
         network = self._network
         up, down = (self._steady(mbps) for mbps in (network.up_mbps, network.down_mbps))
         sending = threading.Thread(target=send, args=(self._end, self._beside, self._server, up))

@@ -26,7 +26,7 @@ from tuning.impairments.contract import DOWN, UP
 
 # Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
 FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
-# Each has so many packets at least, to be a rate.
+# Each has this many packets at least, to be a rate.
 TRAIN_PACKETS = 50
 # A direction is full when it passes less than this share of what was sent; it may lose the rest.
 FULL_SHARE = 0.8
@@ -36,22 +36,22 @@ KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
 ECHO_INTERVAL_S = 0.02
 # Losses are counted at this share of a direction's rate, and at most this many packets a second: no queue may fill.
 LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
-# When nothing has come for so long and a round trip, nothing will.
+# When nothing has come for a round trip and this much longer, nothing more will come.
 QUIET_S = 0.3
-# The rate over time is that of so many groups of packets, none smaller than this.
+# The rate over time is that of this many groups of packets, none smaller than this.
 GROUPS, LEAST_GROUP = 12, 20
-# A link is at rest only if its queue is empty: it is not before a packet that waited for more than this share of a full
-# queue, though a sender or a machine that stands still may make it so.
+# A link counts as busy before a packet that waited for more than this share of a full queue. (A sender or a machine
+# that stood still can make a packet wait as long.)
 BUSY_SHARE = 0.25
-# The usual gap between two packets says what a link carries, whatever it loses behind that; unless packets come in
-# bursts: then it differs from the mean by more than this.
+# The usual gap between two packets says what a link carries, even if the link loses packets afterwards. It does not if
+# packets come in bursts: then it differs from the mean gap by more than this.
 REGULAR_SHARE = 0.1
 # A drop-tail queue drops what comes while it is full. It is managed if more than the second share of losses, and more
-# than so many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
+# than this many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
 # Fewer losses than this do not show how full the queue was.
 LEAST_DROPS = 10
-# A queue has filled when it drops at least this share of what it has to.
+# A queue has filled when it drops at least this share of the packets for which the link has no room.
 DROPPED_SHARE = 0.5
 # A queue that is counted in packets seems to have another length by short ones.
 COUNTED_SHARE, COUNTED_PACKETS = 0.3, 2
@@ -70,7 +70,7 @@ class Effort:
 
     @classmethod
     def quick(cls, most_bytes: int) -> "Effort":
-        """For who wants to see whether it works: wider intervals."""
+        """A probe that only shows whether it works: its intervals are wider."""
         return cls(most_bytes, echoes=30, loss_s=2.0, overload_s=1.5, longest_s=90.0)
 
 
@@ -174,7 +174,7 @@ class _Probe:
         self._conversation, self._end, self._other, self._effort, self._tell = conversation, end, other, effort, tell
         self._allowed_bytes = allowed_bytes
         self._begin_s = time.monotonic()
-        # From which number nothing has been sent.
+        # The lowest number that no packet has had yet.
         self._next = 0
         self._bytes = {UP: 0, DOWN: 0}
         self._quiet_s = QUIET_S + 1.0
@@ -301,7 +301,7 @@ class _Probe:
             packet_ms = LARGE_BYTES * 8 / large.mbps / 1e3
             differs_ms = max(COUNTED_SHARE * large.wait_ms, COUNTED_PACKETS * packet_ms)
             counts_packets = not large.is_managed and large.wait_ms - fine.wait_ms > differs_ms
-            # In packets, it is as long for a page's as for full ones.
+            # A queue that counts packets has as many of a page's packets as of full ones.
             queue = large if counts_packets else fine
         self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
         seen = replace(queue, mbps=large.mbps, low_mbps=large.low_mbps, high_mbps=large.high_mbps)

@@ -24,7 +24,7 @@ from tuning.queues import PACKET_BYTES
 CONFIDENCE = 0.95
 # A rate that varies by more, from the least to the most of groups of packets, is none.
 STEADY_SHARE = 0.2
-# Packets that are lost behind another come in bursts if they are so much more than by chance.
+# Packets that are lost behind another come in bursts if they are this much more frequent than by chance.
 BURST_SHARE = 0.2
 NAME = re.compile("[A-Za-z0-9_-]+")
 

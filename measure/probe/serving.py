@@ -54,7 +54,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Sent:
-    """At which rate the far end has sent a flow."""
+    """The rate at which the far end has sent a flow."""
 
     mbps: float
 
@@ -65,12 +65,13 @@ class Sent:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The arrivals at the far end of a flow: number, time sent, time of arrival, in ns of either end's clock."""
+    """The packets of a flow that arrived at the far end: the number of each, when it was sent (ns of the sender's
+    clock) and when it arrived (ns of the receiver's)."""
 
     arrived: tuple[tuple[int, int, int], ...]
 
     def of(self, numbers: Numbers) -> Times:
-        """As `End.arrived` has it. Raises EyelevelError when there is what cannot be."""
+        """Number → times, like `End.arrived`. Raises EyelevelError when a number or a time is impossible."""
         times = {number: (sent, at) for number, sent, at in self.arrived}
         numbers_fit = all(numbers.first <= number <= numbers.last for number in times)
         if not numbers_fit or not all(0 <= ns < 1 << 63 for both in times.values() for ns in both):

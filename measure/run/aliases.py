@@ -33,7 +33,7 @@ def choose_protocols(wanted: str | Iterable[str], known: Catalogue[Protocol]) ->
 
 
 def choose_protocol(wanted: str, known: Catalogue[Protocol]) -> Protocol:
-    """The one protocol that `wanted` names, complete likewise. Raises EyelevelError."""
+    """The one protocol that `wanted` names, with all that its server needs. Raises EyelevelError."""
     return require_served([choose_one("protocol", wanted, known)], known.places)[0]
 
 

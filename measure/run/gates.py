@@ -150,7 +150,7 @@ def alternative_unknown(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def tcp_beside_quic(evidence: Evidence, claim: Claim) -> str | None:
-    """TCP was tried where the page was to be loaded over QUIC alone: who waits for an answer to it loses time."""
+    """TCP was tried, and the page was to be loaded over QUIC alone: a browser that waits for its answer loses time."""
     if claim.http_version != "h3" or not evidence.tcp_syns:
         return None
     # No browser has them over HTTP/3, so they do not say that a request was tried over TCP.

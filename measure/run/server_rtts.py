@@ -24,7 +24,7 @@ from record.site import Site
 from tuning.defaults import OFF, RECORDED
 
 FILE = "file"
-# "recorded-12.5ms": as recorded, of which the recorder's own access took so much.
+# "recorded-12.5ms": as recorded, less the 12.5 ms that the recorder's own access took.
 AS_RECORDED = re.compile(rf"{RECORDED}(?:-(\d+(?:\.\d+)?)ms)?")
 DEFAULT = "default"
 # Half of the circumference of the Earth and back takes 200 ms, over a geostationary satellite 500.

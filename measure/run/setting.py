@@ -18,9 +18,9 @@ from tuning.protocols import Protocol
 class Loading(LoadSettings):
     """How pages are loaded.
 
-    `quiet_ms`: a page has finished when no response to it has ended for so long, and none is under way; what suits the
-    network unless given. `browser`: its name (`browsers.registry`). `server_rtts`: how far beyond the network each
-    server is.
+    `quiet_ms`: a page has finished when no response to it has ended for this long, and none is under way; None stands
+    for what suits the network. `browser`: its name (`browsers.registry`). `server_rtts`: how far beyond the network
+    each server is.
     """
 
     quiet_ms: int | None = None

@@ -102,8 +102,8 @@ class Prompter:
             self._socket.sendall(BEGIN)
 
     def await_sign(self, ended: int, *signs: bytes) -> bytes | None:
-        """Wait until the visit has said one of `signs`, has ended, or the descriptor `ended` can be read; returns the
-        first of them that it has said by then."""
+        """Wait until the visit has said one of `signs`, has ended, or the descriptor `ended` can be read. Returns the
+        first of `signs` that the visit has said; None if it has said none."""
         while not any(sign in self._signs for sign in signs) and first_readable(ended, self._socket.fileno()) != ended:
             if not (more := _received(self._socket)):
                 break

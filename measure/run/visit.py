@@ -91,7 +91,7 @@ def visit(spec: VisitSpec) -> int:
     """
     site, browser, folder = Site.load(spec.site), browser_named(spec.browser), spec.folder.resolve()
     device = device_of(spec.browser)
-    folder.mkdir(exist_ok=True)  # and none above it, which a campaign may have lost meanwhile
+    folder.mkdir(exist_ok=True)  # without its parents: if the campaign's folder has been removed, this must fail
     (folder / LOG).unlink(missing_ok=True)
     times: dict[str, float | None] = {"visit": time.time()}
     turn = turn_of_visit(times, is_prompted=spec.awaits_turn)
@@ -126,7 +126,7 @@ def visit(spec: VisitSpec) -> int:
                     environment["LD_PRELOAD"] = str(tool("fast_open.so"))
                     readable.append(tool("fast_open.so"))
                 target = str(browser.return_visit) if spec.protocol.early_data else site.url
-                # Who returns has been there before.
+                # With early data, a load is a return visit, after a first one that takes time, too.
                 limit_s = spec.limit_s * (2 if spec.protocol.early_data else 1) + LATE_S
                 times["browsertime"] = time.time()
                 try:

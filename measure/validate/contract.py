@@ -44,7 +44,7 @@ class Validation(Generic[Subject, Seen]):
     """One measurement of each subject to which it `applies`, and its judgement.
 
     `of` says what is measured, before the subject's name. `expected_s`: about how long that takes on two cores; only
-    the relation to other validations matters. `refusal` is why a subject cannot be measured, if so: the check `check`
+    the relation to other validations matters. `refusal` is why a subject cannot be measured, or None: the check `check`
     is unchecked then. `measure` raises EyelevelError. `document` is what is kept of the measurement, as JSON has it.
     """
 

@@ -136,5 +136,5 @@ def _message_class(*, with_headers: bool = True) -> Any:
 
 
 _RequestResponse = _message_class()
-# The same without header fields, of which a small file can hold so many that they fill the memory.
+# The message without header fields: a small file can hold so many of these that they fill the memory.
 _Outline = _message_class(with_headers=False)

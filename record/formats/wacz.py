@@ -172,7 +172,7 @@ def _require_digests(package: zipfile.ZipFile, path: Path) -> None:
 
 
 def _document(package: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """The JSON object in the member `name`; an empty one when there is none that can be read."""
+    """The JSON object in the member `name`; an empty one when none can be read."""
     try:
         with _open(package, package.getinfo(name)) as file:
             document = parse_json(file.read(TEXT_BYTES))

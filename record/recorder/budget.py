@@ -13,7 +13,7 @@ class ByteBudget:
         self.remaining_bytes = remaining_bytes
 
     def reserve(self, size: int) -> bool:
-        """Reserve `size` bytes; false when there are not so many."""
+        """Reserve `size` bytes; false when fewer are left."""
         fits = size <= self.remaining_bytes
         self.remaining_bytes -= size if fits else 0
         return fits

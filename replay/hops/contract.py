@@ -27,9 +27,9 @@ class HopKind:
 
     `name` is what `kind` of a hop in networks.toml says. `programs` are its programs, each with the option by which it
     prints its version. `ends` are the transports whose packets end at it: the servers must see none of them that is not
-    the hop's; of a kind without, nothing is at work. `ends_tls`: whether TLS ends at it, too. `proxy` is the host and
-    port at which a browser knows it, None if it does not. `congestion_controls` are those with which it can send, and
-    `initial_windows` the least and the most packets with which it can begin.
+    the hop's; where a kind has none, nothing is at work. `ends_tls`: whether TLS ends at it, too. `proxy` is the host
+    and port at which a browser knows it, None if it does not. `congestion_controls` are those with which it can send,
+    and `initial_windows` the least and the most packets with which it can begin.
 
     `validation_protocol` is a protocol that can be measured with it. `counts` is what its account has of every
     connection of a client in a validation: what that is, the account's key, and the number.

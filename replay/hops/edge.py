@@ -44,7 +44,7 @@ class Edge(HopKind):
     ends = ("tcp", "udp")
     ends_tls = True
     validation_protocol = "caddy-h2"
-    # It opens its own connections before the client begins.
+    # Caddy opens its connections to the servers before the client begins.
     counts = (("connections from the client", "accepted", 1), ("new connections to the servers", "opened", 0))
 
     def protocol_refusal(self, protocol: Protocol) -> str | None:

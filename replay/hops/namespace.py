@@ -13,7 +13,7 @@ from replay.spec import PRIVATE
 FOLDER = PRIVATE / "hop"
 # The name that shells give the device that leads to the servers, on the hop's side of the namespace.
 FAR_DEVICE = "ingress"
-# Whose routes are for what comes from the client: everything is the hop's own.
+# The routing table for packets from the client: by its routes every address is the hop's own.
 TABLE = "201"
 
 

@@ -24,7 +24,7 @@ from servers.certificates import certify, machine_ca
 from servers.own_quic import SEGMENT_BYTES
 from tuning.protocols import Protocol
 
-# Each connection of a validation has them; the second is used.
+# Each connection of a validation opens this many tunnels, and uses the second.
 TUNNELS = 2
 
 

@@ -100,7 +100,7 @@ def constant_trace(mbps: float) -> Iterator[int]:
 
 
 def _lines_per_ms(mbps: float) -> Fraction:
-    # As text, a number is what was written.
+    # From its text, so that 0.1 is exactly one tenth, as it was written.
     return (Fraction(str(mbps)) * 1000 / (8 * PACKET_BYTES)).limit_denominator(LONGEST_PERIOD_MS)
 
 

@@ -29,7 +29,7 @@ BACKLOG = 1024
 WAITING_THREADS = 512
 # The field of a request over HTTP that has its target as the browser sent it.
 TARGET_FIELD = "X-Eyelevel-Target"
-# For so long may nothing of a response be taken, and nothing of a request come.
+# A connection is closed when the client takes nothing of a response, or sends nothing of a request, for this long (s).
 SLOWEST_S = 600
 
 

@@ -216,7 +216,7 @@ def _stored(path: Path, begin: int, body: bytes) -> bytes | BodyInFile:
 
 
 def _require_true_length(method: str, response: Response) -> None:
-    """Refuse a Content-Length that is not the body's, or there twice. Raises MalformedMessage."""
+    """Refuse a response with two Content-Lengths, or with one that is not its body's. Raises MalformedMessage."""
     lengths = [value for name, value in response.headers if name.lower() == "content-length"]
     has_length = method != "HEAD" and response.status not in (204, 304)
     if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):

@@ -194,7 +194,7 @@ def _application(socket_path: Path, address: str, port: int) -> dict[str, Any]:
         "upstreams": [{"dial": f"unix/{socket_path}"}],
         "transport": {
             "protocol": "http",
-            # Else it asks for gzip itself, and unpacks what the browser did not ask for.
+            # Otherwise it asks for gzip itself, and unpacks responses for browsers that did not ask for gzip.
             "compression": False,
             # Else a request may meet a connection that the application is just closing.
             "keep_alive": {"enabled": False},

@@ -22,7 +22,7 @@ use shells::error::{Attempt, Error, Result};
 use shells::shell::finish;
 use shells::time::{NANOS_PER_SECOND, Nanos};
 
-/// An echo request with that number, of so many bytes with its IP header, checksum included.
+/// An echo request with this number and a valid checksum, of `ip_length` bytes with its IP header.
 fn request(number: u16, ip_length: usize) -> Vec<u8> {
     let mut packet = vec![0u8; ip_length - 20];
     packet[0] = 8;

@@ -165,7 +165,7 @@ impl Conditions {
             let bits_per_ms = condition.mbps * 1e3;
             let begin_ms = *begin as f64 / NANOS_PER_MILLISECOND as f64;
             let more_bits = (end as f64 / NANOS_PER_MILLISECOND as f64 - begin_ms) * bits_per_ms;
-            // Not a packet fewer for what a float is too small by.
+            // The rounding error of a float must not cost a packet.
             let packets = ((bits + more_bits) / PACKET_BITS + 1e-6).floor();
             if opportunities.len() as f64 + packets > MOST_OPPORTUNITIES {
                 return Err(Error::new(format!(
@@ -174,7 +174,7 @@ impl Conditions {
             }
             for packet in 1..=packets as u64 {
                 let due_ms = begin_ms + (packet as f64 * PACKET_BITS - bits) / bits_per_ms;
-                // Not a millisecond later for what a float is too large by.
+                // The rounding error of a float must not add a millisecond.
                 let at_ms = (due_ms - 1e-6).ceil();
                 opportunities.push(at_ms as Nanos * NANOS_PER_MILLISECOND);
             }

@@ -15,7 +15,7 @@ from record.site import Recording
 HOST = "downloads.example"
 RECORDER = {"name": "eyelevel downloads", "version": "2"}
 NAME = re.compile(r"downloads-([1-9]\d*)")
-# In one load of the page.
+# The downloads of one load of the page.
 DOWNLOADS = 8
 REPORT_PATH = "/report"
 

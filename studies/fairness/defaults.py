@@ -3,5 +3,5 @@
 NETWORKS, PROTOCOLS, AGAINST, MIXES, SECONDS = "fairness-10mbps", "quic,quic+1con", "tcp+", "1x1", 60.0
 # The summary leaves these seconds of a run out: flows that begin together are in slow start then.
 UNSETTLED_S = 5.0
-# As long again as shares are not looked at.
+# The shortest run: shares are looked at for at least as long as the unsettled time.
 LEAST_SECONDS = 2 * UNSETTLED_S

@@ -44,7 +44,7 @@ LEAST_SEEN = 0.95
 
 @dataclass(frozen=True)
 class FairnessMethod(Method):
-    """Runs flows of the protocol under test against flows of another, for so many seconds."""
+    """Runs flows of the protocol under test against flows of another, for `seconds`."""
 
     against: Protocol | None = None
     seconds: float = SECONDS
@@ -130,7 +130,7 @@ class FairnessMethod(Method):
         return require_served([protocol])[0]
 
     def _seen_s(self, folder: Path) -> tuple[float, float] | None:
-        """From when to when the flows were seen (s since 1970)."""
+        """The first and the last time (s since 1970) at which the flows were observed; None if they never were."""
         series = read_series(folder)
         return (series[0][0][0], series[0][-1][0]) if series else None
 

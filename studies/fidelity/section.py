@@ -28,7 +28,7 @@ from studies.fidelity import error_figure, machine
 from studies.fidelity.errors import errors, overall
 from studies.fidelity.measure import STUDY, Compared, compared_sites, replayed_version
 
-# Those that are told of first.
+# The numbers with which the section begins.
 LEADS = ("plt", "si")
 
 

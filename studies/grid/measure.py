@@ -35,9 +35,9 @@ from tuning.settings import Catalogue, choose
 
 STUDY = "grid"
 
-# Those that serve where a protocol does not say who.
+# The servers of protocols that name none.
 USUAL_SERVERS = frozenset(transport.default_server for transport in TRANSPORTS.values())
-# After so many loads that took too long, a cell gets no more rounds.
+# After this many loads that took too long, a cell gets no more rounds.
 OVER_TIME_ENDS = 2
 NO_TIME, NO_BUDGET = "time", "budget"
 
@@ -83,7 +83,7 @@ def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[Lef
 
 
 def too_slow(rows: Iterable[Row]) -> set[Cell]:
-    """The cells of which so many loads took too long that they get no more rounds."""
+    """The cells that get no more rounds, since too many of their loads took too long."""
     late = Counter((row.site, row.network) for row in rows if is_over_time(row.reason))
     return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
 
@@ -266,7 +266,7 @@ def grid_campaign(
 
 
 def left_out_lines(left_out: Sequence[LeftOut], measured: int) -> list[str]:
-    """Which cells are not measured, beside so many that are, in lines for a person."""
+    """Which cells are not measured, and how many are, in lines for a person."""
     lines = [f"{measured} cells are to be measured, {len(left_out)} are left out"]
     for one in left_out:
         why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"

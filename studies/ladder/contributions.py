@@ -137,7 +137,8 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
 
 
 def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
-    """The same of each site, without intervals, since a site's few blocks tell little. Columns: SITE_COLUMNS."""
+    """The contributions for each site, without intervals, since a site's few blocks tell little. Columns:
+    SITE_COLUMNS."""
     samples = samples_of(by_condition(campaign))
     tables = []
     for network in samples.networks:

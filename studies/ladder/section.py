@@ -43,7 +43,7 @@ from studies.ladder.contributions import (
 from studies.ladder.measure import STUDY, Missing
 from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
 
-# Those that are told of; the tables' files have all.
+# The metrics that the section shows; the tables' files have all.
 METRICS = ("si", "plt")
 TOO_FEW = "too few blocks"
 

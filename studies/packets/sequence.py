@@ -75,7 +75,7 @@ def average(runs: Iterable[Sequence[Step]]) -> Exchange:
 
 
 def _has_headers(packet: PacketRecord) -> bool:
-    """Whether it carries HTTP headers, sent for the first time or again."""
+    """Whether `packet` carries HTTP headers, sent for the first time or again."""
     return any(HEADERS in line for line in packet.lines)
 
 

@@ -31,7 +31,7 @@ BEYOND_S = 30
 
 @dataclass(frozen=True)
 class VideoMethod(Method):
-    """Loads a page that plays a video for so many seconds, and says how that went."""
+    """Loads a page that plays a video for `seconds`, and says how that went."""
 
     seconds: int = SECONDS
 

@@ -27,7 +27,7 @@ ADDRESS, SEGMENTS_ADDRESS = "192.0.2.1", "192.0.2.2"
 OPEN_TO_ALL = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
 
 NAME = re.compile(r"video-(?P<plays>[a-z0-9-]+?)(?P<hls>-hls)?-(?P<seconds>[1-9]\d*)s")
-# A video goes on for so long after its play, since players that have the whole video ask for nothing more. dash.js is
+# A video goes on for this long after its play, since players that have the whole video ask for nothing more. dash.js is
 # never farther ahead than that by default; hls.js is, where 60 MB are more than 30 s.
 AHEAD_S = 30
 SEGMENT = re.compile(rf"https://{re.escape(SEGMENTS_HOST)}/(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
@@ -88,7 +88,8 @@ def _announced(video: Video) -> Recording:
 
 
 def recorder(video: Video) -> dict[str, str]:
-    """The makers of a page; one of older makers is made anew. Raises EyelevelError when its player is not installed."""
+    """The programs that make a page, with their versions; a page that other versions made is made anew. Raises
+    EyelevelError when its player is not installed."""
     package = _package(video.player)
     return {"name": "eyelevel video", "version": "1", package.name: str(read_json(package / "package.json")["version"])}
 

@@ -17,23 +17,23 @@ from studies.video.pages import SEGMENT, SOUND
 # How the page's mark begins (studies/video/page.html).
 MARK = "eyelevel-play "
 FRAME_MS = 1000 / FRAMES_PER_S
-# A picture that stands still for so much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
+# A picture that stands still for this much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
 # machine makes some.
 LEAST_REBUFFER_MS = 250
 # Rebuffers with less than this between them are one. While pictures are late, sound goes on (in Chromium for 3 s), and
 # single frames are shown when some come, but those that should have been are dropped.
 APART_MS = 500
-# So long after a rebuffer frames may be dropped since they were late, whatever the machine.
+# This long after a rebuffer frames may be dropped since they were late, whatever the machine.
 LATE_MS = 1000
 # A machine that drops more frames than this was itself what was measured.
 MOST_DROPPED = 0.01
 # A picture that stands still with more than this in the buffer does so for the machine's sake.
 MOST_STILL_S = 1.0
-# The video may go so much slower than the clock beside rebuffers and shorter stops, for the machine's sake.
+# The video may go this much slower than the clock beside rebuffers and shorter stops, for the machine's sake.
 MOST_LAG_S = 0.5
 # The player's clock may have gone so far from the one that cannot be set.
 MOST_CLOCK_SHIFT_MS = 500
-# A video of which so much has come can begin.
+# A video of which this much has come can begin.
 PLAYABLE_S = 2 * SEGMENT_S
 # Yin et al. (SIGCOMM 2015), "balanced": a second of waiting counts as much as a segment of 3 Mbit/s less, switches as
 # much as they change the rate.
@@ -75,7 +75,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Gap:
-    """From a frame that was shown to another, with so many `frames` more."""
+    """The time between two frames that were looked at, during which `frames` more were shown."""
 
     from_ms: float
     to_ms: float
@@ -89,9 +89,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class Play:
-    """The page's account of a play (studies/video/page.html). `buffer`: at a time, the position in the video, until
-    which one it could go on (s), and how many frames had been dropped. `gaps`: from frame to frame, the long ones.
-    `frames` were decoded."""
+    """The page's account of a play (studies/video/page.html). `buffer`: a time, the position in the video then, the
+    position up to which it could go on (s), and how many frames had been dropped. `gaps`: the long ones between
+    frames. `frames`: how many were decoded."""
 
     first_frame_ms: float | None
     last_frame_ms: float | None
@@ -254,7 +254,7 @@ def loaded_s(play: Play, segments: int) -> float:
 
 
 def share_loaded(play: Play, segments: int) -> float:
-    """Which share came of a video of so many `segments`."""
+    """The share of a video of `segments` segments that came."""
     return loaded_s(play, segments) / (SEGMENT_S * segments)
 
 
@@ -271,7 +271,7 @@ def mean_mbps(play: Play, segments: int) -> float | None:
 
 
 def switch_mbps(play: Play, segments: int) -> float | None:
-    """By how much the rate changed on average where it did."""
+    """The mean size of the changes of the rate; None if it never changed."""
     changes = play.switches_mbps
     return sum(changes) / len(changes) if changes else None
 
@@ -284,8 +284,8 @@ def qoe(play: Play, segments: int) -> float:
 
 
 def qoe_by_clock(play: Play, segments: int) -> float:
-    """The same score by the player's clock, which goes on with the sound: a segment counts as far as it was played,
-    with or without its pictures, and of rebuffers what the player stopped for."""
+    """The score of `qoe` by the player's clock, which goes on with the sound: a segment counts as far as it was played,
+    with or without its pictures, and rebuffers count only while the player stopped."""
     return _score(play, segments, play.played_s, play.stopped_s)
 
 

@@ -86,7 +86,7 @@ def verdicts(means: pd.DataFrame, measure: str, first: str, protocol: str) -> di
     of_protocol = means[(means["measure"] == measure) & (means["protocol"] == protocol)]
     for row in of_protocol.itertuples():
         better = "better" if row.difference > 0 else "worse"
-        # Without two plays of each there is no p.
+        # p is NaN unless there are two plays of each.
         result[better if row.p < SIGNIFICANT_P else UNTESTED if math.isnan(row.p) else SAME].append(str(row.site))
     return result
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# The directions, and both of them.
+# The values of a direction: up, down, or both at once.
 UP, DOWN, BOTH = "up", "down", "both"
 
 # A network's settings as `campaign.json` keeps them.

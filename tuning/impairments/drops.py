@@ -25,7 +25,7 @@ class Drops(Path):
 
     @property
     def drops_chosen_packets(self) -> bool:
-        """Whether it loses packets that are chosen by number or time."""
+        """Whether the network loses packets that are chosen by number or time."""
         return any(any(self.chosen_of(direction)) for direction in (UP, DOWN))
 
 

@@ -41,7 +41,7 @@ class GilbertElliott:
 
     @classmethod
     def bursts(cls, loss: float, packets: float) -> "GilbertElliott":
-        """Bursts of so many packets on average, all of which are lost, that lose this share of all packets."""
+        """Bursts of `packets` packets on average, all of which are lost; they lose the share `loss` of all packets."""
         return cls(good_to_bad=loss / (1 - loss) / packets, bad_to_good=1 / packets)
 
 
@@ -49,12 +49,12 @@ class GilbertElliott:
 class Loss(Path):
     """`loss` is a round-trip probability. Both directions share it, or `loss_on` names the one that has it. In place of
     it, `up_loss` and `down_loss` are probabilities of one direction each, and `gilbert_elliott` is that of each
-    direction which loses packets; the loss then follows from them. `burst_packets`: losses come in bursts of so many on
-    average.
+    direction which loses packets; the loss then follows from them. `burst_packets`: the mean length of a burst of
+    losses.
 
-    With `retransmit_ms`, the link repeats what it would lose until it arrives, in order, so much later for each try
-    that fails (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, it is lost. With
-    `retransmit_reorder`, what follows does not wait for it.
+    With `retransmit_ms`, the link repeats a packet that it would lose until it arrives, in order, later by
+    `retransmit_ms` for each try that fails (ARQ, RFC 3366); after `retransmit_tries` tries, the first included, the
+    packet is lost. With `retransmit_reorder`, the packets behind it do not wait for it.
     """
 
     loss: float = 0
@@ -133,7 +133,7 @@ def _check(network: Loss) -> None:
 
 
 def _finish(network: Loss) -> Loss:
-    """`network` with the loss of a round trip, where that follows from what is said of its directions."""
+    """`network` with the round trip's `loss`, where keys of its directions determine this."""
     if network.gilbert_elliott:
         mean = network.gilbert_elliott.loss
         return replace(network, loss=1 - (1 - mean) ** 2 if network.loss_on == BOTH else mean)

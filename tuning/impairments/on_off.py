@@ -25,7 +25,7 @@ class OnOff:
 
     @property
     def period_s(self) -> float:
-        """From one beginning to the next, on average."""
+        """The mean time from one beginning of "on" to the next."""
         return self.on_s + self.off_s
 
     def check(self, where: str) -> None:

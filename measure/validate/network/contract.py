@@ -92,7 +92,7 @@ class OneWay(_Case):
 
     @property
     def is_off_at_times(self) -> bool:
-        """Whether it is on and off."""
+        """Whether the link is off at times (`on_off`)."""
         return self.network.on_off_of(self.direction) is not None
 
     @property

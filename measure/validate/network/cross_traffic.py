@@ -26,7 +26,7 @@ from tuning.cross_traffic import UNLIMITED_WAIT_MS, Flow, flows_of
 from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network
 
-# For how long they are looked at when they are steady.
+# How long background flows are watched once they are steady.
 WATCHED_S = 5.0
 # The share of a link's rate that is neither headers nor acknowledgements: at least, when bulk flows keep it busy and it
 # loses nothing but by its queue; and at most, the share of 1500 bytes that is not headers of IP and TCP.

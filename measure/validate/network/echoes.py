@@ -16,7 +16,7 @@ from collections.abc import Sequence
 ECHOES = 12
 # So far apart that a packet seldom finds another on its way.
 APART_S = 0.002
-# So long is waited for answers after the last request: longer than any server may be away.
+# Answers are awaited for this long after the last request: longer than any server may be away.
 PATIENCE_S = 12.0
 ECHO_REQUEST, ECHO_REPLY = 8, 0
 HEADER = struct.Struct("!BBHHH")  # type, code, checksum, identifier, number

@@ -81,8 +81,8 @@ def _unless_hidden(check: Check, hidden: dict[str, str]) -> Check:
 
 
 def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
-    """`checks` of a half of `network`, or of all of it, as checks of `network`: who asks whether that is as configured
-    looks for its name."""
+    """`checks`, those of a half of `network` included, with `network` as their subject: whether a network is as
+    configured is looked up by its name."""
     return [
         check
         if check.subject == network.name
@@ -97,7 +97,7 @@ def _half(network: Network, name: str) -> str:
 
 
 def refusal(network: Network, bench: Bench) -> str | None:
-    """Why the shells of `bench` cannot emulate `network`, if so."""
+    """Why the shells of `bench` cannot emulate `network`; None if they can."""
     return shells_named(bench.shells).refusal(network)
 
 

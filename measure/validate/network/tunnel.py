@@ -177,7 +177,7 @@ class Tunnel(QuicConnectionProtocol):
 
 
 async def measure(host: str, times: int, proxy: Proxy = Proxy()) -> TunnelTimes:
-    """The least times of so many connections through `proxy`, one after the other. Raises EyelevelError."""
+    """The least times of `times` connections to `host` through `proxy`, one after the other. Raises EyelevelError."""
     try:
         rows = [await _once(host, proxy) for _ in range(times)]
     except (EyelevelError, OSError) as error:

@@ -13,7 +13,7 @@ Numbers = NDArray[np.float64]
 
 
 def cubic_beta(connections: int) -> float:
-    """The share of the window that is kept after one loss, if one of so many connections backs off (quiche's
+    """The share of the window that is kept after one loss, if one of `connections` backs off (quiche's
     `CubicBytes::Beta`)."""
     return (connections - 1 + BETA) / connections
 
@@ -22,8 +22,8 @@ def cubic_beta(connections: int) -> float:
 class CubicCurve:
     """How the window grows after a loss that met it at `before` segments; a round trip takes `rtt_s`.
 
-    It is W(t) = C (t - K)³ + `before` (RFC 9438, section 4.2), or what so many Renos would have by then, if that is
-    more (section 4.3; quiche's `CubicBytes::Alpha` for several).
+    It is W(t) = C (t - K)³ + `before` (RFC 9438, section 4.2), or what `connections` connections of Reno would have
+    by then, if that is more (section 4.3; quiche's `CubicBytes::Alpha` for several).
     """
 
     before: float
@@ -41,7 +41,7 @@ class CubicCurve:
         return math.cbrt(self.before * (1 - self.beta) / C)
 
     def window(self, after_s: Numbers) -> Numbers:
-        """The window in segments, so long after the end of the recovery."""
+        """The window in segments, `after_s` after the end of the recovery."""
         cubic = C * (after_s - self.k_s) ** 3 + self.before
         alpha = 3 * self.connections**2 * (1 - self.beta) / (1 + self.beta)
         reno = self.beta * self.before + alpha * after_s / self.rtt_s

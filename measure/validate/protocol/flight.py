@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from base.errors import EyelevelError
 from measure.captures.reading import BULK_BYTES, HTTPS_PORT, UDP_HEADER_BYTES, WIRES, read_fields
 
-# A packet of QUIC is lost when one sent so much later has arrived (RFC 9002, section 6.1.1).
+# A packet of QUIC is lost when one sent this much later has arrived (RFC 9002, section 6.1.1).
 PACKET_THRESHOLD = 3
 SHORT_HEADER = "0"
 
@@ -141,7 +141,7 @@ def quic_flight(packets: Iterable[Fields]) -> Flight | None:
     if detected_at_s is not None:
         sent_until = max(number for number, sent_s in sent_at_s.items() if sent_s <= detected_at_s)
         recovered_at_s = _first_at(largest_acknowledged_at, sent_until + 1)
-        # From then on, nobody takes it for being in flight.
+        # From its detection on, the sender no longer counts the lost packet as in flight.
         in_flight = [
             value - unacknowledged[lost[0]] * (now_s >= detected_at_s)
             for now_s, value in zip(at_s, in_flight, strict=True)

@@ -48,11 +48,12 @@ TRIES = 4
 # The share of a round trip over which the maximum in flight is taken where the window changes all the time, so that a
 # server that had to wait for the processor is not taken for one with a small window.
 MOMENT_ROUNDS = 1 / 4
-# The same for the window that was kept, which grows by a thirtieth of itself in each round trip.
+# The share for the window that was kept: shorter, since it grows by a thirtieth of itself in each round trip.
 KEPT_ROUNDS = 1 / 16
-# The same where it goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
+# The spans where the window goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up
+# to 0.7 s.
 CYCLE_S, RETURN_S = 0.5, 1.0
-# A window that had been less by so much a round trip before the loss was still growing.
+# If the window was smaller by this share a round trip before the loss, it was still growing.
 STEADY_SHARE = 0.9
 # The shortfall, as a share of the window before, that is accepted between the bytes in flight and those that the server
 # would allow, at the two moments that are compared. Where less is in flight, the server or the browser had to wait for
@@ -67,7 +68,7 @@ REGROWTH = "time to grow back after a loss"
 # the queue delays. quiche is a tenth earlier, since it takes the window of a round trip later, and more where it had to
 # wait for the processor: after each wait it begins the rest of its curve anew, at that window.
 REGROWTH_BOUNDS = (0.5, 1.25)
-# By which the time may be stretched that is looked for.
+# The factors that are tried for the time of the curve.
 STRETCHES = np.geomspace(0.25, 4, 801)
 # How finely the window is sampled, and from how long before the end of the recovery on it is kept for figures.
 SAMPLE_S, LEAD_S = 0.05, 1.0
@@ -75,11 +76,12 @@ SAMPLE_S, LEAD_S = 0.05, 1.0
 
 @dataclass(frozen=True)
 class LossResponse:
-    """Observations of the answer to one loss, in segments of the server's.
+    """Observations of the answer to one loss; windows are in segments of the server (`segment_bytes`).
 
-    `before`, `after`: the window when the server had to know of the loss, and at the end of the recovery; a round trip
-    took `rtt_s` meanwhile. `at_s` are times since the end of the recovery. At each, `window` is the most that was in
-    flight shortly before, `account` the window as the server has it itself, or NaN where it says nothing.
+    `before`: the window when the server could first know of the loss; `after`: that at the end of the recovery.
+    `rtt_s`: the round-trip time between the two. `at_s`: times since the end of the recovery. At each of these,
+    `window` is the most that was in flight shortly before, and `account` the window that the server itself reports, or
+    NaN where it reports none.
     """
 
     segment_bytes: int
@@ -110,7 +112,7 @@ class LossResponse:
         return float(STRETCHES[int(np.argmin(deviations))])
 
     def document(self, curve: CubicCurve | None) -> dict[str, Any]:
-        """It as JSON takes it, for figures and for readers, with the window that should have been, if that is known."""
+        """These observations as JSON takes them, for figures and readers, with the expected window if that is known."""
         expected = curve.window(np.maximum(self.at_s, 0)) if curve else np.full(len(self.at_s), np.nan)
         expected = np.where(self.at_s >= 0, expected, np.nan)
         columns = {"at_s": self.at_s, "in_flight": self.window, "server": self.account, "expected": expected}

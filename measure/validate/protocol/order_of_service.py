@@ -140,7 +140,7 @@ def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfServi
 
 
 def read_order(folder: Path, http_version: str) -> OrderOfService:
-    """The order in which the responses of the page left in the load in `folder`. Raises EyelevelError."""
+    """The order in which the server sent the page's responses, by the load in `folder`. Raises EyelevelError."""
     connection = largest(read_connections(folder / CAPTURE, folder / KEYS, http_version, STREAM_FIELDS))
     return order_in(connection, browser_named(BULK_LOADING.browser).read_streams(folder))
 
@@ -262,7 +262,7 @@ def _under_way_at_once(parts: Sequence[Served]) -> float:
 
 
 def _joined(served: Iterable[Served]) -> Iterator[Served]:
-    """The same with consecutive parts of one response that left within 10 ms as one part."""
+    """`served`, in which consecutive parts of a response that left within 10 ms of each other are joined."""
     last: Served | None = None
     for part in served:
         if last and last.path == part.path and part.at_s - last.at_s < 0.01:

@@ -133,7 +133,7 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
     return ProtocolObservation(
         clear=largest(connections),
         lossy=lossy,
-        # Who returns does not ask for the chain again.
+        # A browser that returns does not ask for the chain again.
         certificates=next((chain for connection in connections if (chain := connection.certificates)), []),
         request_after_s=request_after_s(connections),
         early_data=early_data(connections),

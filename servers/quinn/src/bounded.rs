@@ -72,7 +72,7 @@ where
     }
 }
 
-/// The stream of a request: any frame but those of its body has `MAX_HEADER_BYTES` at most.
+/// The stream of a request: each frame that is not of its body has at most `MAX_HEADER_BYTES`.
 pub struct BoundedRequest<S> {
     stream: S,
     frames: Frames,

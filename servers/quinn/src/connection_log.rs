@@ -40,7 +40,7 @@ struct Inner {
     buffer: Vec<u8>,
     last_ms: f64,
     delivered: u64,
-    /// As written last, so that only what has changed is again.
+    /// The metrics as last written: only those that have changed are written again.
     metrics: Map<String, Value>,
     state: &'static str,
 }
@@ -204,7 +204,7 @@ impl Inner {
     }
 }
 
-/// To the microsecond of a time in ms.
+/// A time in ms, rounded to the microsecond.
 fn rounded(ms: f64) -> f64 {
     (ms * 1e3).round() / 1e3
 }

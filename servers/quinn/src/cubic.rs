@@ -15,7 +15,7 @@ const RENO_GROWTH: f64 = 3.0 * (1.0 - Curve::KEPT_SHARE) / (1.0 + Curve::KEPT_SH
 /// Congestion avoidance since it began, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// Where the window is to be level, and after what time it is.
+    /// The window at which the curve is level, and the time after the loss at which it reaches this.
     plateau: f64,
     level_after_s: f64,
     /// The window before the loss, and what Reno's would be now.

@@ -265,7 +265,7 @@ pub mod tests {
             sender.round(RTT + Duration::from_millis(10));
             assert!(!sender.control.is_in_slow_start());
             let window = sender.segments();
-            // Twice in each of two rounds; of the third, only the first packets were needed.
+            // The window doubled in each of two rounds. Slow start ended after the first packets of the third.
             assert!((40.0..60.0).contains(&window), "{window}");
             for _ in 0..10 {
                 sender.round(RTT);

@@ -27,7 +27,7 @@ use crate::replay::Replay;
 use crate::request_log::RequestLog;
 use crate::server::{Server, Settings, Site, TlsGroup};
 
-/// For how long the end of the connections is awaited.
+/// The longest wait until all connections have ended.
 const CLOSING: Duration = Duration::from_millis(200);
 
 /// Replay recorded responses over QUIC version 1 and HTTP/3, on many addresses

@@ -160,7 +160,7 @@ fn server_config(endpoint: &Endpoint, settings: &Settings) -> Result<ServerConfi
         .with_single_cert(chain, private_key)
         .with_context(|| format!("the key {key} and the certificate {certificate} cannot be used"))?;
     tls.alpn_protocols = vec![b"h3".to_vec()];
-    // As NGINX on the TCP side, no session is resumed, but for who is to send early data.
+    // As NGINX on the TCP side, no session is resumed, except by clients that are to send early data.
     tls.send_tls13_tickets = if settings.early_data { 2 } else { 0 };
     tls.max_early_data_size = if settings.early_data { u32::MAX } else { 0 };
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));

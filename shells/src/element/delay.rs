@@ -144,7 +144,7 @@ impl DelayOptions {
     }
 }
 
-/// The delay of `mm-net`.
+/// The options of `mm-net` for delay.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Delay")]
 pub struct NetDelay {

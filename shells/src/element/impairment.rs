@@ -17,7 +17,7 @@ pub struct NetworkContext<'a> {
     pub rtt: Option<Nanos>,
     /// Where logs are created.
     pub outputs: &'a mut Outputs,
-    /// Who sees losses, as soon as the link has made its logs: of the uplink, of the downlink.
+    /// The observers of losses, once the link has made its logs: those of the uplink, those of the downlink.
     pub losses: [LossObservers; 2],
 }
 

@@ -164,7 +164,7 @@ impl LinkOptions {
 
 /// The options of one direction.
 struct Direction<'a> {
-    /// As Mahimahi's logs call it.
+    /// The direction's name in Mahimahi's logs.
     name: &'static str,
     queue: Option<&'static QueueKind>,
     arguments: &'a str,
@@ -221,7 +221,7 @@ fn queue_arguments_help() -> String {
     help
 }
 
-/// The link of `mm-net`.
+/// The options of `mm-net` for the link.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Link")]
 pub struct NetLink {

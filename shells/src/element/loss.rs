@@ -123,11 +123,11 @@ pub struct LossOptions {
     )]
     retransmit: Option<Nanos>,
 
-    /// Lose a packet after so many tries, the first included, instead of repeating it until it arrives
+    /// Lose a packet after this many tries, the first included, instead of repeating it until it arrives
     #[arg(long, value_name = "TRIES", value_parser = clap::value_parser!(u64).range(2..), requires = "retransmit")]
     retransmit_tries: Option<u64>,
 
-    /// Let what follows a packet that is repeated overtake it
+    /// Let later packets overtake one that is being repeated
     #[arg(long, requires = "retransmit")]
     retransmit_reorder: bool,
 }
@@ -206,7 +206,7 @@ fn parse_gilbert_elliott(text: &str) -> Result<LossModel> {
     }
 }
 
-/// The loss of `mm-net`.
+/// The options of `mm-net` for loss.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loss")]
 pub struct NetLoss {

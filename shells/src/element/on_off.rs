@@ -41,7 +41,7 @@ impl OnOff {
         Self { on, off, schedule, is_on: false, next_switch: start, observers, outbox }
     }
 
-    /// The same link, whose losses these observers are shown.
+    /// This link, which shows its losses to these observers.
     #[must_use]
     pub fn observed_by(self, observers: LossObservers) -> Self {
         Self { observers, ..self }
@@ -147,7 +147,7 @@ fn parse_spans(text: &str) -> Result<Spans> {
     Ok(Spans { on, off })
 }
 
-/// The on and off times of `mm-net`.
+/// The options of `mm-net` for a link that is on and off.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "On and off")]
 pub struct NetOnOff {

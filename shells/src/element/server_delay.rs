@@ -45,11 +45,11 @@ impl Element for ServerDelay {
     }
 }
 
-/// The further delays of servers, of `mm-net`.
+/// The options of `mm-net` for delays of single servers.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Delay")]
 pub struct NetServerDelay {
-    /// Delay what goes to or comes from this server by so many milliseconds more, in each direction; may be given for
+    /// Delay packets to and from this server by this much more in each direction; may be given for
     /// any number of servers. The delay is beyond the link and its queue
     #[arg(long = "server-delay", value_name = "ADDRESS=MS", value_parser = parse_server_delay)]
     server_delays: Vec<(IpAddr, Nanos)>,

@@ -54,7 +54,7 @@ impl Element for VaryingConditions {
     }
 }
 
-/// The conditions of `mm-net`.
+/// The options of `mm-net` for conditions over time.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Conditions")]
 pub struct NetConditions {

@@ -23,7 +23,7 @@ const IPV6_START: u128 = 0xfd4d_eadf_5ee2 << 80;
 /// The longest prefix that still holds the two ends of a shell besides the first and last address.
 const SMALLEST: u8 = 30;
 
-/// How many bits the prefix of an outermost shell's block is longer than the pool's: 256 shells fit side by side.
+/// The prefix of an outermost shell's block is longer than the pool's by this many bits: 256 shells fit side by side.
 const SIBLING_BITS: u8 = 8;
 
 /// The first of the addresses, of either family, that share their first `length` bits.

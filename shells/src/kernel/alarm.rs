@@ -15,11 +15,11 @@ const FORGETTING: Nanos = 128;
 /// twice as many wake-ups.
 const MOST_OF_A_SLEEP: Nanos = 16;
 
-/// Whoever waits for something stays awake for this share of the time at most: many short waits in a row must not keep a
-/// processor busy.
+/// A process that waits for something stays awake for this share of the time at most: many short waits in a row must
+/// not keep a processor busy.
 const MOST_OF_A_WAIT: Nanos = 128;
 
-/// How late sleeps are at worst and usually, as long as none was seen.
+/// How late sleeps are at worst and usually, until one has been measured.
 const FIRST_GUESS: Lateness = Lateness { worst: 200_000, usual: 50_000 };
 
 /// Spans are grouped by their length, in powers of two nanoseconds; the longest are 2 s and more.
@@ -28,9 +28,9 @@ const LENGTHS: usize = 32;
 /// Learns how late sleeps end, and shortens the next ones by that.
 ///
 /// A processor that was to sleep for long sleeps deeply and is slow to wake; one that sleeps shortly wakes sooner. So a
-/// long sleep ends so much before the deadline that even the worst would not miss it. A shorter one follows, which ends
-/// before the deadline by what sleepers are usually late, and the rest is waited for awake. Where processors are busy,
-/// sleeps end nearly at once, and hardly anything is waited for awake.
+/// long sleep is set to end before the deadline by more than the worst lateness so far. A shorter one follows, which
+/// ends before it by the usual lateness, and the process stays awake for the rest. Where processors are busy, sleeps
+/// end nearly on time, and it hardly stays awake at all.
 #[derive(Debug)]
 pub struct Alarm {
     /// The lateness of sleeps, by how long before the deadline they were decided on.
@@ -62,12 +62,12 @@ impl Lateness {
     }
 }
 
-/// The deadline that is waited for, and the wait so far.
+/// The deadline that the process waits for, and the state of this wait.
 #[derive(Debug, Default)]
 struct Wait {
     due: Nanos,
     since: Nanos,
-    /// Whether the rest of it is waited for awake.
+    /// Whether the process stays awake for the rest of it.
     is_awake: bool,
     /// The length and the end of the sleep that was decided on last.
     length: usize,
@@ -81,8 +81,8 @@ impl Default for Alarm {
 }
 
 impl Alarm {
-    /// When to wake, decided at `now`, for something that is due at `due`; `now` when it is so soon that the process must
-    /// stay awake.
+    /// When to wake, decided at `now`, for something that is due at `due`; `now` when that is so soon that the process
+    /// must stay awake.
     pub fn wake_at(&mut self, now: Nanos, due: Nanos) -> Nanos {
         let span = due.saturating_sub(now);
         if due != self.wait.due {
@@ -98,7 +98,7 @@ impl Alarm {
         let awake = lateness.usual.min((due - self.wait.since) / MOST_OF_A_WAIT);
         let earlier = for_another_sleep.max(awake);
         if span < earlier + TOO_SHORT {
-            // Who always stays awake would never learn that sleeps are no longer so late.
+            // A process that always stays awake would never learn that sleeps now end earlier.
             lateness.forget();
             self.wait.is_awake = true;
             return now;
@@ -143,7 +143,7 @@ mod tests {
             Self { now: NANOS_PER_SECOND, alarm, random, lateness, sleeps: 0, awake: 0 }
         }
 
-        /// Wait for something that is due so much later; returns how late that was noticed.
+        /// Wait for something that is due in `span`; returns how late that was noticed.
         fn wait(&mut self, span: Nanos) -> Nanos {
             let due = self.now + span;
             while self.now < due {
@@ -235,7 +235,7 @@ mod tests {
     fn a_wait_goes_on_when_packets_interrupt_the_sleep() {
         let mut alarm = Alarm::default();
         alarm.wake_at(0, LONG);
-        // So long after the start, 55 µs may be waited for awake.
+        // This long after the start, 55 µs may be spent waiting awake.
         let wake = alarm.wake_at(LONG - 55_000, LONG);
         assert_eq!(wake, LONG - 55_000);
         assert!(Alarm::default().wake_at(LONG - 55_000, LONG) > wake);

@@ -32,7 +32,7 @@ pub struct ForwardingPath {
 }
 
 impl ForwardingPath {
-    /// For packets that come in at the device `from`.
+    /// Make the path of packets that come in at the device `from`.
     pub fn new(element: Box<dyn Element>, from: &Tun) -> Self {
         // Ordinary users may not load programs into the kernel.
         let stamps = Stamps::attach(from.as_fd()).ok();

@@ -8,10 +8,11 @@ use nix::sys::prctl;
 
 use crate::error::{Attempt, Result};
 
-/// The means by which the emulation kept time; it works without either, and is late more often.
+/// The means by which the emulation kept time. It works without them, too, but is late more often.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timekeeping {
-    /// Whether this process ran before all ordinary ones. Root may, and who has a limit for it (RLIMIT_RTPRIO).
+    /// Whether this process ran before all ordinary ones. Root may do so, and a user with a limit for it
+    /// (RLIMIT_RTPRIO).
     pub real_time_priority: bool,
     /// Whether the kernel noted when packets came in ([`super::stamps`]). Only root may have that.
     pub kernel_stamps: bool,

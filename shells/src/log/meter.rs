@@ -30,13 +30,13 @@ struct Count {
 }
 
 impl Meter {
-    /// For a link with a queue.
+    /// Make the meter of a link with a queue.
     #[must_use]
     pub fn new(start: Nanos) -> Self {
         Self::with_counts(start, true)
     }
 
-    /// For a link without a queue: it shows only rates.
+    /// Make the meter of a link without a queue: it shows only rates.
     #[must_use]
     pub fn of_rates(start: Nanos) -> Self {
         Self::with_counts(start, false)

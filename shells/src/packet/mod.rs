@@ -44,7 +44,7 @@ impl Packet {
         Self::with_offload(Offload::default(), bytes)
     }
 
-    /// A packet of which the kernel has left some work undone.
+    /// A packet on which the kernel has left some work undone.
     #[must_use]
     pub fn with_offload(offload: Offload, bytes: &[u8]) -> Self {
         Self { bytes: bytes.into(), offload }

@@ -65,7 +65,7 @@ impl Offload {
         self.checksum_start().map(|start| start + usize::from(self.checksum_offset))
     }
 
-    /// The same for one segment cut out of the packet: only the checksum is left undone.
+    /// The offload of one segment cut out of the packet: only its checksum is left undone.
     #[must_use]
     pub(super) fn of_segment(self) -> Self {
         Self { segmentation: SEGMENTATION_NONE, segment_bytes: 0, header_bytes: 0, ..self }

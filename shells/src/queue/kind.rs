@@ -14,7 +14,7 @@ use crate::units::{parse_decimal, parse_milliseconds};
 /// The file of each queue defines one, and [`super::KINDS`] lists them. The names and texts of the command line, the
 /// table in README and the tests with random input follow from that list.
 pub struct QueueKind {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// Its behaviour, in one line.
     pub summary: &'static str,

@@ -32,7 +32,7 @@ impl Limit {
         Self { header_bytes, ..self }
     }
 
-    /// The same way to count, without any bounds.
+    /// A limit that counts in the same way, without any bounds.
     #[must_use]
     pub fn without_bounds(self) -> Self {
         Self { packets: None, bytes: None, ..self }

@@ -32,8 +32,8 @@ class Series:
         return [(count, servers) for count, servers in product(self.counts, self.servers) if servers > count]
 
     def narrowed(self, counts: Sequence[int], sizes: Sequence[str], servers: Sequence[int] = ()) -> "Series":
-        """The same with other counts or sizes, if any are given, where it varies these, and other numbers of servers,
-        if any are given."""
+        """This series with `counts` and `sizes` in place of its own where it has several, and with `servers` in place
+        of its own. An empty argument leaves its own."""
         series = replace(self, counts=tuple(counts)) if counts and len(self.counts) > 1 else self
         series = replace(series, sizes=tuple(sizes)) if sizes and len(self.sizes) > 1 else series
         return replace(series, servers=tuple(servers)) if servers else series
@@ -57,7 +57,7 @@ class Preset:
         return list(dict.fromkeys(page for series in self.series for page in series.pages()))
 
     def too_few(self) -> list[tuple[int, int]]:
-        """See `Series`; each once."""
+        """The combinations that `Series.too_few` returns for any of the series, without duplicates."""
         return list(dict.fromkeys(one for series in self.series for one in series.too_few()))
 
 

@@ -49,7 +49,7 @@ const MAX_CONTROL_STREAMS: u32 = 16;
 /// As in quinn_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// As in quinn_server.
+/// The idle timeout of quinn_server.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// The port of `http:` URLs, for which browsers never use QUIC.
 const HTTP_PORT: u16 = 80;

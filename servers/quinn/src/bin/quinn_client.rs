@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// As Chromium lets servers send: of a stream, and of a connection.
+/// The bytes that a server may send, as Chromium allows them: for a stream, and for a connection.
 const STREAM_WINDOW: u32 = 6 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 15 * 1024 * 1024;
 /// So that a link that is off for a while does not end the flow.
@@ -86,7 +86,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     }
     tasks.spawn(count(got));
     tasks.spawn(follow(switch));
-    // Each goes on for ever, but for the one that follows the input.
+    // Each goes on for ever, except the one that follows the input.
     tasks.join_next().await.context("nothing runs")??
 }
 
