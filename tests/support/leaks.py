@@ -21,6 +21,8 @@ from pathlib import Path
 from base.errors import EyelevelError
 from measure.host import idle_priority, quota
 
+# The guards of this process: no test started them.
+GUARDS: set[int] = set()
 # Names the temporary folder of the session, or of its worker, that a process belongs to.
 MARK = "EYELEVEL_TEST_SESSION"
 
@@ -104,7 +106,9 @@ def guard(folder: Path) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", __spec__.name, str(os.getpid()), str(folder)]
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(command, env=environment, start_new_session=True)
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    GUARDS.add(process.pid)
+    return process
 
 
 def main(pid: int, folder: Path) -> None:

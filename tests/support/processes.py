@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from support.leaks import GUARDS
+
 # On a machine with little time to spare a browser has taken more than a minute to start. A test's own limit is longer.
 PATIENCE_S = 240
 LOOK_S = 0.05
 
 
 def descendants(pid: int) -> list[tuple[int, str]]:
-    """The processes below `pid`, with their names."""
+    """The processes below `pid`, with their names, but the guards of a session of tests."""
     children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -25,7 +27,7 @@ def descendants(pid: int) -> list[tuple[int, str]]:
             names[int(entry.name)] = name
     descendants, parents = [], [pid]
     while parents:
-        for child in children.get(parents.pop(), ()):
+        for child in {*children.get(parents.pop(), ())} - GUARDS:
             descendants.append((child, names[child]))
             parents.append(child)
     return descendants
