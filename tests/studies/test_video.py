@@ -389,7 +389,8 @@ def test_a_video_plays(protocol: str, version: str, player: str) -> None:
         one = play_of(json.loads((folder / "browsertime.json").read_text())[0])
     assert one is not None
     assert one.first_frame_ms is not None
-    assert 100 < one.first_frame_ms < 12_000 <= one.ended_ms
+    # A timer of the browser may be due a fraction of a millisecond early by the page's clock.
+    assert 100 < one.first_frame_ms < 12_000 <= one.ended_ms + 1
     assert {part.protocol for part in one.segments if part.is_whole} == {version}
     assert {part.quality for part in one.segments} == {"small", video.SOUND}
     assert len(one.buffer) > 5
