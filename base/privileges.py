@@ -46,7 +46,7 @@ def require_browsing(activity: str) -> None:
 def _missing_namespaces() -> str | None:
     """The missing prerequisite of namespaces with capabilities in them, made and used to find out; or None."""
     fault = _fault([*namespaced("mount", "net", "ipc"), tool("ip"), "link", "set", "lo", "up"])
-    # The kernel keeps namespaces from users alone, not from who has capabilities.
+    # The kernel keeps namespaces from ordinary users alone, not from processes that have capabilities.
     return None if fault is None else missing_namespaces(fault, {} if has_capabilities() else restrictions_of_users())
 
 

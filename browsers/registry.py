@@ -9,7 +9,7 @@ from base.errors import EyelevelError
 from base.registry import registered
 from browsers.contract import Browser
 from tuning.defaults import DEFAULT_BROWSER
-from tuning.devices import ON
+from tuning.devices import browser_and_device
 
 
 @cache
@@ -21,7 +21,7 @@ def all_browsers() -> Mapping[str, Browser]:
 def browser_named(name: str) -> Browser:
     """The browser of this name, whatever the device. Raises EyelevelError when there is none."""
     known = all_browsers()
-    name = name.partition(ON)[0]
+    name, _ = browser_and_device(name)
     if name not in known:
         raise EyelevelError(f"there is no browser {name!r}; there are {', '.join(known)}")
     return known[name]

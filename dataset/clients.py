@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuning.defaults import DEFAULT_BROWSER
-from tuning.devices import DESKTOP, IN_BROWSER, ON, on_device
+from tuning.devices import DESKTOP, IN_BROWSER, browser_and_device, on_device
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,7 @@ def clients_of(networks: Iterable[str], programs: Iterable[str]) -> dict[str, Cl
     known), then all of the next one."""
     first, *further = tuple(programs) or (DEFAULT_BROWSER,)
     return {
-        client_name(network, program, first): Client(network, *_browser_and_device(program))
+        client_name(network, program, first): Client(network, *browser_and_device(program))
         for program in (first, *further)
         for network in networks
     }
-
-
-def _browser_and_device(program: str) -> tuple[str, str]:
-    browser, _, device = program.partition(ON)
-    return browser, device or DESKTOP

@@ -55,7 +55,7 @@ def checked(device: Device) -> Device:
 def require_network_name(name: str) -> None:
     """Raises ValueError when no network can be called `name`, since that is a network's name in a browser."""
     if IN_BROWSER in name:
-        raise ValueError(f"a name must not have {IN_BROWSER!r}, which stands before a browser's")
+        raise ValueError(f"{name!r} is no name for a network: {IN_BROWSER!r} stands before a browser's name")
 
 
 # Every device by name.
@@ -64,8 +64,14 @@ load = Reader("devices.toml", Device, checked, units={}).load
 
 def device_of(name: str) -> Device | None:
     """The device of a browser of this name; None when it is this machine. Raises EyelevelError when there is none."""
-    device = name.partition(ON)[2]
-    return choose_one("device", device, load()) if device else None
+    _, device = browser_and_device(name)
+    return None if device == DESKTOP else choose_one("device", device, load())
+
+
+def browser_and_device(name: str) -> tuple[str, str]:
+    """The names of the browser and of the device in the `name` of a browser on a device, as `on_device` makes it."""
+    browser, _, device = name.partition(ON)
+    return browser, device or DESKTOP
 
 
 def on_device(browser: str, device: str) -> str:
@@ -82,5 +88,5 @@ def on_devices(programs: Iterable[str], wanted: str | Iterable[str]) -> list[str
 
 def described(name: str) -> str:
     """A browser of this name to a reader: `Chromium on phone-mid`."""
-    browser, _, device = name.partition(ON)
-    return f"{browser.capitalize()} on {device}" if device else browser.capitalize()
+    browser, device = browser_and_device(name)
+    return browser.capitalize() if device == DESKTOP else f"{browser.capitalize()} on {device}"

@@ -20,7 +20,7 @@ from measure.calibration.equivalence import (
 from measure.host.affinity import CORES_FOR_PLACES
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 
-# This few lanes are always tried: whether a machine is too small for them is measured.
+# These few lanes are always tried: whether a machine is too small for them is measured.
 FEWEST = 2
 
 

@@ -80,7 +80,7 @@ class Arrived:
 
 
 class Server:
-    """A server of probes at one address, which waits `greeting_s` for who says nothing."""
+    """A server of probes at one address, which hangs up on a client that says nothing for `greeting_s`."""
 
     def __init__(
         self,

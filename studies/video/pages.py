@@ -91,7 +91,7 @@ def recorder(video: Video) -> dict[str, str]:
     """The programs that make a page, with their versions; a page that other versions made is made anew. Raises
     EyelevelError when its player is not installed."""
     package = _package(video.player)
-    return {"name": "eyelevel video", "version": "1", package.name: str(read_json(package / "package.json")["version"])}
+    return {"name": "eyelevel video", "version": "2", package.name: str(read_json(package / "package.json")["version"])}
 
 
 def generate(video: Video) -> Recording:

@@ -389,8 +389,8 @@ def test_a_video_plays(protocol: str, version: str, player: str) -> None:
         one = play_of(json.loads((folder / "browsertime.json").read_text())[0])
     assert one is not None
     assert one.first_frame_ms is not None
-    # A timer of the browser may be due a fraction of a millisecond early by the page's clock.
-    assert 100 < one.first_frame_ms < 12_000 <= one.ended_ms + 1
+    # The page's clock, which is read twice, has a resolution of 0.1 ms.
+    assert 100 < one.first_frame_ms < 12_000 <= one.ended_ms + 0.2
     assert {part.protocol for part in one.segments if part.is_whole} == {version}
     assert {part.quality for part in one.segments} == {"small", video.SOUND}
     assert len(one.buffer) > 5

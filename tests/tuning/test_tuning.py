@@ -74,7 +74,10 @@ PROTOCOL = 'transport = "tcp"\ncongestion_control = "cubic"\ninitial_window_pack
     [
         ("[x", "networks.toml: "),
         ("x = 1", r"\[x\] is no table"),
-        (f'["x@firefox"]\n{NETWORK}', r"\[x@firefox\]: a name must not have '@', which stands before a browser's"),
+        (
+            f'["x@firefox"]\n{NETWORK}',
+            r"\[x@firefox\]: 'x@firefox' is no name for a network: '@' stands",
+        ),
         (f"[x]\n{NETWORK}colour = 1", "unknown key 'colour'; allowed are min_rtt_ms, up_delay_ms, jitter_ms"),
         ("[x]\nup_mbps = 1", "'min_rtt_ms' is missing"),
         ('[x]\nlike = "lte"\nmin_rtt_ms = "1"', "min_rtt_ms must be a number, not '1'"),
