@@ -469,6 +469,12 @@ OPTIONS: tuple[Option, ...] = (
         ("answer", "record", "close"),
         is_flag=True,
     ),
+    Option(
+        "--script",
+        "A page script: steps that are done in the page now and in each load of the site (docs/my-site.md).",
+        ("record",),
+        type=ABSOLUTE_PATH,
+    ),
     Option("--origin-ca", TRUST, ("answer", "record", "close"), type=ABSOLUTE_PATH),
     Option("--fetch/--no-fetch", "Fetch what is missing.", ("close",), usual="fetch for pages that we recorded"),
     Option("--recorded", "Unless sites are named: close only those that were recorded here.", ("close",), is_flag=True),

@@ -3,6 +3,7 @@
     site.json                   index: where the page starts, how it was recorded, every exchange
     completeness.json           what is known of how complete it is; no part of the recording
     live.json                   how long its page took in loads without the recorder; no part of it either
+    script.mjs                  the steps that are done in its page in each load, if there are any
     <host>/<NNNNN>-<slug>       one raw response each
 
 <host> is a host's name, with a port other than 443 behind a comma, which no host name can have. Sites written before
@@ -17,9 +18,9 @@ from base.errors import EyelevelError
 from record.http1 import Headers, MalformedMessage, without_fields
 
 FORMAT = 1
-INDEX, COMPLETENESS, LIVE = "site.json", "completeness.json", "live.json"
+INDEX, COMPLETENESS, LIVE, PAGE_SCRIPT = "site.json", "completeness.json", "live.json", "script.mjs"
 # The files in a site's folder that are ours.
-OURS = (INDEX, COMPLETENESS, LIVE)
+OURS = (INDEX, COMPLETENESS, LIVE, PAGE_SCRIPT)
 
 # The benchmark range of RFC 2544. Servers have consecutive addresses in order of first use.
 FIRST_SERVER = IPv4Address("198.18.0.1")

@@ -24,6 +24,7 @@ from record.layout import (
     ORIGINAL_METHOD,
     ORIGINAL_URL,
     ORIGINAL_WAIT_MS,
+    PAGE_SCRIPT,
     authority_of,
     file_name,
     host_folder,
@@ -32,6 +33,7 @@ from record.layout import (
 )
 from record.limits import BODY_BYTES, HEAD_BYTES
 from record.live import LiveLoads, write_live
+from record.page_script import read_page_script
 
 # Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
@@ -53,7 +55,7 @@ class Exchange:
 @dataclass(frozen=True)
 class Recording:
     """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, how the
-    recorder was connected to their servers, and the page's live loads if any are known."""
+    recorder was connected to their servers, and the page's live loads and its page script if there are any."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -63,6 +65,7 @@ class Recording:
     skipped: tuple[str, ...] = ()
     connections: tuple[Connection, ...] = ()
     live: LiveLoads | None = None
+    page_script: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class Site:
     exchanges: tuple[IndexedExchange, ...]
     skipped: tuple[str, ...] = field(default=())
     connections: tuple[Connection, ...] = ()
+    page_script: str | None = None
 
     @property
     def name(self) -> str:
@@ -156,7 +160,7 @@ class Site:
     @classmethod
     def load(cls, folder: Path) -> "Site":
         """Read the site in `folder`, which may come from anybody; see `record.index`. Raises EyelevelError."""
-        index = read_index(folder)
+        index, page_script = read_index(folder), folder / PAGE_SCRIPT
         return cls(
             folder=folder,
             url=index["url"],
@@ -167,6 +171,7 @@ class Site:
             exchanges=tuple(IndexedExchange(**exchange) for exchange in index["exchanges"]),
             skipped=index["skipped"],
             connections=index["connections"],
+            page_script=read_page_script(page_script) if page_script.exists() else None,
         )
 
     def recorded_connections(self) -> tuple[Connection, ...]:
@@ -183,6 +188,7 @@ class Site:
             viewport=self.viewport,
             skipped=self.skipped,
             connections=self.recorded_connections(),
+            page_script=self.page_script,
         )
 
 
@@ -227,6 +233,8 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
     checked_index(index)  # what is written must be read again
     if recording.live:
         write_live(recording.live, folder)
+    if recording.page_script is not None:
+        write_atomically(folder / PAGE_SCRIPT, recording.page_script)
     write_atomically(folder / INDEX, json.dumps(index, indent=1) + "\n")
 
 

@@ -1,10 +1,11 @@
 """The content for the servers of a replay: a folder that stands in for the site's own.
 
 It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
-made repeatable, changed documents. A site may come from anybody, so what each file says of itself is read here before a
-server reads it.
+made repeatable or has a page script, changed documents. A site may come from anybody, so what each file says of itself
+is read here before a server reads it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -12,19 +13,23 @@ from record.http1 import MalformedMessage, Response, format_response, require_se
 from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
 from record.limits import BODY_BYTES, HEAD_BYTES
 from record.messages import read_head, read_message
+from record.page_script import placeholders, runnable
 from record.site import IndexedExchange, Site
-from replay.repeatable import script_evidence, script_of, with_script
+from replay.repeatable import script_evidence, script_of, with_scripts
 
 FILE_BYTES = BODY_BYTES + HEAD_BYTES
 
 
-def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, object] | None:
-    """Fill `folder`, which is empty; in it, documents begin with the script of `replay.repeatable` if `repeatable`.
+def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dict[str, object]]:
+    """Fill `folder`, which is empty; in it, documents begin with the script of `replay.repeatable` if `repeatable`, and
+    with the site's page script if it has one.
 
-    Returns what was done to documents, as evidence; None if nothing. Raises EyelevelError for a file that is not the
-    response which the index lists.
+    Returns the scripts that were put into documents, as evidence by their names. Raises EyelevelError for a file that
+    is not the response which the index lists.
     """
-    script = script_of(site) if repeatable else None
+    scripts: dict[str, bytes] = {"repeatable": script_of(site)} if repeatable else {}
+    if site.page_script is not None:
+        scripts["page_script"] = runnable(site.page_script, placeholders(site.page_script)).encode()
     documents = 0
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
@@ -33,13 +38,13 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, obj
     for exchange in site.exchanges:
         file = recorded / exchange.file
         document = _document(file, exchange)
-        changed = _changed(document, script) if script and document else None
+        changed = _changed(document, tuple(scripts.values())) if scripts and document else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
             (folder / exchange.file).write_bytes(format_response(changed))
             documents += 1
-    return script_evidence(script, documents) if script else None
+    return {name: script_evidence(script, documents) for name, script in scripts.items()}
 
 
 def _document(file: Path, exchange: IndexedExchange) -> Response | None:
@@ -63,9 +68,9 @@ def _document(file: Path, exchange: IndexedExchange) -> Response | None:
     return document
 
 
-def _changed(response: Response, script: bytes) -> Response | None:
-    """`response` as a document with the script; None when it is none, or its policies become too long to be sent."""
-    changed = with_script(response, script)
+def _changed(response: Response, scripts: Sequence[bytes]) -> Response | None:
+    """`response` as a document with the scripts; None when it is none, or its policies become too long to be sent."""
+    changed = with_scripts(response, scripts)
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")

@@ -186,10 +186,10 @@ def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterat
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
-    """The folder that is served, which stands in for the site's own; `evidence` has whether pages are repeatable."""
+    """The folder that is served, which stands in for the site's own; `evidence` has which scripts are in documents."""
     content = PRIVATE / "content"
     content.mkdir()
-    evidence["repeatable"] = make_content(site, content, repeatable=repeatable)
+    evidence["scripts"] = make_content(site, content, repeatable=repeatable)
     return content
 
 

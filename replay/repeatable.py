@@ -8,6 +8,7 @@ else pages make unrepeatable URLs of. The recording itself stays as it is: the d
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -37,8 +38,8 @@ def script_evidence(script: bytes, documents: int) -> dict[str, object]:
     return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
-def with_script(response: Response, script: bytes) -> Response | None:
-    """`response` with `script` in it, allowed by its policies; None when it is no HTML document."""
+def with_scripts(response: Response, scripts: Sequence[bytes]) -> Response | None:
+    """`response` with `scripts` in it, allowed by its policies; None when it is no HTML document."""
     if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
         return None
     encoding = (response.header("content-encoding") or "").strip().lower()
@@ -49,10 +50,12 @@ def with_script(response: Response, script: bytes) -> Response | None:
     if not DOCUMENT.match(document):
         return None
     place = next((end for tag in TAGS if (end := _end_of(tag, document))), 0)
-    body = encode(document[:place] + b"<script>" + script + b"</script>" + document[place:], encoding)
-    digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
+    elements = b"".join(b"<script>" + script + b"</script>" for script in scripts)
+    body = encode(document[:place] + elements + document[place:], encoding)
+    digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in scripts)
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     headers = tuple(
-        (name, _allowing(value, f"'sha256-{digest}'")) if name.lower() in POLICIES else (name, value)
+        (name, _allowing(value, sources)) if name.lower() in POLICIES else (name, value)
         for name, value in response.headers
     )
     return response._replace(headers=headers, body=body)
@@ -80,12 +83,13 @@ def _end_of(tag: re.Pattern[bytes], document: bytes) -> int:
     return document.find(b">", beginning.end()) + 1 if beginning else 0
 
 
-def _allowing(policies: str, source: str) -> str:
-    """Content Security Policies (a header's value) that allow the inline script `source` too (CSP3, section 6.7.3)."""
-    return ",".join(_policy_allowing(policy, source) for policy in policies.split(","))
+def _allowing(policies: str, sources: str) -> str:
+    """Content Security Policies (a header's value) that allow the inline scripts `sources` too (CSP3, section
+    6.7.3)."""
+    return ",".join(_policy_allowing(policy, sources) for policy in policies.split(","))
 
 
-def _policy_allowing(policy: str, source: str) -> str:
+def _policy_allowing(policy: str, sources: str) -> str:
     directives = [directive.split() for directive in policy.split(";") if directive.strip()]
     by_name = {directive[0].lower(): directive for directive in reversed(directives)}
     names = ("script-src-elem", "script-src", "default-src")
@@ -93,9 +97,9 @@ def _policy_allowing(policy: str, source: str) -> str:
     if governing is None or _allows_inline(governing[1:]):
         return policy
     if governing[0].lower() == "default-src":
-        directives.append(["script-src", *_without_none(governing[1:]), source])
+        directives.append(["script-src", *_without_none(governing[1:]), sources])
     else:
-        governing[1:] = [*_without_none(governing[1:]), source]
+        governing[1:] = [*_without_none(governing[1:]), sources]
     return "; ".join(" ".join(directive) for directive in directives)
 
 

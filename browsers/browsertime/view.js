@@ -1,8 +1,14 @@
-// The device as a page sees it.
-({
-  width: screen.width,
-  height: screen.height,
-  pixel_ratio: devicePixelRatio,
-  touch: navigator.maxTouchPoints > 0,
-  platform: navigator.userAgentData?.platform,
-});
+// The page at the end of its load: the device as it sees it, and what its page script did (record/page_script.js).
+(() => {
+  const { steps, ended, fault } = window[Symbol.for("eyelevel.page_script")] ?? {};
+  return {
+    device: {
+      width: screen.width,
+      height: screen.height,
+      pixel_ratio: devicePixelRatio,
+      touch: navigator.maxTouchPoints > 0,
+      platform: navigator.userAgentData?.platform,
+    },
+    script: steps && { steps, ended, fault },
+  };
+})();

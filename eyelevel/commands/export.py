@@ -15,6 +15,10 @@ def main(name: str, form: str, into: Path | None) -> None:
 
     Example: eyelevel export demo-news --as wacz --into demo-news.wacz
     """
+    from record.layout import PAGE_SCRIPT
     from record.site import Site
 
-    writable_formats()[form].write(Site.load(site_folder(name)), into or Path(f"{name}.{form}"))
+    site = Site.load(site_folder(name))
+    writable_formats()[form].write(site, into or Path(f"{name}.{form}"))
+    if site.page_script is not None:
+        click.echo(f"note: no format has a place for the page script, {site.folder / PAGE_SCRIPT}", err=True)

@@ -1,5 +1,6 @@
 """`eyelevel record`: load pages from the web and keep them as sites."""
 
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,17 +25,21 @@ def main(
     allow_private: bool,
     live: int | None,
     net: str | None,
+    script: Path | None,
 ) -> None:
     """Record the pages at URLs, or those that files list; the pages of sites.txt unless given.
 
     An older site stays as it is until its page has been recorded again in full. A page that fails does not
     stop the others.
 
+    A page script does a few steps in each page, such as to accept cookies, and is kept with the site.
+
     Example: eyelevel record https://www.gnu.org/
     """
     from measure.host.exclusive import measuring_alone
     from measure.live.loads import load_live
     from record.live import write_live
+    from record.page_script import read_page_script, values_of
     from record.recorder import sandbox
     from record.recorder.addresses import AddressPolicy
     from record.recorder.spec import RecordSpec
@@ -49,6 +54,8 @@ def main(
     network = choose_one("network", net, networks.load()) if net else None
     failed, not_live = [], []
     # All lines are read before the first page is loaded: a mistake in the last line must not cost an hour.
+    page_script = read_page_script(script) if script else None
+    values = values_of(page_script, os.environ) if page_script else {}
     targets = read_targets(sources or (str(PROJECT / "sites.txt"),))
     with measuring_alone("loading live") if live else nullcontext():
         for target in targets:
@@ -60,6 +67,8 @@ def main(
                 keep_cookies,
                 origin_ca,
                 address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
+                page_script=page_script,
+                values=values,
             )
             if not sandbox.run(spec):
                 failed.append(target.name)

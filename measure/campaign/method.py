@@ -249,4 +249,5 @@ def claim(setting: Setting) -> Claim:
         further_versions=setting.protocol.http_versions[1:],
         knows_alternative=setting.protocol.has_known_alternative,
         device=device,
+        scripted=setting.site.page_script is not None,
     )

@@ -43,6 +43,8 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
     site must be of our own recorder; `origin_ca` as there. Raises EyelevelError when a load does not count however
     often it is tried.
     """
+    if site.page_script is not None:
+        raise EyelevelError(f"{site.name} has a page script, which is not run in live loads")
     require_browsing("loading live")
     visit = LiveVisit(site.folder.resolve(), Path(), (network and network.quiet_ms) or QUIET_MS, origin_ca)
     loaded_at, browser, loads = now_iso(), BROWSER, []
@@ -105,6 +107,7 @@ def _claim(site: Site) -> Claim:
         further_versions=(),
         knows_alternative=False,
         device=None,
+        scripted=False,
     )
 
 

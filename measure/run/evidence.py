@@ -113,10 +113,20 @@ class Evidence:
     down_mbps: float | None = None
 
     @property
-    def view(self) -> Mapping[str, Any] | None:
-        """On what the page believed to be (`browsers/browsertime/view.js`); None when nobody asked it."""
+    def device(self) -> Mapping[str, Any] | None:
+        """The device that the page believed to be on (`browsers/browsertime/view.js`); None when nobody asked it."""
+        return self._view.get("device")
+
+    @property
+    def script(self) -> Mapping[str, Any] | None:
+        """The page script at the end (`record/page_script.js`): its `steps` with their times in ms from navigation
+        start, whether it `ended`, and the `fault` that ended it. None when no document had it."""
+        return self._view.get("script")
+
+    @property
+    def _view(self) -> Mapping[str, Any]:
         views = [scripts.get("custom", {}).get("view") for scripts in self.page.get("browserScripts", ())]
-        return next((view for view in views if view), None)
+        return next((view for view in views if view), {})
 
     @property
     def unrecorded(self) -> int:

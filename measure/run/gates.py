@@ -60,6 +60,7 @@ class Claim:
     further_versions: tuple[str, ...]
     knows_alternative: bool
     device: Device | None
+    scripted: bool
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,18 @@ def load_failed(evidence: Evidence, claim: Claim) -> str | None:
 def load_unfinished(evidence: Evidence, claim: Claim) -> str | None:
     """The page's load event did not come in time."""
     return "there was no load event" if evidence.plt is None else None
+
+
+def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
+    """The page script did not do all of its steps."""
+    if not claim.scripted or (evidence.script and evidence.script["ended"]):
+        return None
+    if not evidence.script:
+        return "the page had no page script at its end: it is no document of HTML, or a step left it"
+    if fault := evidence.script["fault"]:
+        return f"the page script failed: {fault}"
+    steps = ", ".join(step for step, _ in evidence.script["steps"])
+    return f"the page script did not end: {f'it did {steps}' if steps else 'none of its steps was done'}"
 
 
 def error_page(evidence: Evidence, claim: Claim) -> str | None:
@@ -242,8 +255,8 @@ def other_device(evidence: Evidence, claim: Claim) -> str | None:
         "touch": True,
         "platform": "Android",
     }
-    if (view := evidence.view) != expected:
-        return f"the page saw a device that is {view}, not {expected}"
+    if evidence.device != expected:
+        return f"the page saw a device that is {evidence.device}, not {expected}"
     return None
 
 
@@ -302,6 +315,7 @@ GATES: list[Gate] = [
     LOAD_FAILED,
     Gate("error_page", error_page, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
+    Gate("page_script_unfinished", page_script_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
     Gate("alternative_unknown", alternative_unknown, about_load=True),
     Gate("tcp_beside_quic", tcp_beside_quic, about_load=True),

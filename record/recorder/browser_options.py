@@ -11,10 +11,17 @@ from browsers.window import Window
 
 # In replays Browsertime switches these off.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")
+# A frame of another site is in a process of its own, into which no script can be put before its own ones. With a page
+# script there is one process for all frames.
+SITE_ISOLATION = ("IsolateOrigins", "site-per-process")
+# How long a script of ours may take in a page, and the page's own script.
+SCRIPT_LIMIT_S = 30.0
 
 
-def switches(window: Window, profile: Path, proxy_port: int) -> list[str]:
-    """Chromium's switches for one recording. Everything goes through the proxy, to loopback addresses too."""
+def switches(window: Window, profile: Path, proxy_port: int, *, scripted: bool = False) -> list[str]:
+    """Chromium's switches for one recording, of a page that has a script if it is `scripted`. Everything goes through
+    the proxy, to loopback addresses too."""
+    isolation = SITE_ISOLATION if scripted else ()
     return [
         *COMMON_SWITCHES,
         f"window-size={window.width},{window.height}",
@@ -27,7 +34,8 @@ def switches(window: Window, profile: Path, proxy_port: int) -> list[str]:
         "disable-component-update",
         "disable-domain-reliability",
         "disable-breakpad",
-        f"disable-features={','.join((*DISABLED_FEATURES, *ALSO_DISABLED_FEATURES))}",
+        *(["disable-site-isolation-trials"] if scripted else []),
+        f"disable-features={','.join((*DISABLED_FEATURES, *ALSO_DISABLED_FEATURES, *isolation))}",
     ]
 
 
@@ -46,7 +54,7 @@ def capabilities(window: Window, chromium_switches: list[str], load_limit_s: flo
         "browserName": "chrome",
         "pageLoadStrategy": "normal",
         "unhandledPromptBehavior": "dismiss",
-        "timeouts": {"pageLoad": round(load_limit_s * 1000), "script": 10_000},
+        "timeouts": {"pageLoad": round(load_limit_s * 1000), "script": round(SCRIPT_LIMIT_S * 1000)},
         "goog:chromeOptions": options,
     }
     return {"capabilities": {"alwaysMatch": always}}

@@ -18,6 +18,7 @@ from browsers.window import DESKTOP, MOBILE
 from record.assemble import assemble
 from record.intake import Intake
 from record.recorder import programs
+from record.recorder.filled_values import filled_in
 from record.recorder.limits import BROWSER_BYTES, OVERHEAD_BYTES, RECORDING_BYTES
 from record.recorder.proxy_output import read_connections, read_exchanges
 from record.recorder.spec import RecordSpec
@@ -66,15 +67,22 @@ def record(spec: RecordSpec) -> Recording:
     ):
         await_screen()
         port, ca = traffic.port(programs.START_LIMIT_S), PRIVATE / "proxy" / "mitmproxy-ca-cert.pem"
-        with programs.browser(window, port, ca, PRIVATE / "browser", PRIVATE / "x", LOAD_LIMIT_S) as session:
-            user_agent = visit(session, traffic, spec.url)
+        scripted = spec.page_script is not None
+        with programs.browser(
+            window, port, ca, PRIVATE / "browser", PRIVATE / "x", LOAD_LIMIT_S, scripted=scripted
+        ) as session:
+            user_agent = visit(session, traffic, spec.url, spec.page_script, spec.values)
             if spec.also:
                 request(session, traffic, spec.url, spec.also)
             # Read while the page is open: what a page sends when it is left is no part of its load.
             failures = traffic.failures()
             intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
             for exchange in read_exchanges(PRIVATE / "exchanges"):
-                intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
+                if name := filled_in(exchange, spec.values):
+                    what = f"{exchange.method} {exchange.url.partition('?')[0]}"
+                    intake.leave_out(what, f"it has the value of {name}, which is not kept")
+                else:
+                    intake.take(f"{exchange.method} {exchange.url}", partial(lambda e: e, exchange))
             for connection in read_connections(PRIVATE / "exchanges"):
                 intake.connect(connection)
     recorder = {
@@ -90,6 +98,7 @@ def record(spec: RecordSpec) -> Recording:
         url=_start(recording, intake.exchanges[0].url),
         user_agent=user_agent,
         viewport=(window.width, window.height),
+        page_script=spec.page_script,
     )
 
 

@@ -80,10 +80,10 @@ def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
 
 @contextmanager
 def browser(
-    window: Window, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float
+    window: Window, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float, *, scripted: bool = False
 ) -> Iterator[Session]:
     """A fresh Chromium that trusts the certificate authority `ca`, with its profile in `folder`; its output is in a
-    file beside it.
+    file beside it. It is for a page with a script if it is `scripted`.
 
     The socket of its screen is in `x_sockets`. Raises EyelevelError.
     """
@@ -100,7 +100,7 @@ def browser(
         if port is None:
             daemon.process.wait()
             raise daemon.failure()
-        chromium_switches = switches(window, folder / "profile", proxy_port)
+        chromium_switches = switches(window, folder / "profile", proxy_port, scripted=scripted)
         yield Session(port, capabilities(window, chromium_switches, limit_s), limit_s)
 
 

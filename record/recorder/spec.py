@@ -1,6 +1,7 @@
 """The description of one recording, which goes to the process inside the namespaces."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from record.recorder.addresses import AddressPolicy
@@ -12,7 +13,8 @@ class RecordSpec:
 
     `origin_ca`: the certificate authority that must have signed the servers' certificates, instead of the public ones.
     `also`: URLs that the page is made to request after the visit. `address_policy`: which addresses it may
-    connect to.
+    connect to. `page_script`: the steps that are done in the page (`record.page_script`), with the `values` that they
+    fill in by their names.
     """
 
     url: str
@@ -22,3 +24,5 @@ class RecordSpec:
     origin_ca: Path | None = None
     also: tuple[str, ...] = ()
     address_policy: AddressPolicy = AddressPolicy.PUBLIC
+    page_script: str | None = None
+    values: Mapping[str, str] = field(default_factory=dict)

@@ -1,12 +1,16 @@
 """Loads a page as a visitor would who reads it to its end."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from base.errors import EyelevelError
+from record.page_script import STATE, runnable
+from record.recorder.browser_options import SCRIPT_LIMIT_S
 from record.recorder.traffic import Traffic
 from record.recorder.webdriver import Session, WebDriverError
 
 LOAD_LIMIT_S = 60.0
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 # Long enough for a timer or an observer of the page to ask for more. The limits are for streams without an end.
 QUIET_S, QUIET_LIMIT_S = 2.0, 15.0
@@ -22,14 +26,32 @@ SCROLL = """
 """
 # The request is like one for an image or a script: any server may answer, and the page cannot read the answer.
 FETCH = "fetch(arguments[0], {mode: 'no-cors', credentials: 'include', cache: 'reload'}).catch(() => {});"
+# Whether a text is a page script, without running it.
+CHECK = "new (async () => {}).constructor(arguments[0]);"
+AWAIT_SCRIPT = f"""
+    const [answer] = arguments, state = {STATE};
+    if (!state) return answer(null);
+    state.over = () => answer({{fault: state.fault}});
+    if (state.ended || state.fault) state.over();
+"""
+SCRIPT_SO_FAR = f"return {STATE}?.steps.map(([step]) => step)"
+# A page may be left by a step, and the next one may be in the page that comes then.
+DOCUMENTS = 10
 STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus || 0"
 
 
-def visit(session: Session, traffic: Traffic, url: str) -> str:
-    """Load `url`, scroll to its end, wait until the network is quiet; returns the browser's user agent.
+def visit(
+    session: Session, traffic: Traffic, url: str, page_script: str | None = None, values: Mapping[str, str] = NO_VALUES
+) -> str:
+    """Load `url`, do what its `page_script` does with `values`, scroll to its end, wait until the network is quiet;
+    returns the browser's user agent.
 
-    A page whose load never ends is taken as it is after the limit. Raises EyelevelError when it is no page.
+    A page whose load never ends is taken as it is after the limit. Raises EyelevelError when it is no page, or its
+    script does not end.
     """
+    if page_script is not None:
+        _require_script(session, page_script)
+        session.run_in_each_document(runnable(page_script, values))
     try:
         session.open(url)
     except WebDriverError as error:
@@ -39,6 +61,9 @@ def visit(session: Session, traffic: Traffic, url: str) -> str:
     status = session.run(STATUS)
     if not 200 <= status < 400:
         raise EyelevelError(_failure(url, traffic, f"it answered with status {status}" if status else "no answer"))
+    if page_script is not None:
+        _await_script(session)
+        traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
     for _ in range(MAX_STEPS):
         if not session.run(SCROLL):
             break
@@ -58,6 +83,31 @@ def request(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) 
         session.run(FETCH, url)
         traffic.await_quiet(STEP_QUIET_S, STEP_LIMIT_S)
     traffic.await_quiet(QUIET_S, QUIET_LIMIT_S)
+
+
+def _require_script(session: Session, page_script: str) -> None:
+    try:
+        session.run(CHECK, page_script)
+    except WebDriverError as error:
+        raise EyelevelError(f"the page script is none: {error}") from None
+
+
+def _await_script(session: Session) -> None:
+    for _ in range(DOCUMENTS):
+        try:
+            state = session.await_answer(AWAIT_SCRIPT)
+        except WebDriverError as error:
+            if error.kind == "javascript error":  # the document was left
+                continue
+            done = session.run(SCRIPT_SO_FAR)
+            so_far = f"it did {', '.join(done)}" if done else "none of its steps was done"
+            raise EyelevelError(f"the page script did not end within {SCRIPT_LIMIT_S:.0f} s; {so_far}") from None
+        if state is None:
+            raise EyelevelError("the page script did not run: what was loaded is no document of HTML")
+        if state["fault"]:
+            raise EyelevelError(f"the page script failed: {state['fault']}")
+        return
+    raise EyelevelError(f"the page script led from page to page, {DOCUMENTS} times")
 
 
 def _failure(url: str, traffic: Traffic, otherwise: str) -> str:

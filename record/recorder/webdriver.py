@@ -39,6 +39,19 @@ class Session:
         """The value that `script`, the body of a function that is called with `arguments`, returns in the page."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": arguments})
 
+    def await_answer(self, script: str) -> Any:
+        """The value that `script`, the body of a function, gives to the function that it is called with, when it does.
+
+        Raises WebDriverError of the kind `script timeout` when that takes too long, and of the kind `javascript error`
+        when the page is left meanwhile.
+        """
+        return self._ask("POST", "/execute/async", {"script": script, "args": []})
+
+    def run_in_each_document(self, script: str) -> None:
+        """Run `script` at the beginning of each document that is opened from now on, those of frames too."""
+        command = "Page.addScriptToEvaluateOnNewDocument"
+        self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": {"source": script}})
+
     def ignore_content_policies(self) -> None:
         """Let the pages opened from now on ask for what their Content Security Policies forbid."""
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Page.setBypassCSP", "params": {"enabled": True}})

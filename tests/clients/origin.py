@@ -73,6 +73,32 @@ new IntersectionObserver(([entry]) => entry.isIntersecting && (image.src = "/far
 </script>
 """
 
+# A page with a banner in a frame of another site, and a form.
+CONSENT = """<!doctype html><title>Consent</title>
+<iframe id=banner src=https://api.other.example/banner.html></iframe>
+<form id=login hidden><input id=user><input id=password type=password><button id=in>In</button></form>
+<script>
+const get = (id) => document.getElementById(id);
+addEventListener("message", ({ data }) => {
+    if (data !== "accepted") document.title = JSON.stringify(data);  // what no page should see
+    get("banner").remove();
+    get("login").hidden = false;
+});
+get("login").onsubmit = async (event) => {
+    event.preventDefault();
+    await fetch("/streamed?as=" + encodeURIComponent(get("user").value));
+    await fetch("/streamed?" + get("password").value.length, { method: "POST", body: get("password").value });
+    get("login").innerHTML = "<img src=/photo.png width=60 height=60>";
+};
+</script>
+"""
+BANNER = """<!doctype html><div id=host></div><script>
+const tree = document.getElementById("host").attachShadow({ mode: "open" });
+tree.innerHTML = "<button class=accept>Accept all</button>";
+tree.querySelector("button").onclick = () => parent.postMessage("accepted", "*");
+</script>
+"""
+
 NGINX = """
 daemon off; worker_processes 1; user root; pid {folder}/nginx.pid; error_log {folder}/nginx.log;
 events {{}}
@@ -112,6 +138,7 @@ http {{
     server {{
         listen {api}:443 ssl http2; ssl_certificate {folder}/{api}.pem; default_type application/json;
         add_header Access-Control-Allow-Origin https://www.origin.example;
+        location = /banner.html {{ default_type text/html; root {folder}/api; }}
         location = /simple {{ return 200 '{{"simple": true}}'; }}
         location = /preflighted {{
             add_header Access-Control-Allow-Origin https://www.origin.example;
@@ -131,9 +158,11 @@ EXTRA = {"/clip.bin": {"Range": "bytes=1000-2999"}}
 def make_files(folder: Path) -> None:
     """The bodies, the same for every run."""
     noise = random.Random(4)
-    www, static = folder / "www", folder / "static"
-    www.mkdir()
-    static.mkdir()
+    www, static, api = (folder / name for name in ("www", "static", "api"))
+    for server in (www, static, api):
+        server.mkdir()
+    (www / "consent.html").write_text(CONSENT)
+    (api / "banner.html").write_text(BANNER)
     (www / "page.br").write_bytes(brotli.compress(PAGE.encode()))
     (www / "clip.bin").write_bytes(noise.randbytes(5000))
     for name in ("photo.png", "far-down.png"):

@@ -11,7 +11,7 @@ from record.http1 import Response, parse_response
 from record.limits import HEADER_BYTES
 from record.site import Exchange, Recording, Site, write_site
 from replay.content import make_content
-from replay.repeatable import with_script
+from replay.repeatable import with_scripts
 
 PAGE = Response(200, "OK", (("Content-Type", "text/html"),), b"<!doctype html><p>")
 URL = "https://a.example/"
@@ -35,8 +35,7 @@ def content(tmp_path: Path) -> Path:
 
 def test_documents_are_changed_and_the_rest_is_linked(site: Site, content: Path) -> None:
     evidence = make_content(site, content, repeatable=True)
-    assert evidence is not None
-    assert evidence["documents"] == 1
+    assert evidence["repeatable"]["documents"] == 1
     document, other = (content / exchange.file for exchange in site.exchanges)
     assert not document.is_symlink()
     response = parse_response(document.read_bytes())
@@ -47,7 +46,7 @@ def test_documents_are_changed_and_the_rest_is_linked(site: Site, content: Path)
 
 def test_a_site_as_recorded_is_linked_whole_and_has_nothing_beside_its_index(site: Site, content: Path) -> None:
     (site.folder / site.exchanges[0].file).with_name("00007-further").write_bytes(b"x")
-    assert make_content(site, content, repeatable=False) is None
+    assert make_content(site, content, repeatable=False) == {}
     links = {str(path.relative_to(content)): path.readlink() for path in content.glob("*/*")}
     assert links == {exchange.file: site.folder.resolve() / exchange.file for exchange in site.exchanges}
 
@@ -94,8 +93,7 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
     page = PAGE._replace(headers=(*PAGE.headers, ("Content-Security-Policy", policies)))
     site = write_site(Recording(URL, (Exchange("GET", URL, page, "192.0.2.1"),), {"tool": "test"}), tmp_path / "site")
     evidence = make_content(site, content, repeatable=True)
-    assert evidence is not None
-    assert evidence["documents"] == 0
+    assert evidence["repeatable"]["documents"] == 0
     assert (content / site.exchanges[0].file).is_symlink()
 
 
@@ -112,5 +110,5 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
 def test_no_document_takes_long(body: bytes, is_document: bool) -> None:
     """30 comments took minutes, each further one twice as long; unfinished tags took the square of their number."""
     before = time.process_time()
-    assert (with_script(PAGE._replace(body=body), b"") is not None) == is_document
+    assert (with_scripts(PAGE._replace(body=body), [b""]) is not None) == is_document
     assert time.process_time() - before < 1

@@ -1,6 +1,7 @@
 """Every gate fires on what it is for, names itself, and lets a sound run pass."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ CLAIM = Claim(
     further_versions=(),
     knows_alternative=False,
     device=None,
+    scripted=False,
 )
 VIEW = {"width": 360, "height": 640, "pixel_ratio": 3.0, "platform": "Android"}
 FLOW = CrossTrafficFlow("cubic", "down", "cubic", run_bytes=1000)
@@ -71,14 +73,14 @@ PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
 ON_PHONE = replace(
     SOUND,
     readings={SHARE: 0.4, INDEX_AFTER: 399},
-    page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": True}}}]},
+    page={"browserScripts": [{"custom": {"view": {"device": {**VIEW, "touch": True}}}}]},
 )
 # Runs that are said to be on a phone.
 FAULTS_ON_PHONE = {
     "other_device": [
         replace(ON_PHONE, readings={}),
         replace(ON_PHONE, page={}),
-        replace(ON_PHONE, page={"browserScripts": [{"custom": {"view": {**VIEW, "touch": False}}}]}),
+        replace(ON_PHONE, page={"browserScripts": [{"custom": {"view": {"device": {**VIEW, "touch": False}}}}]}),
     ],
     "pace_not_kept": [
         replace(ON_PHONE, readings={SHARE: 0.4, INDEX_AFTER: None}),
@@ -86,6 +88,15 @@ FAULTS_ON_PHONE = {
         replace(ON_PHONE, readings={SHARE: 0.4, INDEX_AFTER: 359}),
     ],
 }
+
+# The script of a page: what it did, and why the run does not count then.
+SCRIPT = {"steps": [["click #in", 12]], "ended": True, "fault": None}
+UNFINISHED: list[tuple[dict[str, Any] | None, str]] = [
+    (None, "no page script at its end"),
+    (SCRIPT | {"ended": False}, "it did click #in"),
+    (SCRIPT | {"ended": False, "steps": []}, "none of its steps"),
+    (SCRIPT | {"ended": False, "fault": "Error: no"}, "failed: Error: no"),
+]
 
 FAULTS = {
     "replay": [replace(SOUND, replay_failure="no nginx"), replace(SOUND, replay_failure="no nginx", plt=None)],
@@ -215,9 +226,26 @@ def test_a_run_on_a_device_counts_where_the_page_was_told_of_it_and_its_pace_was
         assert reason_against(evidence, CLAIM) is None
 
 
+def with_script(script: dict[str, Any] | None) -> Evidence:
+    return replace(SOUND, page={"browserScripts": [{"custom": {"view": {"script": script}}}]})
+
+
+@pytest.mark.parametrize(("script", "why"), UNFINISHED)
+def test_a_run_of_a_page_with_a_script_counts_where_all_its_steps_were_made(
+    script: dict[str, Any] | None, why: str
+) -> None:
+    scripted = replace(CLAIM, scripted=True)
+    assert reason_against(with_script(SCRIPT), scripted) is None
+    reason = reason_against(with_script(script), scripted)
+    assert reason is not None
+    assert reason.gate == "page_script_unfinished" and why in reason.text
+    assert reason_against(with_script(script), CLAIM) is None
+
+
 def test_every_gate_is_tried_here_and_explained() -> None:
     names = {gate.name for gate in GATES}
-    assert names == {*FAULTS, *FAULTS_ON_PHONE, "alternative_unknown"}, "give FAULTS what each gate must reject"
+    elsewhere = {"alternative_unknown", "page_script_unfinished"}
+    assert names == {*FAULTS, *FAULTS_ON_PHONE, *elsewhere}, "give FAULTS what each gate must reject"
     assert all(gate.check.__doc__ for gate in GATES)
 
 

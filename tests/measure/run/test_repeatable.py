@@ -23,7 +23,7 @@ from measure.run.setting import Loading, Setting
 from measure.sites.completeness import requested_urls
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
-from replay.repeatable import with_script
+from replay.repeatable import with_scripts
 from tuning import networks, protocols
 
 SCRIPT = b"(function () {})(1);"
@@ -46,23 +46,23 @@ def html(body: bytes, *headers: tuple[str, str]) -> Response:
     ],
 )
 def test_the_script_comes_first_in_a_document(document: bytes, changed: bytes) -> None:
-    got = with_script(html(document), SCRIPT)
+    got = with_scripts(html(document), [SCRIPT])
     assert got is not None
     assert got.body == changed
 
 
 @pytest.mark.parametrize("body", [b"", b'{"html": "<html>"}', b"<div>a fragment</div>", b"var a = '<html>';"])
 def test_what_is_only_called_html_stays_as_it_is(body: bytes) -> None:
-    assert with_script(html(body), SCRIPT) is None
+    assert with_scripts(html(body), [SCRIPT]) is None
 
 
 def test_other_types_and_broken_encodings_stay_as_they_are() -> None:
-    assert with_script(Response(200, "OK", (("Content-Type", "text/plain"),), b"<html>"), SCRIPT) is None
-    assert with_script(html(b"<html>", ("Content-Encoding", "gzip")), SCRIPT) is None
+    assert with_scripts(Response(200, "OK", (("Content-Type", "text/plain"),), b"<html>"), [SCRIPT]) is None
+    assert with_scripts(html(b"<html>", ("Content-Encoding", "gzip")), [SCRIPT]) is None
 
 
 def test_an_encoded_document_stays_encoded() -> None:
-    got = with_script(html(gzip.compress(b"<html><head>"), ("Content-Encoding", "gzip")), SCRIPT)
+    got = with_scripts(html(gzip.compress(b"<html><head>"), ("Content-Encoding", "gzip")), [SCRIPT])
     assert got is not None
     assert gzip.decompress(got.body) == b"<html><head>" + PUT
 
@@ -81,7 +81,7 @@ def test_an_encoded_document_stays_encoded() -> None:
 )
 def test_policies_allow_the_script_and_nothing_else_more(policy: str, allowed: str) -> None:
     headers: Headers = (("Content-Security-Policy", policy),)
-    got = with_script(html(b"<html>", *headers), SCRIPT)
+    got = with_scripts(html(b"<html>", *headers), [SCRIPT])
     assert got is not None
     value = got.header("content-security-policy") or ""
     digest = value.partition(HASH)[2].partition("'")[0] + "'" if HASH in value else ""
@@ -173,7 +173,7 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
         plt=evidence.plt,
         loaded_ms=har["log"]["pages"][0]["pageTimings"]["onLoad"],
         animated_ms={way: float(took) for path, ways in requests if path == "/animated" for way, took in ways.items()},
-        script=json.loads((folder / REPLAY_EVIDENCE).read_text())["repeatable"],
+        script=json.loads((folder / REPLAY_EVIDENCE).read_text())["scripts"]["repeatable"],
     )
 
 
