@@ -41,7 +41,7 @@ OPTIONAL = $(if $(filter setup,$(MAKECMDGOALS)),\
 $(foreach t,$(MAKECMDGOALS),$(foreach v,$(NEEDS_$t),$(if $(call given,$v),,$(error $t needs $v, as in: $(EXAMPLE_$t)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test quick check docs soak proof clean $(TARGETS)
+.PHONY: help setup test quick cases check docs soak proof clean $(TARGETS)
 
 help: ## show this help
 	@cat setup/make/help.txt
@@ -58,6 +58,9 @@ quick: ## run the tests that need no namespaces, network or browser, in some 90 
 	@test -x $(call quote,$(PYTHON)) || { echo "eyelevel: nothing is installed yet; run 'make setup'" >&2; exit 1; }
 	@$(PYTEST) -n auto --maxprocesses 4 \
 		-m 'not (needs_namespaces or needs_browser or needs_user_namespaces or slow)'
+
+cases: setup ## run the tests of what somebody reported about recordings, pages and logs
+	@$(PYTEST) -n 4 -m case
 
 check: setup ## run the checkers: style, types, layers, words
 	@setup/check

@@ -26,7 +26,7 @@ def save_file(
     record.request.header.add(key=b"Host", value=host.encode())
     record.response.first_line = status.encode()
     for name, value in headers:
-        record.response.header.add(key=name.encode(), value=value.encode())
+        record.response.header.add(key=name.encode(), value=value.encode("latin-1"))
     record.response.body = body
     content: bytes = record.SerializeToString()
     return content
