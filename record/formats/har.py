@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -180,9 +180,13 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise EyelevelError(f"{path} is no HAR file: {printable(str(error))}") from None
     except (LookupError, TypeError):
         raise EyelevelError(f"{path} is no HAR file: it has no list 'entries' in an object 'log'") from None
-    # An entry without a time keeps its place.
-    times = accumulate(map(_time_ms, entries), lambda last, time: last if time is None else time)
-    in_order = sorted(zip(times, entries, strict=True), key=lambda pair: -math.inf if pair[0] is None else pair[0])
+    # An entry without a time stays behind the one before.
+    time_ms, times_ms = -math.inf, []
+    for entry in entries:
+        own_ms = _time_ms(entry)
+        time_ms = time_ms if own_ms is None else own_ms
+        times_ms.append(time_ms)
+    in_order = sorted(zip(times_ms, entries, strict=True), key=itemgetter(0))
     return log, [entry for _, entry in in_order]
 
 

@@ -34,7 +34,7 @@ def entry(url: str = PAGE, kind: str = "text/html; charset=utf-8", status: int =
     return whole
 
 
-def packed(text: str, encoding: str) -> dict[str, str]:
+def packed(text: str, encoding: str) -> dict[str, Any]:
     return {"text": base64.b64encode(encode(text.encode(), encoding)).decode(), "encoding": "base64"}
 
 
@@ -142,7 +142,7 @@ def test_a_body_that_has_lost_one_of_two_encodings_gets_it_again(tmp_path: Path)
 @pytest.mark.parametrize("text", [";", "\x06", "!function(){}", CSS])
 @pytest.mark.parametrize("encoding", ["br", "gzip", "deflate", "zstd"])
 def test_a_body_that_is_not_packed_any_more_is_packed(text: str, encoding: str, tmp_path: Path) -> None:
-    plain = {"text": base64.b64encode(text.encode()).decode(), "encoding": "base64"}
+    plain: dict[str, Any] = {"text": base64.b64encode(text.encode()).decode(), "encoding": "base64"}
     recording = imported([entry(), entry(STYLE, encoding_field=encoding, **plain)], tmp_path)
     body = recording.exchanges[1].response.body
     assert body == encode(text.encode(), encoding)
