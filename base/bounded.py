@@ -61,5 +61,7 @@ def parse_json(document: bytes) -> Any:
             raise ValueError(f"it holds more than {JSON_VALUES:,} values")
     try:
         return json.loads(document)
+    except UnicodeDecodeError as error:  # which has the whole document in it
+        raise ValueError(f"it is not {error.encoding.upper()}: byte {error.start:,} cannot be read") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

@@ -41,8 +41,7 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
     if not exchanges:
         raise EyelevelError(
-            f"{source} holds no exchange that can be replayed "
-            f"({'; '.join(line[:300] for line in skipped[:3]) or 'it is empty'})"
+            f"{source} holds no exchange that can be replayed ({first_lines(skipped) or 'it is empty'})"
         )
     agent = user_agent(exchanges)
     if agent is not None and not is_user_agent(agent):
@@ -50,7 +49,7 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
         agent = None
     texts = {**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
     return Recording(
-        url=start_page(exchanges, source, listed).url,
+        url=start_page(exchanges, source, listed, first_lines(skipped)).url,
         exchanges=tuple(_timed_from_first(exchanges)),
         recorder={name: printable(text[:LINE_LETTERS]) for name, text in texts.items()},
         user_agent=agent,
@@ -81,13 +80,18 @@ def chosen_page(exchanges: Sequence[Exchange], url: str) -> str:
     return match
 
 
-def start_page(exchanges: Iterable[Exchange], source: str, listed: Iterable[str] = ()) -> Exchange:
+def first_lines(skipped: Sequence[str]) -> str:
+    """The beginning of what was left out, for an error. A page's own line is among the first."""
+    return "; ".join(line[:300] for line in skipped[:3])
+
+
+def start_page(exchanges: Iterable[Exchange], source: str, listed: Iterable[str] = (), left_out: str = "") -> Exchange:
     """The exchange that the browser began with.
 
     It is the first of the URLs that the archive itself lists as its pages (`listed`), if it was recorded. Otherwise it
     is the first document by time that others name as their referrer, or where times are not known, the one that most
-    name. When redirects led to this document, the first redirect is returned. Raises EyelevelError when there is no
-    page.
+    name. When redirects led to this document, the first redirect is returned. Raises EyelevelError, which says what was
+    `left_out`, when there is no page.
     """
     exchanges = list(exchanges)
     recorded = {_without_scheme(e.url): e for e in reversed(exchanges) if e.method == "GET"}
@@ -96,7 +100,9 @@ def start_page(exchanges: Iterable[Exchange], source: str, listed: Iterable[str]
         return _first_redirect(listed_page, exchanges)
     starts = likely_starts(exchanges)
     if not starts:
-        raise EyelevelError(f"{source} holds no HTML page to start from")
+        raise EyelevelError(
+            f"{source} holds no HTML page to start from" + (f" (left out: {left_out})" if left_out else "")
+        )
     return _first_redirect(starts[0], exchanges)
 
 

@@ -87,8 +87,9 @@ class Response(NamedTuple):
 
     @property
     def encoding(self) -> str:
-        """The body's content-encoding in lower case; empty when it has none."""
-        return (self.header("content-encoding") or "").strip().lower()
+        """The body's content-encoding in lower case, of all fields that name one; empty when it has none."""
+        values = (value for name, value in self.headers if name.lower() == "content-encoding")
+        return ", ".join(value.strip().lower() for value in values if value.strip())
 
     @property
     def is_html(self) -> bool:

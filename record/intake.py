@@ -43,6 +43,9 @@ from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
 from record.urls import normal_url
 
+# The beginning of a line about what is not left out, but not as it was recorded.
+CHANGED = "changed: "
+
 FOLD = re.compile("\r?\n[ \t]+")
 
 
@@ -60,8 +63,9 @@ class Intake:
         self._servers: set[str] = set()
         self._hosts: set[str] = set()
 
-    def take(self, name: str, read: Callable[[], Exchange]) -> None:
-        """Take the exchange that `read` returns. If it is refused, the reason goes to `skipped` under `name`.
+    def take(self, name: str, read: Callable[[], Exchange]) -> bool:
+        """Take the exchange that `read` returns, and say whether it was taken. If it is refused, the reason goes to
+        `skipped` under `name`.
 
         Raises EyelevelError when all exchanges together are more than those of a page.
         """
@@ -71,7 +75,7 @@ class Intake:
         # exchange, too.
         except (ValueError, OSError) as error:
             self.leave_out(name, error)
-            return
+            return False
         response = exchange.response
         self._body_bytes += len(response.body)
         self._text_bytes += len(exchange.url) + sum(len(name) + len(value) for name, value in response.headers)
@@ -79,6 +83,7 @@ class Intake:
         self._hosts.add(authority_of(exchange.url))
         self.exchanges.append(exchange)
         self._require_one_page()
+        return True
 
     def connect(self, connection: Connection) -> None:
         """Take what a recorder saw of a connection. One of no host, and what is more than a site keeps, is left."""
@@ -94,6 +99,10 @@ class Intake:
         line = f"{printable(name[:LINE_LETTERS])}: {printable(str(reason)[:LINE_LETTERS])}"
         self._skipped_letters += len(line)
         self.skipped.append(line)
+
+    def change(self, name: str, how: str) -> None:
+        """Add a line to `skipped`: in what a site is not as it was recorded."""
+        self.leave_out(f"{CHANGED}{name}", how)
 
     def all_skipped(self) -> list[str]:
         """All lines, and one with the number of those that did not fit."""

@@ -25,6 +25,8 @@ FURTHER_FILES = 1000
 HEADER_BYTES = 60 << 10
 HEADER_FIELDS = 1000
 REASON_BYTES = 1024
+# The name of a site, without that of a variant.
+NAME_LETTERS = 100
 # Longer URLs do not fit into a request to uWSGI together with a referrer of the same length.
 URL_BYTES = 24 << 10
 # A browser is started with it as an argument.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.places import SITES
+from record.limits import NAME_LETTERS
 
 # Between the name of a site and that of a variant of it (`record.edit`).
 VARIANT = "@"
@@ -20,7 +21,7 @@ def require_site_name(name: str, where: str = "") -> str:
 
     Raises EyelevelError; its text begins with `where`, the place that `name` was read from.
     """
-    if not re.fullmatch(rf"\w[\w.-]{{0,99}}({VARIANT}[\w.-]{{1,40}})?", name):
+    if not re.fullmatch(rf"\w[\w.-]{{0,{NAME_LETTERS - 1}}}({VARIANT}[\w.-]{{1,40}})?", name):
         prefix = f"{where}: " if where else ""
         raise EyelevelError(f"{prefix}{name!r} is no name for a site; use letters, digits, dots and hyphens")
     return name

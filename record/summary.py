@@ -1,12 +1,15 @@
 """A short description of a stored site, for a person."""
 
 from base.text import printable
+from record.intake import CHANGED
 from record.privacy import secret_parameters
 from record.round_trips import rtts_of
 from record.site import Site
 
 # The number of query parameters that are named for all of them.
 NAMES = 5
+# The letters of a line's beginning, a URL, and of its end, which has the reason.
+BEGINNING, END = 100, 200
 
 
 def summary(site: Site) -> str:
@@ -17,7 +20,7 @@ def summary(site: Site) -> str:
     if rtts := rtts_of(site).values():
         shortest, longest = min(rtt.rtt_ms for rtt in rtts), max(rtt.rtt_ms for rtt in rtts)
         lines.append(f"  round-trip times of {len(rtts)} servers are known: {shortest:.3g} to {longest:.3g} ms")
-    lines += [f"  left out: {reason[:160]}" for reason in site.skipped]
+    lines += [f"  {'' if line.startswith(CHANGED) else 'left out: '}{_shortened(line)}" for line in site.skipped]
     if secrets := secret_parameters(exchange.url for exchange in site.exchanges):
         names = ", ".join(printable(name[:40]) for name, _ in secrets.most_common(NAMES))
         more = f" and {len(secrets) - NAMES} more names" if len(secrets) > NAMES else ""
@@ -26,3 +29,7 @@ def summary(site: Site) -> str:
             "bodies: hand on only pages that were seen without login"
         )
     return "\n".join(lines)
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= BEGINNING + END else f"{line[:BEGINNING]}…{line[-END:]}"

@@ -8,6 +8,7 @@ text. Links that scripts make are upgraded at run time: a script that reads the 
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -44,7 +45,7 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
     An http exchange is left out when the recording has its https form, too, or when it only redirects there: after
     the upgrade it would redirect to itself for ever. So is one that its longer links make too large for servers.
     """
-    exchanges = list(exchanges)
+    exchanges = _redirected_to_https(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}
     if not plain_hosts:
         return exchanges, []
@@ -68,6 +69,28 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
         else:
             upgraded.append(replace(exchange, url=url, response=response))
     return upgraded, reasons
+
+
+def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """The exchanges, with redirects to URLs in plain http of which only the https form was recorded leading there.
+
+    A browser that knows that a host wants https (RFC 6797) does not ask it over http.
+    """
+    exchanges = list(exchanges)
+    recorded = {exchange.url for exchange in exchanges}
+
+    def redirected(field: tuple[str, str]) -> tuple[str, str]:
+        name, value = field
+        if name.lower() == "location" and (plain := PLAIN_URL.match(value)):
+            with suppress(MalformedMessage):
+                in_https = f"https:{plain[1]}{plain[2].removesuffix(':80')}{value[plain.end() :]}"
+                if normal_url(in_https) in recorded and normal_url(value) not in recorded:
+                    return name, in_https
+        return field
+
+    return [
+        replace(e, response=e.response._replace(headers=tuple(map(redirected, e.response.headers)))) for e in exchanges
+    ]
 
 
 def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:

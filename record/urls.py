@@ -4,7 +4,9 @@ Standard library only.
 """
 
 import re
+import unicodedata
 from ipaddress import ip_address
+from stringprep import in_table_b1
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
 from base.text import excerpt
@@ -14,11 +16,22 @@ from record.limits import HEAD_BYTES, URL_BYTES
 # RFC 1035, section 2.3.4; underscores are common in the wild.
 MAX_HOST, MAX_LABEL = 253, 63
 HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
-LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops, as RFC 3490 has them
+LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops (UTS 46, section 2.3)
+# Letters that browsers keep and that the rules of 2003 replaced or removed (UTS 46, section 4, nontransitional).
+DEVIATIONS = "\u00df\u03c2\u200c\u200d"
+# Controls, unassigned characters, separators.
+NOT_IN_A_HOST = re.compile("C[cnos]|Z.")
 
-# quote() leaves these as they are: all printable ASCII characters that browsers send (WHATWG URL standard, query
-# percent-encode set).
-SENT_AS_WRITTEN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
+# Browsers strip these from a URL (section 4.4 of the WHATWG URL standard).
+C0_AND_SPACE = "".join(map(chr, range(0x21)))
+# quote() leaves these as they are: the printable ASCII characters outside of the percent-encode sets of the WHATWG URL
+# standard (section 1.3). Chromium has `|` in that of paths, too.
+PRINTABLE = {chr(code) for code in range(0x21, 0x7F)}
+SENT_IN_PATHS = "".join(sorted(PRINTABLE - set('"<>`{}^|')))
+SENT_IN_QUERIES = "".join(sorted(PRINTABLE - set("\"<>'")))
+# A segment of a path that means this folder, or the one above (section 4.1).
+HERE = re.compile(r"\.|%2e", re.IGNORECASE)
+ABOVE = re.compile(r"(\.|%2e){2}", re.IGNORECASE)
 
 
 def joined(base: str, reference: str) -> str | None:
@@ -30,25 +43,44 @@ def joined(base: str, reference: str) -> str | None:
 
 
 def normal_url(url: str) -> str:
-    """`url` without user information, fragment and default port; its host in lower case and in ASCII (RFC 3490).
+    """`url` as browsers send it (WHATWG URL standard), without user information, fragment and default port.
 
-    In the path and the query, characters that may not be sent are percent-encoded; nothing else changes there. Raises
-    MalformedMessage for a text that is no http(s) URL, and for a host that a replay cannot have.
+    Its host is in lower case and in ASCII (UTS 46). In the path and the query, characters that may not be sent are
+    percent-encoded, and segments of dots are resolved; nothing else changes there. Raises MalformedMessage for a text
+    that is no http(s) URL, and for a host that a replay cannot have.
     """
     if len(url) > HEAD_BYTES:  # before work is put into it
         raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
-    match = re.fullmatch(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", url, re.IGNORECASE | re.DOTALL)
+    written = re.sub("[\t\n\r]", "", url.strip(C0_AND_SPACE))
+    match = re.fullmatch(r"(https?)://([^/\\?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", written, re.IGNORECASE | re.DOTALL)
     if not match:
         raise MalformedMessage(f"{excerpt(url)} is no http or https URL")
-    scheme, authority, target = match[1].lower(), match[2].rpartition("@")[2], match[3]
+    scheme, authority, query = match[1].lower(), match[2].rpartition("@")[2], match[4] or ""
     host, port = _host_and_port(authority)
     default = "443" if scheme == "https" else "80"
     port = "" if port in ("", default) else f":{port}"
-    _require_servable(target.partition("?")[0], url)
-    normal = f"{scheme}://{_ascii_host(host)}{port}{quote(target, safe=SENT_AS_WRITTEN)}"
+    path = _without_dots(match[3].replace("\\", "/"))
+    _require_servable(path, url)
+    target = quote(path, safe=SENT_IN_PATHS) + quote(query, safe=SENT_IN_QUERIES)
+    normal = f"{scheme}://{_ascii_host(host)}{port}{target}"
     if len(normal) > URL_BYTES:
         raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
     return normal
+
+
+def _without_dots(path: str) -> str:
+    """`path` with its segments of dots resolved. None leads out of the root."""
+    segments: list[str] = []
+    _, *rest = path.split("/") if path else ("", "")
+    for place, segment in enumerate(rest, 1):
+        if ABOVE.fullmatch(segment):
+            del segments[-1:]
+        elif not HERE.fullmatch(segment):
+            segments.append(segment)
+            continue
+        if place == len(rest):
+            segments.append("")
+    return "/" + "/".join(segments)
 
 
 def _require_servable(path: str, url: str) -> None:
@@ -73,16 +105,33 @@ def _host_and_port(authority: str) -> tuple[str, str]:
 
 
 def _ascii_host(host: str) -> str:
-    try:
-        labels = [label.encode("idna").decode() for label in LABEL_SEPARATORS.split(host)]
-    except UnicodeError:
-        labels = []
-    name = ".".join(labels).lower()
+    labels = [_ascii_label(label) for label in LABEL_SEPARATORS.split(_mapped(host))]
+    name = ".".join(labels)
     if not HOST.fullmatch(name) or len(name) > MAX_HOST or any(len(label) > MAX_LABEL for label in labels):
         raise MalformedMessage(f"{excerpt(host)} is no host name")
     if name.rstrip(".").rpartition(".")[2] == "localhost" or _is_address(name):
         raise MalformedMessage(f"{name} is not looked up, so a replay cannot have servers of that name")
     return name
+
+
+def _mapped(host: str) -> str:
+    """`host` as the mapping table of UTS 46 has it: case and compatible forms folded, letters without width removed."""
+    if host.isascii():
+        return host.lower()
+    host = host.replace("\u1e9e", "\u00df")  # the capital sharp s
+    parts = re.split(f"([{DEVIATIONS}])", "".join(c for c in host if c in DEVIATIONS or not in_table_b1(c)))
+    folded = "".join(part if part in DEVIATIONS else unicodedata.normalize("NFKC", part).casefold() for part in parts)
+    return unicodedata.normalize("NFKC", folded)
+
+
+def _ascii_label(label: str) -> str:
+    """A mapped label in ASCII (RFC 3492); "" for one that no host name can have."""
+    if label.isascii():
+        return label
+    kinds = list(map(unicodedata.category, label))
+    if len(label) > MAX_LABEL or kinds[0].startswith("M") or any(map(NOT_IN_A_HOST.fullmatch, kinds)):
+        return ""
+    return f"xn--{label.encode('punycode').decode()}"
 
 
 def _is_address(name: str) -> bool:

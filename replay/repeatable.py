@@ -42,7 +42,7 @@ def with_scripts(response: Response, scripts: Sequence[bytes]) -> Response | Non
     """`response` with `scripts` in it, allowed by its policies; None when it is no HTML document."""
     if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
         return None
-    encoding = (response.header("content-encoding") or "").strip().lower()
+    encoding = response.encoding
     try:
         document = decode(response.body, encoding)
     except UndecodableContent:

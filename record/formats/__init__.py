@@ -7,10 +7,12 @@ in it. Nothing else in the project names a format.
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from base.errors import EyelevelError
+from record.limits import NAME_LETTERS
 from record.site import Recording, Site
 
 
@@ -99,7 +101,8 @@ def read_recording(source: Path, *, keep_cookies: bool = False, url: str | None 
 
 
 def name_of(source: Path) -> str:
-    """The source's name without the ending that its format has."""
+    """The source's name without the ending that its format has; hyphens stand for letters that no site's name has."""
     name = source.resolve().name
     endings = sorted((ending for form in formats() for ending in form.ENDINGS), key=len, reverse=True)
-    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
+    stem = next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
+    return re.sub(r"[^\w.@-]+", "-", stem).strip("-.")[:NAME_LETTERS]

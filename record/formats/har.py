@@ -1,18 +1,21 @@
 """HTTP archives (HAR 1.2) that hold response bodies, as browsers' developer tools save them.
 
-A HAR holds bodies without their content-encoding. They are encoded again as their header says, since a replay needs
-the bytes on the wire. A body that cannot be encoded loses that header. A body that
-cannot be decoded is written as it is, with the private field `_encoded`.
+A HAR holds bodies without their content-encoding, and text in UTF-8 whatever it was sent in. Both are undone, since a
+replay needs the bytes on the wire; where that cannot be, the header field is changed, and a line says so. Bodies that
+we write have the private field `_encoded`: whether they are as they were sent, because they cannot be decoded.
 """
 
 import base64
 import binascii
 import json
+import math
 import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,10 @@ from base.errors import EyelevelError
 from base.files import write_atomically
 from base.text import excerpt, printable
 from record.assemble import assemble
+from record.charsets import charset_of, encoded, with_charset
 from record.connections import Connection
-from record.content import UndecodableContent, decode, encode
-from record.http1 import Headers, MalformedMessage, Response, without_fields
+from record.content import UndecodableContent, codings, decode, encode, is_packed
+from record.http1 import LENGTH, Headers, MalformedMessage, Response, first_value, without_fields
 from record.intake import Intake
 from record.layout import authority_of
 from record.limits import BODY_BYTES
@@ -60,7 +64,11 @@ ALPN = "_alpn"
 LISTED = 5
 NOT_OF_THE_PAGE = 3
 
-SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "ws:", "wss:", "file:")
+SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "file:")
+WEBSOCKET_SCHEMES = ("ws:", "wss:")
+UTF8 = "utf-8"
+# Firefox cuts bodies at this length, unless it is set otherwise.
+FIREFOX_BODY_BYTES = 1 << 20
 
 
 def recognises(path: Path) -> bool:
@@ -87,12 +95,18 @@ def _recording(path: Path, url: str | None, *, keep_cookies: bool) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     programs = [one.get("name") for one in (log.get("creator"), log.get("browser")) if isinstance(one, dict)]
     tls_is_beside = any(isinstance(name, str) and "firefox" in name.lower() for name in programs)
+    in_utf8 = all(_charset(entry) == UTF8 for entry in entries if _is_document(entry))
     for entry in pages.get(page, ()):
-        intake.take(_url_of(entry), partial(_exchange, entry))
+        changes: list[str] = []
+        if intake.take(_url_of(entry), partial(_exchange, entry, changes, in_utf8=in_utf8)):
+            for change in changes:
+                intake.change(_url_of(entry), change)
         if connection := _connection(entry, tls_is_beside=tls_is_beside):
             intake.connect(connection)
     for entry in (entry for other in pages if other != page for entry in pages[other]):
         intake.leave_out(_url_of(entry), "belongs to another page of the archive, which --url chooses")
+    if others := len(log["entries"]) - len(entries):
+        intake.leave_out(f"{others} of the archive's entries", "are no objects")
     creator = log.get("creator")
     creator = creator if isinstance(creator, dict) else {}
     recorder = {"tool": "har", "creator": f"{creator.get('name', 'unknown')} {creator.get('version', '')}".strip()}
@@ -162,9 +176,18 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         log = parse_json(document)["log"]
         entries = [entry for entry in log["entries"] if isinstance(entry, dict)]
-        return log, sorted(entries, key=_time_ms)
-    except (ValueError, LookupError, TypeError, OverflowError) as error:
-        raise EyelevelError(f"{path} is no HAR file ({printable(repr(error))})") from None
+    except ValueError as error:
+        raise EyelevelError(f"{path} is no HAR file: {printable(str(error))}") from None
+    except (LookupError, TypeError):
+        raise EyelevelError(f"{path} is no HAR file: it has no list 'entries' in an object 'log'") from None
+    # An entry without a time stays behind the one before.
+    time_ms, times_ms = -math.inf, []
+    for entry in entries:
+        own_ms = _time_ms(entry)
+        time_ms = time_ms if own_ms is None else own_ms
+        times_ms.append(time_ms)
+    in_order = sorted(zip(times_ms, entries, strict=True), key=itemgetter(0))
+    return log, [entry for _, entry in in_order]
 
 
 def _titles(log: dict[str, Any], page: str) -> list[str]:
@@ -209,7 +232,7 @@ def _response_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _page_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("pageref", ""))
+    return str(entry.get("pageref") or "")
 
 
 def _url_of(entry: dict[str, Any]) -> str:
@@ -313,9 +336,9 @@ def _pairs(headers: Headers) -> list[dict[str, str]]:
 
 
 def _content(response: Response) -> dict[str, Any]:
-    content: dict[str, Any] = {}
+    content: dict[str, Any] = {ENCODED: False}
     try:
-        plain = decode(response.body, response.encoding) if response.body else b""
+        plain = decode(response.body, response.encoding)
     except UndecodableContent:
         plain = response.body
         content[ENCODED] = True
@@ -325,27 +348,37 @@ def _content(response: Response) -> dict[str, Any]:
     return content
 
 
-def _exchange(entry: dict[str, Any]) -> Exchange:
+def _exchange(entry: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Exchange:
+    """The exchange of `entry`. `changes` gets in what it is not as it was sent; `in_utf8`: whether documents are."""
     try:
         request, response = entry["request"], entry["response"]
+        if request["url"].startswith(WEBSOCKET_SCHEMES):
+            raise MalformedMessage("is a WebSocket, which cannot be replayed")
         url = normal_url(request["url"])
+        method, request_headers = str(request["method"]), _headers(request.get("headers"))
         return Exchange(
-            method=str(request["method"]),
+            method=method,
             url=url,
-            response=_response(response),
+            response=_response(response, method, request_headers, changes, in_utf8=in_utf8),
             recorded_ip=str(entry.get("serverIPAddress") or f"unknown server of {authority_of(url)}"),
             started_ms=_time_ms(entry),
             ttfb_ms=(entry.get("timings") or {}).get("wait"),
-            request_headers=_headers(request["headers"]),
+            request_headers=request_headers,
         )
     except MalformedMessage:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise MalformedMessage(f"its entry is broken ({error!r})") from None
+        raise MalformedMessage(f"its entry is broken ({type(error).__name__}: {error})") from None
 
 
-def _headers(listed: list[dict[str, Any]]) -> Headers:
-    return tuple((str(field["name"]), str(field["value"])) for field in listed if not field["name"].startswith(":"))
+def _headers(listed: list[dict[str, Any]] | None) -> Headers:
+    return tuple((str(field["name"]), _value(field)) for field in listed or () if not field["name"].startswith(":"))
+
+
+def _value(field: dict[str, Any]) -> str:
+    """A field's value; of one that has none, the empty one."""
+    value = field.get("value")
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -> Headers:
@@ -359,36 +392,147 @@ def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -
     return tuple((name, value) for name, value in fields if name != "version" and not (name == "status" and not value))
 
 
-def _response(response: dict[str, Any]) -> Response:
+def _response(
+    response: dict[str, Any], method: str, request_headers: Headers, changes: list[str], *, in_utf8: bool
+) -> Response:
     status = int(response["status"])
+    if status == 0:
+        why = excerpt(str(response.get("_error") or "blocked, cancelled or failed"))
+        raise MalformedMessage(f"was not answered (status 0: {why})")
     headers = _without_pseudo_header_fields(
-        _headers(response["headers"]), status, str(response.get("httpVersion", "HTTP/1.1"))
+        _headers(response.get("headers")), status, str(response.get("httpVersion", "HTTP/1.1"))
     )
     content = response.get("content") or {}
-    plain = Response(status, str(response.get("statusText") or ""), headers, _content_of(content, status))
+    plain = Response(status, str(response.get("statusText") or ""), headers, b"")
+    if not content.get("text"):
+        _require_no_body(content, method, status, request_headers, changes)
+        return plain
+    if status == 304:
+        plain = _fresh(plain, content)
+        changes.append("was answered by 304, since the browser had it, and is sent with its body by 200")
+    plain = _with_content(plain, content, changes, in_utf8=in_utf8)
     if content.get(ENCODED) or len(plain.body) > BODY_BYTES:
         return plain
+    names = codings(plain.encoding)
+    done = _packed(plain, names, content)
     try:
-        return plain._replace(body=encode(plain.body, plain.encoding))
+        return plain._replace(body=encode(plain.body, ", ".join(names[done:])))
     except UndecodableContent:
-        return plain._replace(headers=without_fields(headers, {"content-encoding"}))
+        changes.append(f"is sent without its content-encoding {excerpt(plain.encoding)}, which cannot be put on")
+        return plain._replace(headers=without_fields(plain.headers, {"content-encoding"}))
 
 
-def _content_of(content: dict[str, Any], status: int) -> bytes:
-    text = content.get("text")
-    if not text:
-        if content.get("size", 0) > 0 and status // 100 == 2 and status != 204:
-            raise MalformedMessage("the archive does not hold its body")
-        return b""
-    if content.get("encoding") != "base64":
-        # Some tools write a lone surrogate for a byte that they could not decode.
-        return bytes(text.encode("utf-8", "replace"))
+def _require_no_body(
+    content: dict[str, Any], method: str, status: int, request_headers: Headers, changes: list[str]
+) -> None:
+    """Refuse a response that had a body which the archive does not hold. One of an error or a redirect is sent without.
+
+    Raises MalformedMessage.
+    """
+    if method == "HEAD" or status == 204:
+        return
+    conditional = any(first_value(request_headers, name) for name in ("if-none-match", "if-modified-since"))
+    has_body = _size(content) > 0
+    if status == 304 and (conditional or has_body):
+        raise MalformedMessage(
+            "was answered by 304, since the browser had it, and the archive does not hold its body; save it again with "
+            "an empty cache"
+        )
+    if has_body and status // 100 == 2:
+        raise MalformedMessage("the archive does not hold its body; save it with content")
+    if has_body and status >= 400:
+        changes.append(f"is sent without its body of status {status}, which the archive does not hold")
+
+
+def _size(content: dict[str, Any]) -> float:
+    """The length of a body by its archive, in bytes; 0 where it does not say."""
+    size = content.get("size")
+    return size if isinstance(size, int | float) else 0
+
+
+def _fresh(response: Response, content: dict[str, Any]) -> Response:
+    """`response`, of status 304, as an answer with the body."""
+    headers = response.headers
+    if not response.header("content-type") and content.get("mimeType"):
+        headers = (*headers, ("Content-Type", str(content["mimeType"])))
+    return response._replace(status=200, reason="OK", headers=headers)
+
+
+def _packed(response: Response, names: list[str], content: dict[str, Any]) -> int:
+    """The number of the response's content-encodings, of which these are the `names`, that its body still has.
+
+    Some proxies write bodies as they were sent. We do not, and text that is not in base64 never is.
+    """
+    length = response.header("content-length") or ""
+    if ENCODED in content or content.get("encoding") != "base64":
+        return 0
+    if LENGTH.fullmatch(length) and int(length) != len(response.body):
+        return 0
+    return next((n for n in range(len(names), 0, -1) if is_packed(response.body, ", ".join(names[:n]))), 0)
+
+
+def _with_content(response: Response, content: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Response:
+    """`response` with the body of its `content`, as it was before its content-encoding."""
+    text = content["text"]
+    if content.get("encoding") == "base64":
+        try:
+            body = base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise MalformedMessage(f"its body is not valid base64: {error}") from None
+        size = len(body)
+    else:
+        response = _as_sent(response, content, changes, in_utf8=in_utf8)
+        body, size = response.body, max(len(response.body), len(text.encode(UTF8, "replace")))
+    if FIREFOX_BODY_BYTES <= size < _size(content):
+        raise MalformedMessage(f"the archive holds {size:,} of the {_size(content):,} bytes of its body")
+    return response._replace(body=body)
+
+
+def _as_sent(response: Response, content: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Response:
+    """`response` with the text of its `content` in the character encoding that browsers take for it.
+
+    Where they would take another than the text can be in, the response says that it is UTF-8.
+    """
+    text = content["text"]
+    kind = response.header("content-type") or ""
+    charset = charset_of(kind or str(content.get("mimeType", "")), text)
+    is_part = "html" not in kind.lower()  # of a document, whose encoding it has unless it says another
+    if charset is None and is_part and (in_utf8 or not kind):
+        charset = UTF8
+    body = encoded(text, charset or "ascii")
+    # ASCII is the same in every encoding that nothing names.
+    if body is not None and (charset or text.isascii()):
+        return response._replace(body=body)
+    # Some tools write a lone surrogate for a byte that they could not decode.
+    body = text.encode(UTF8, "replace")
+    if text.isascii():
+        return response._replace(body=body)
+    if encoded(text, UTF8) is None:
+        changes.append("has ? for bytes that the archive does not hold")
+    if charset == UTF8:
+        return response._replace(body=body)
+    changes.append(f"is sent as UTF-8, not as {excerpt(charset) if charset else 'text that names no encoding'}")
+    headers = ((n, with_charset(v, UTF8)) if n.lower() == "content-type" else (n, v) for n, v in response.headers)
+    return response._replace(headers=tuple(headers), body=body)
+
+
+def _charset(entry: dict[str, Any]) -> str | None:
+    """The character encoding of the document of `entry`."""
+    response = _response_of(entry)
+    content = response["content"]
+    text = str(content["text"])
+    if content.get("encoding") == "base64":
+        with suppress(ValueError):
+            text = base64.b64decode(text).decode(UTF8, "replace")
+    with suppress(LookupError, TypeError, AttributeError):
+        if kind := first_value(_headers(response.get("headers")), "content-type"):
+            return charset_of(kind, text)
+    return charset_of(str(content.get("mimeType", "")), text)
+
+
+def _time_ms(entry: dict[str, Any]) -> float | None:
+    """When the entry began, in ms; None when it does not say."""
     try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise MalformedMessage(f"its body is not valid base64: {error}") from None
-
-
-def _time_ms(entry: dict[str, Any]) -> float:
-    """When the entry began, in ms."""
-    return datetime.fromisoformat(entry["startedDateTime"]).timestamp() * 1000
+        return datetime.fromisoformat(entry["startedDateTime"]).timestamp() * 1000
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return None

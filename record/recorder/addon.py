@@ -24,9 +24,9 @@ from record.recorder.proxy_output import ProxyOutput
 from record.recorder.proxy_settings import ProxySettings
 from record.site import Exchange
 
-# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode these, and
-# no switch of the browser turns them off.
-UNDECODABLE_ENCODINGS = {"zstd", "dcb", "dcz"}
+# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode those that need
+# a dictionary, and no switch of the browser turns them off. Not every browser that replays are loaded by has zstd.
+UNWANTED_ENCODINGS = {"zstd", "dcb", "dcz"}
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
 
@@ -77,7 +77,7 @@ class Recorder:
                 self.output.failed(number, f"was not sent, nor was what came after it: more than {EXCHANGES} requests")
             return
         if encodings := flow.request.headers.get("accept-encoding"):
-            flow.request.headers["accept-encoding"] = without_undecodable(encodings)
+            flow.request.headers["accept-encoding"] = without_unwanted(encodings)
         flow.metadata[NUMBER] = number
         self.output.requested(number, flow.request.method, flow.request.url)
 
@@ -146,9 +146,9 @@ def answer_here(flow: http.HTTPFlow, status: int) -> None:
         flow.response = http.Response.make(status)
 
 
-def without_undecodable(accepted: str) -> str:
-    """An Accept-Encoding header's value without those that a site's text cannot be decoded from."""
-    return ", ".join(coding for coding in accepted.split(", ") if coding not in UNDECODABLE_ENCODINGS)
+def without_unwanted(accepted: str) -> str:
+    """An Accept-Encoding header's value without those that a site is not to have."""
+    return ", ".join(coding for coding in accepted.split(", ") if coding not in UNWANTED_ENCODINGS)
 
 
 def sent_at_s(request: http.Request, server: connection.Server) -> float:

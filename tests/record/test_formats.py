@@ -10,6 +10,7 @@ import pytest
 from base.places import PROJECT
 from record import formats
 from record.formats import name_of
+from record.names import site_folder
 from record.site import Site
 
 TOY = '''
@@ -105,3 +106,17 @@ def test_what_can_be_recognised_by_its_name_is_tried_first() -> None:
 )
 def test_a_site_has_the_name_of_its_source_without_the_ending(source: str, name: str, tmp_path: Path) -> None:
     assert name_of(tmp_path / source) == name
+
+
+@pytest.mark.case("name-of-a-saved-archive")
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("shop.example_Archive [26-03-01 10-00-00].har", "shop.example_Archive-26-03-01-10-00-00"),
+        ("(1) Größe, neu.warc.gz", "1-Größe-neu"),
+        ("x@y.har", "x@y"),
+        (f"{'long ' * 40}.har", ("long-" * 40)[:100]),
+    ],
+)
+def test_a_recording_of_any_name_gives_a_site_a_name_that_it_can_have(source: str, name: str, tmp_path: Path) -> None:
+    assert site_folder(name_of(tmp_path / source)).name == name
