@@ -4,6 +4,7 @@ Standard library only.
 """
 
 import re
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import quote, unquote_to_bytes, urljoin
 
@@ -21,12 +22,22 @@ LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops, as RFC 349
 SENT_AS_WRITTEN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
 
 
-def joined(base: str, reference: str) -> str | None:
-    """The URL that `reference` means in a response from `base`; None when it means none."""
+def redirected(base: str, location: str) -> str | None:
+    """The URL that browsers ask for when a response from `base` has this Location; None when it means none.
+
+    `location` has a character for each byte that was sent. Browsers read these as UTF-8 where they are.
+    """
+    with suppress(UnicodeError):
+        location = location.encode("latin-1").decode()
     try:
-        return urljoin(base, reference)
+        return with_path(normal_url(urljoin(base, location)))
     except ValueError:
         return None
+
+
+def with_path(url: str) -> str:
+    """`url` with the path that browsers ask for where it has none (WHATWG URL standard, section 4.4)."""
+    return re.sub("^(https?://[^/?]+)(?=[?]|$)", r"\1/", url)
 
 
 def normal_url(url: str) -> str:
