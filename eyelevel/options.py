@@ -463,6 +463,12 @@ OPTIONS: tuple[Option, ...] = (
         is_flag=True,
     ),
     Option(
+        "--allow-changed",
+        "Import a collection of web archives (WACZ) of which a file is not what its digest says, and name the file.",
+        ("import",),
+        is_flag=True,
+    ),
+    Option(
         "--allow-private",
         "Let pages reach addresses that are not public. By default a page reaches addresses of its own kind when it is "
         "recorded, and public ones alone when it is closed.",

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from base.errors import EyelevelError
 from base.text import excerpt, printable
@@ -15,7 +16,7 @@ from record.intake import Intake
 from record.limits import LINE_LETTERS, USER_AGENT_BYTES
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
-from record.urls import joined, normal_url
+from record.urls import normal_url, redirected, with_path
 
 # Documents that were loaded before the page (a login, a consent, a start of the browser's own) are the referrers of a
 # few requests, too. A document may be the start if it is the referrer of at least this share of the number of requests
@@ -38,18 +39,18 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     """
     source = intake.source
     exchanges, duplicates = upgrade(intake.exchanges)
-    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
     if not exchanges:
-        raise EyelevelError(
-            f"{source} holds no exchange that can be replayed ({first_lines(skipped) or 'it is empty'})"
-        )
-    agent = user_agent(exchanges)
+        left_out = first_lines(printable(line) for line in (*intake.all_skipped(), *duplicates))
+        raise EyelevelError(f"{source} holds no exchange that can be replayed ({left_out or 'it is empty'})")
+    start = start_page(exchanges, listed, intake)
+    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
+    agent = user_agent(exchanges, start.url)
     if agent is not None and not is_user_agent(agent):
         skipped.append(f"User-Agent: not printable, or longer than {USER_AGENT_BYTES} bytes; the browser sends its own")
         agent = None
     texts = {**recorder, "source": source, "cookies": "as sent" if intake.keep_cookies else "stand-ins"}
     return Recording(
-        url=start_page(exchanges, source, listed, first_lines(skipped)).url,
+        url=start.url,
         exchanges=tuple(_timed_from_first(exchanges)),
         recorder={name: printable(text[:LINE_LETTERS]) for name, text in texts.items()},
         user_agent=agent,
@@ -64,44 +65,56 @@ def _timed_from_first(exchanges: list[Exchange]) -> list[Exchange]:
     return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - begin_ms, 3)) for e in exchanges]
 
 
+def beginning_at(recording: Recording, url: str) -> Recording:
+    """`recording` as one of the page that `url` means. Raises EyelevelError (`chosen_page`)."""
+    page = chosen_page(recording.exchanges, url)
+    if page == recording.url:
+        return recording
+    agent = user_agent(recording.exchanges, page)
+    # The load that an archive describes is of the page that it begins with.
+    return replace(recording, url=page, user_agent=agent if is_user_agent(agent) else None, live=None)
+
+
 def chosen_page(exchanges: Sequence[Exchange], url: str) -> str:
     """The recorded URL that `url` means. Raises EyelevelError, with the likely ones, when there is none."""
     try:
-        wanted = _without_scheme(normal_url(url))
+        wanted = _comparable(normal_url(url))
     except MalformedMessage as error:
         raise EyelevelError(f"--url: {error}") from None
     urls = [exchange.url for exchange in exchanges if exchange.method == "GET"]
-    match = next(
-        (url for url in urls if wanted in (_without_scheme(url), _without_scheme(url).removesuffix("/"))), None
-    )
+    match = next((url for url in urls if wanted in (_comparable(url), _comparable(url).removesuffix("/"))), None)
     if match is None:
         likely = ", ".join(dict.fromkeys(e.url[:LIKELY_LETTERS] for e in likely_starts(exchanges)[:LIKELY]))
         raise EyelevelError(f"--url: {excerpt(url)} was not recorded; likely ones are: {likely or 'none'}")
     return match
 
 
-def first_lines(skipped: Sequence[str]) -> str:
+def first_lines(skipped: Iterable[str]) -> str:
     """The beginning of what was left out, for an error. A page's own line is among the first."""
-    return "; ".join(line[:300] for line in skipped[:3])
+    return "; ".join(line[:300] for line in islice(skipped, 3))
 
 
-def start_page(exchanges: Iterable[Exchange], source: str, listed: Iterable[str] = (), left_out: str = "") -> Exchange:
+def start_page(exchanges: Iterable[Exchange], listed: Iterable[str], intake: Intake) -> Exchange:
     """The exchange that the browser began with.
 
-    It is the first of the URLs that the archive itself lists as its pages (`listed`), if it was recorded. Otherwise it
-    is the first document by time that others name as their referrer, or where times are not known, the one that most
-    name. When redirects led to this document, the first redirect is returned. Raises EyelevelError, which says what was
-    `left_out`, when there is no page.
+    It is the first of the URLs that the archive itself lists as its pages (`listed`) of which a page was recorded;
+    those before it are left out of the `intake` with the reason. Otherwise it is the first document by time that others
+    name as their referrer, or where times are not known, the one that most name. When redirects led to this document,
+    the first redirect is returned. Raises EyelevelError, which says what was left out, when there is no page.
     """
     exchanges = list(exchanges)
-    recorded = {_without_scheme(e.url): e for e in reversed(exchanges) if e.method == "GET"}
-    listed_page = next((recorded[url] for url in map(_listed, listed) if url in recorded), None)
-    if listed_page is not None and (_is_page(listed_page) or _target(listed_page)):
-        return _first_redirect(listed_page, exchanges)
+    recorded = {_comparable(e.url): e for e in reversed(exchanges) if e.method == "GET"}
+    for url in filter(None, map(_listed, listed)):
+        page = recorded.get(url)
+        if page is not None and (_is_page(page) or _target(page)):
+            return _first_redirect(page, exchanges)
+        why = "was not recorded" if page is None else f"has a response of status {page.response.status} that is no page"
+        intake.leave_out(f"{url} as the start", f"the archive lists it, and it {why}; --url chooses")
     starts = likely_starts(exchanges)
     if not starts:
+        left_out = first_lines(map(printable, intake.all_skipped()))
         raise EyelevelError(
-            f"{source} holds no HTML page to start from" + (f" (left out: {left_out})" if left_out else "")
+            f"{intake.source} holds no HTML page to start from" + (f" (left out: {left_out})" if left_out else "")
         )
     return _first_redirect(starts[0], exchanges)
 
@@ -110,18 +123,18 @@ def likely_starts(exchanges: Iterable[Exchange]) -> list[Exchange]:
     """The documents that a browser may have begun with, the likeliest first; none when there is no HTML page."""
     exchanges = list(exchanges)
     # A page that loads itself again, or that scripts ask for, names itself.
-    names = Counter(_referrer(e) for e in exchanges if _referrer(e) != _without_scheme(e.url))
+    names = Counter(_referrer(e) for e in exchanges if _referrer(e) != _comparable(e.url))
     documents = [e for e in exchanges if e.method == "GET" and _is_page(e)]
     if not documents:
         return []
     # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
-    recorded = {_without_scheme(e.url) for e in exchanges}
+    recorded = {_comparable(e.url) for e in exchanges}
     entries = [
         e
         for e in exchanges
         if e.method == "GET"
         and (_is_page(e) or _target(e))
-        and (_referrer(e) not in recorded or _referrer(e) == _without_scheme(e.url))
+        and (_referrer(e) not in recorded or _referrer(e) == _comparable(e.url))
     ]
     # A recording without requests has no referrers.
     most = max((_named(e, names) for e in entries), default=0)
@@ -142,7 +155,7 @@ def _first_redirect(start: Exchange, exchanges: Iterable[Exchange]) -> Exchange:
         if exchange.method == "GET" and not _is_later(exchange, start):
             redirects[_target(exchange)].append(exchange)
     seen = {start.url}
-    while origin := next((e for e in redirects[start.url] if e.url not in seen), None):
+    while origin := next((e for e in redirects[with_path(start.url)] if e.url not in seen), None):
         seen.add(origin.url)
         start = origin
     return start
@@ -154,7 +167,7 @@ def _is_later(one: Exchange, other: Exchange) -> bool:
 
 def _named(exchange: Exchange, names: Counter[str]) -> int:
     """How many others name the exchange as their referrer; to other origins browsers name its origin alone."""
-    url = _without_scheme(exchange.url)
+    url = _comparable(exchange.url)
     origin = url.partition("/")[0] + "/"
     return names[url] + (names[origin] if origin != url else 0)
 
@@ -162,24 +175,33 @@ def _named(exchange: Exchange, names: Counter[str]) -> int:
 def _listed(url: str) -> str:
     """A URL of an archive's own list in the form to compare; "" for what is none."""
     try:
-        return _without_scheme(normal_url(url))
+        return _comparable(normal_url(url))
     except MalformedMessage:
         return ""
 
 
-def user_agent(exchanges: Iterable[Exchange]) -> str | None:
-    """The user agent of most requests."""
-    agents = Counter(first_value(e.request_headers, "user-agent") for e in exchanges)
-    return agents.most_common(1)[0][0] if agents else None
+def user_agent(exchanges: Sequence[Exchange], start_url: str) -> str | None:
+    """The user agent of the browser that loaded the page `start_url`, whatever others have asked for.
+
+    It is that of the request for the page, of several the one that more requests of the page have. Where that is not
+    known, it is that of most requests of the page, and else of most of all.
+    """
+    agents = [(e, agent) for e in exchanges if (agent := first_value(e.request_headers, "user-agent"))]
+    of_page = Counter(agent for e, agent in agents if _referrer(e) == _comparable(start_url))
+    for_page = Counter(agent for e, agent in agents if e.url == start_url)
+    if for_page:
+        return max(for_page, key=lambda agent: (of_page[agent], for_page[agent]))
+    votes = of_page or Counter(agent for _, agent in agents)
+    return votes.most_common(1)[0][0] if votes else None
 
 
 def _referrer(exchange: Exchange) -> str:
-    return _without_scheme(first_value(exchange.request_headers, "referer") or "")
+    return _comparable(first_value(exchange.request_headers, "referer") or "")
 
 
-def _without_scheme(url: str) -> str:
+def _comparable(url: str) -> str:
     """`url` in a form to compare: referrers keep the scheme of the recording, and URLs may have been upgraded."""
-    return url.partition("://")[2]
+    return with_path(url).partition("://")[2]
 
 
 def _is_page(exchange: Exchange) -> bool:
@@ -197,4 +219,4 @@ def _is_page(exchange: Exchange) -> bool:
 
 def _target(exchange: Exchange) -> str | None:
     location = exchange.response.header("location")
-    return joined(exchange.url, location) if location and exchange.response.status // 100 == 3 else None
+    return redirected(exchange.url, location) if location and exchange.response.status // 100 == 3 else None

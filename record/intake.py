@@ -25,6 +25,8 @@ from record.http1 import (
     MalformedMessage,
     Response,
     require_sendable_fields,
+    unchunk,
+    without_fields,
 )
 from record.index import is_recorded_ip
 from record.layout import authority_of, without_originals
@@ -47,6 +49,9 @@ from record.urls import normal_url
 CHANGED = "changed: "
 
 FOLD = re.compile("\r?\n[ \t]+")
+# The beginning of a chunked body (RFC 9112, section 7.1), and what may be behind one that is not.
+FIRST_CHUNK = re.compile(rb"[0-9A-Fa-f]{1,15}[ \t]*(;[^\r\n]*)?\r\n")
+LINE_ENDS = (b"\r\n", b"\r\n\r\n")
 
 
 class Intake:
@@ -132,13 +137,28 @@ def bounded(file: Path) -> bytes:
 
 
 def with_true_length(method: str, response: Response) -> Response:
-    """`response`, if its Content-Length is true; for formats that hold bodies as they were sent.
+    """`response` without chunk framing, if its body is as long as its header fields say; for formats that hold bodies
+    as they were sent.
 
-    Raises MalformedMessage for a body that is cut short or too long: it is not what the server sent.
+    Some archives count a line end behind the body as a part of it; that is removed. A body that is announced as chunked
+    and does not begin with a chunk is one that a recorder has freed of the framing. Raises MalformedMessage for a body
+    that is cut short or too long: it is not what the server sent.
     """
+    if "chunked" in (response.header("transfer-encoding") or "").lower():
+        if FIRST_CHUNK.match(response.body):
+            try:
+                body = unchunk(response.body)
+            except MalformedMessage as error:
+                raise MalformedMessage(f"its chunked body breaks off: {error}") from None
+            return response._replace(headers=without_fields(response.headers, {"transfer-encoding"}), body=body)
+        return response
     lengths = {value.strip() for name, value in response.headers if name.lower() == "content-length"}
     has_length = response.header("transfer-encoding") is None and method != "HEAD" and response.status not in (204, 304)
-    if has_length and lengths and lengths != {str(len(response.body))}:
+    if has_length and lengths:
+        for end in (b"", *LINE_ENDS):
+            body = response.body.removesuffix(end)
+            if lengths == {str(len(body))}:
+                return response._replace(body=body)
         raise MalformedMessage(
             f"its Content-Length is {excerpt(', '.join(sorted(lengths)))}, its body has {len(response.body)} bytes"
         )

@@ -16,7 +16,7 @@ from record.content import UndecodableContent, decode, encode
 from record.http1 import MalformedMessage, Response, first_value, require_sendable_fields
 from record.limits import BODY_BYTES, BODY_TOO_LONG
 from record.site import Exchange
-from record.urls import joined, normal_url
+from record.urls import normal_url, redirected, with_path
 
 # Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
 # Not where it is set, and not where it begins an origin, since scripts compare origins with that of the page.
@@ -176,4 +176,4 @@ def _require_servable(response: Response, method: str) -> None:
 
 def _redirects_to(response: Response, url: str) -> bool:
     location = response.header("location")
-    return response.status // 100 == 3 and location is not None and joined(url, location) == url
+    return response.status // 100 == 3 and location is not None and redirected(url, location) == with_path(url)

@@ -5,6 +5,7 @@ Standard library only.
 
 import re
 import unicodedata
+from contextlib import suppress
 from ipaddress import ip_address
 from stringprep import in_table_b1
 from urllib.parse import quote, unquote_to_bytes, urljoin
@@ -34,12 +35,22 @@ HERE = re.compile(r"\.|%2e", re.IGNORECASE)
 ABOVE = re.compile(r"(\.|%2e){2}", re.IGNORECASE)
 
 
-def joined(base: str, reference: str) -> str | None:
-    """The URL that `reference` means in a response from `base`; None when it means none."""
+def redirected(base: str, location: str) -> str | None:
+    """The URL that browsers ask for when a response from `base` has this Location; None when it means none.
+
+    `location` has a character for each byte that was sent. Browsers read these as UTF-8 where they are.
+    """
+    with suppress(UnicodeError):
+        location = location.encode("latin-1").decode()
     try:
-        return urljoin(base, reference)
+        return with_path(normal_url(urljoin(base, location)))
     except ValueError:
         return None
+
+
+def with_path(url: str) -> str:
+    """`url` with the path that browsers ask for where it has none (WHATWG URL standard, section 4.4)."""
+    return re.sub("^(https?://[^/?]+)(?=[?]|$)", r"\1/", url)
 
 
 def normal_url(url: str) -> str:

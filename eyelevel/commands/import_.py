@@ -1,6 +1,5 @@
 """`eyelevel import`: make a site of a recording in another format."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,23 +21,22 @@ Example: eyelevel import ../recordings/www.yelp.com
 
 
 @click.command(help=HELP, params=parameters_of("import"))
-def main(source: Path, name: str | None, url: str | None, keep_cookies: bool) -> None:
+def main(source: Path, name: str | None, url: str | None, keep_cookies: bool, allow_changed: bool) -> None:
     """Import the recording `source` as a site."""
     from record.summary import summary
 
     folder = site_folder(name or formats.name_of(source))
-    click.echo(summary(import_recording(source, folder, url, keep_cookies=keep_cookies)))
+    site = import_recording(source, folder, url, keep_cookies=keep_cookies, allow_changed=allow_changed)
+    click.echo(summary(site))
 
 
-def import_recording(source: Path, folder: Path, url: str | None = None, *, keep_cookies: bool = False) -> "Site":
+def import_recording(
+    source: Path, folder: Path, url: str | None = None, *, keep_cookies: bool = False, allow_changed: bool = False
+) -> "Site":
     """Write the recording `source` into `folder` as a site, which begins at `url` if one is given. Raises
     EyelevelError."""
-    from record.assemble import chosen_page
+    from record.assemble import beginning_at
     from record.site import write_site
 
-    recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url)
-    if url:
-        page = chosen_page(recording.exchanges, url)
-        # The load that the archive describes is of the page that it begins with.
-        recording = replace(recording, url=page, live=recording.live if page == recording.url else None)
-    return write_site(recording, folder)
+    recording = formats.read_recording(source, keep_cookies=keep_cookies, url=url, allow_changed=allow_changed)
+    return write_site(beginning_at(recording, url) if url else recording, folder)

@@ -51,6 +51,14 @@ class WritableFormat(Format, Protocol):
 
 
 @runtime_checkable
+class DigestedFormat(Format, Protocol):
+    """A format whose recordings have digests of their files. `read` refuses one that is not what they say."""
+
+    def read_changed(self, path: Path, *, keep_cookies: bool = False) -> Recording:
+        """The recording at `path`, also if it is not what its digests say. Raises EyelevelError."""
+
+
+@runtime_checkable
 class PagedFormat(Format, Protocol):
     """A format whose recordings say which page an exchange belongs to. `read` returns those of the first page."""
 
@@ -84,9 +92,11 @@ def descriptions() -> str:
     return ", ".join(texts[:-1]) + f", or {texts[-1]}"
 
 
-def read_recording(source: Path, *, keep_cookies: bool = False, url: str | None = None) -> Recording:
+def read_recording(
+    source: Path, *, keep_cookies: bool = False, url: str | None = None, allow_changed: bool = False
+) -> Recording:
     """Read `source` in the format that recognises it; of one that has several pages that at `url`, the first unless
-    given. Raises EyelevelError."""
+    given. `allow_changed`: it need not be what its digests say. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
     try:
@@ -94,6 +104,8 @@ def read_recording(source: Path, *, keep_cookies: bool = False, url: str | None 
             if form.recognises(source):
                 if url and isinstance(form, PagedFormat):
                     return form.read_page(source, url, keep_cookies=keep_cookies)
+                if allow_changed and isinstance(form, DigestedFormat):
+                    return form.read_changed(source, keep_cookies=keep_cookies)
                 return form.read(source, keep_cookies=keep_cookies)
     except OSError as error:
         raise EyelevelError(f"{source} cannot be read: {error.strerror or error}") from None

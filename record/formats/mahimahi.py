@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from base.files import replacing_folder
 from base.text import excerpt
 from record.assemble import assemble
-from record.http1 import MalformedMessage, Response, first_value, parse_status_line
+from record.http1 import TOKEN, Headers, MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
 from record.limits import HEAD_BYTES
 from record.site import Exchange, Recording, Site
@@ -30,6 +30,9 @@ DESCRIPTOR = Path(__file__).with_name("http_record.textproto")
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# The end of a line within a value, where another field begins behind it.
+NEXT_FIELD = re.compile(rf"\r?\n(?={TOKEN.pattern}:)")
 
 
 def recognises(path: Path) -> bool:
@@ -98,7 +101,7 @@ def _read_exchange(file: Path) -> Exchange:
     return Exchange(
         method=method,
         url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
-        response=with_true_length(method, response.without_chunks()),
+        response=with_true_length(method, response),
         recorded_ip=record.ip,
         request_headers=request_headers,
     )
@@ -118,8 +121,14 @@ def _url(scheme: str, target: str, host: str | None, port: int) -> str:
     return f"{scheme}://{name}{suffix}{target}"
 
 
-def _headers(message: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((h.key.decode("latin-1"), h.value.decode("latin-1").strip()) for h in message.header)
+def _headers(message: Any) -> Headers:
+    """The header fields; a bare line feed in a value, which Mahimahi leaves there, ends a line."""
+    fields = []
+    for header in message.header:
+        first, *others = NEXT_FIELD.split(header.value.decode("latin-1"))
+        fields.append((header.key.decode("latin-1"), first.strip()))
+        fields += [(name, value.strip()) for name, _, value in (line.partition(":") for line in others)]
+    return tuple(fields)
 
 
 def _message_class(*, with_headers: bool = True) -> Any:

@@ -12,7 +12,7 @@ from pathlib import Path
 from base.bounded import open_regular
 from base.errors import EyelevelError
 from record.assemble import assemble
-from record.http1 import Response, parse_response
+from record.http1 import Response
 from record.intake import Intake, bounded, with_true_length
 from record.layout import (
     INDEX,
@@ -26,6 +26,7 @@ from record.layout import (
 from record.limits import EXCHANGES, excess
 from record.site import Exchange, Recording
 from record.urls import normal_url
+from record.wire import read_response
 
 NAME = "responses"
 DESCRIPTION = "a folder of raw responses (HOST/FILE)"
@@ -74,7 +75,7 @@ def _begins_as_response(file: Path) -> bool:
 
 
 def _exchange(file: Path, place: Path) -> Exchange:
-    response = parse_response(bounded(file))
+    response = read_response(bounded(file))
     require_single_originals(response.headers)
     url = normal_url(response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}")
     method = response.header(ORIGINAL_METHOD.lower()) or "GET"

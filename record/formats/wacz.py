@@ -2,8 +2,8 @@
 
 `archive/` has the WARC files, whose exchanges are all of one recording. `pages/pages.jsonl` lists the pages, and
 `pages/extraPages.jsonl` those that were found from them; `datapackage.json` may name the main page, and has the digests
-of all files: one that is not what its digest says is refused. Indexes are not read. Nothing is unpacked to a file, so
-no name of a member leads anywhere.
+of all files: one that is not what its digest says is refused, unless the collection may be changed. Indexes are not
+read. Nothing is unpacked to a file, so no name of a member leads anywhere.
 """
 
 import hashlib
@@ -29,8 +29,9 @@ from record.formats import warc
 from record.http1 import MalformedMessage
 from record.intake import Intake
 from record.limits import EXCHANGES
-from record.site import Exchange, Recording, Site
+from record.site import Recording, Site
 from record.wacz_writer import write_wacz
+from record.warc_records import ARCHIVE_BYTES, Archive
 
 NAME = "wacz"
 DESCRIPTION = "a collection of web archives"
@@ -66,25 +67,31 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of all archives in the collection `path`, in the order they began. Broken parts are left out and
-    named. Raises EyelevelError."""
+    named. Raises EyelevelError, also for a collection that is not what its digests say."""
+    return _recording(path, keep_cookies=keep_cookies, is_changed=False)
+
+
+def read_changed(path: Path, *, keep_cookies: bool = False) -> Recording:
+    """The same of a collection that need not be what its digests say; files that are not are named."""
+    return _recording(path, keep_cookies=keep_cookies, is_changed=True)
+
+
+def _recording(path: Path, *, keep_cookies: bool, is_changed: bool) -> Recording:
     intake = Intake(path.name, keep_cookies=keep_cookies)
     with _opened(path) as package:
         archives = _archives(package, intake, path)
-        _require_digests(package, path)
-        warc.take(intake, archives)
-        listed = [*_listed_pages(package, intake), *warc.listed_pages(archives)]
-    # Crawlers write several archives at a time.
-    intake.exchanges.sort(key=_began_ms)
+        for name, fault in _wrong_digests(package, path):
+            if not is_changed:
+                raise EyelevelError(f"{path}: {name} {fault}; export it again, or import it with --allow-changed")
+            intake.leave_out(f"the digest of {name}", f"the file {fault}; the site has what is there")
+        of_archives = warc.take(intake, archives)
+        listed = [*_listed_pages(package, intake), *of_archives]
     return assemble(intake, {"tool": NAME, **warc.servers(intake)}, listed=listed)
 
 
 def write(site: Site, path: Path) -> None:
     """Write `site` as a WACZ file. Raises EyelevelError."""
     write_wacz(site, path)
-
-
-def _began_ms(exchange: Exchange) -> float:
-    return math.inf if exchange.started_ms is None else exchange.started_ms
 
 
 class _File:
@@ -118,7 +125,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         file.close()
 
 
-def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc.Archive]:
+def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[Archive]:
     """The archives in `package`, in the order of their names. Raises EyelevelError when there is none."""
     members = sorted((m for m in package.infolist() if ARCHIVE.fullmatch(m.filename)), key=lambda m: m.filename)
     if len(members) > ARCHIVES:
@@ -130,24 +137,25 @@ def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[warc
         except BROKEN as error:
             intake.leave_out(member.filename, error)
         else:
-            archives.append(warc.Archive(member.filename, partial(_open, package, member)))
+            archives.append(Archive(member.filename, partial(_open, package, member)))
     if not archives:
         why = "; ".join(line[:300] for line in intake.all_skipped()[:3])
         raise EyelevelError(f"{path} holds no web archive that can be read ({why or 'archive/*.warc.gz is missing'})")
     return archives
 
 
-def _require_digests(package: zipfile.ZipFile, path: Path) -> None:
-    """Refuse a collection that lacks a file that it lists, or one of those that are read is not what its digest says.
+def _wrong_digests(package: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, str]]:
+    """The files that the collection lists and lacks, and those of the files to be read that are not what their digests
+    say: name and fault of each.
 
-    A file that cannot be unpacked is left to its reader. Raises EyelevelError.
+    A file that cannot be unpacked is left to its reader. Raises EyelevelError when the files are too large.
     """
     listed = _document(package, PACKAGE).get("resources")
     digests = [entry for entry in (listed if isinstance(listed, list) else [])[:EXCHANGES] if isinstance(entry, dict)]
     digests.append({**_document(package, PACKAGE_DIGEST), "path": PACKAGE})
-    budget_bytes = warc.ARCHIVE_BYTES
+    budget_bytes = ARCHIVE_BYTES
     for name, digest in dict.fromkeys((str(one.get("path")), str(one.get("hash"))) for one in digests):
-        kind, _, value = digest.partition(":")
+        kind, value = warc.parsed_digest(digest)
         if kind not in HASHES or not (ARCHIVE.fullmatch(name) or name in (*PAGES, PACKAGE)):
             continue
         try:
@@ -157,18 +165,16 @@ def _require_digests(package: zipfile.ZipFile, path: Path) -> None:
                     content.update(block)
                     if (budget_bytes := budget_bytes - len(block)) < 0:
                         raise EyelevelError(
-                            f"{path} holds more than {warc.ARCHIVE_BYTES >> 30} GiB; import one page's load of it"
+                            f"{path} holds more than {ARCHIVE_BYTES >> 30} GiB; import one page's load of it"
                         )
         except KeyError:
-            raise EyelevelError(f"{path} lists {printable(name[:200])}, which is not in it; export it again") from None
+            yield printable(name[:200]), "is listed, and not in the collection"
+            continue
         except (*BROKEN, OSError):
             continue
-        if content.hexdigest() != value.lower():
+        if content.digest() != value:
             where = PACKAGE_DIGEST if name == PACKAGE else PACKAGE
-            raise EyelevelError(
-                f"{path}: {printable(name[:200])} is not what its digest in {where} says: "
-                "it was changed or damaged; export it again"
-            )
+            yield printable(name[:200]), f"is not what its digest in {where} says: it was changed or damaged"
 
 
 def _document(package: zipfile.ZipFile, name: str) -> dict[str, Any]:
@@ -191,13 +197,15 @@ def _open(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 
 def _listed_pages(package: zipfile.ZipFile, intake: Intake) -> list[str]:
-    """The URLs of the pages that the collection lists, its main page first. A list that cannot be read is left out."""
+    """The URLs of the pages that the collection lists: its main page, then those of each list by their dates. A list
+    that cannot be read is left out."""
     pages: list[str] = []
     for line in _lines(package, PACKAGE, intake, whole=True):
         pages += [line[key] for key in MAIN_PAGES if isinstance(line.get(key), str)]
     for name in PAGES:
         # The first line says what the file is.
-        pages += [line["url"] for line in _lines(package, name, intake) if isinstance(line.get("url"), str)]
+        lines = (line for line in _lines(package, name, intake) if isinstance(line.get("url"), str))
+        pages += warc.by_date((line["url"], warc.moment_ms(line.get("ts"))) for line in lines)
     return pages[:EXCHANGES]
 
 

@@ -1,63 +1,53 @@
-"""Web archives (WARC, ISO 28500): responses in the order they came, each with its request.
+"""Web archives (WARC, ISO 28500): responses in the order they began, each with its request.
 
-Where a record has its server's address (`WARC-IP-Address`), that is its server; else every host gets a server of its
-own. Crawlers often remove the chunk framing but not the header field that announces it.
+A `resource` record, which has content without a response's head, is a response of status 200. Where a record has its
+server's address (`WARC-IP-Address`), that is its server; else every host gets a server of its own. Crawlers often
+remove the chunk framing but not the header field that announces it.
 """
 
-import logging
+import base64
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, redirect_stderr
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import IO, Any
-
-from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import DecompressingBufferedReader
-from warcio.exceptions import ArchiveLoadFailed
-from warcio.statusandheaders import StatusAndHeadersParser
 
 from base.bounded import open_regular, parse_json
 from record.assemble import assemble
-from record.http1 import Headers, MalformedMessage, Response, parse_status_line
+from record.http1 import Headers, MalformedMessage, Response, response_of
 from record.intake import Intake, with_true_length
 from record.layout import authority_of
-from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES, SITE_BYTES, TEXT_BYTES
+from record.limits import BODY_BYTES, EXCHANGES, HEAD_BYTES
 from record.site import Exchange, Recording, kept_request_headers
 from record.urls import normal_url
+from record.warc_records import Archive, Record, records
+from record.wire import normal_head
 
 NAME = "warc"
 DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
 
+RESPONSE, REQUEST, RESOURCE = "response", "request", "resource"
 # A record whose body is another's.
 REVISIT = "revisit"
-# Records in which archives list their pages, and the name of Browsertrix's.
-LISTING_RECORDS = ("warcinfo", "metadata", "resource")
+# Records that are no exchange by themselves. The first segment of a response is named, others (`continuation`) are not.
+BESIDE_EXCHANGES = ("warcinfo", REQUEST, "metadata", "continuation")
+# The beginning of the URL of records in which Browsertrix lists its pages.
 PAGE_INFO = "urn:pageinfo:"
 # The note that sites of web archives have about servers whose addresses were not recorded.
 SERVERS = {"server_ips": "not recorded; one for each host"}
 
-# The most that packed archives may hold together: a site's bodies, and as much that is no part of one.
-ARCHIVE_BYTES = 2 * SITE_BYTES
-# Header lines of all records. Each costs more time than its letters do.
-LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
-LINES_TOO_LONG = "its records' header fields are longer than those of any page"
+# The bytes of digests, and the encodings in which they are written, by the length that each takes.
+DIGESTS_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 
-# It warns on standard error of what is odd in an archive. Whatever cannot be imported is named by us.
-logging.getLogger("warcio").addHandler(logging.NullHandler())
-
-
-@dataclass(frozen=True)
-class Archive:
-    """One web archive: what it is called in messages, and how it is opened, each time from its beginning."""
-
-    name: str
-    open: Callable[[], AbstractContextManager[IO[bytes]]]
+# The URL of a page that an archive lists, and its date in ms.
+Listed = tuple[str, float | None]
+Keys = Iterable[object]
 
 
 def recognises(path: Path) -> bool:
@@ -68,9 +58,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """The exchanges of the archive `path`. Broken records are left out and named. Raises EyelevelError."""
     intake = Intake(path.name, keep_cookies=keep_cookies)
-    archives = [Archive(path.name, lambda: os.fdopen(open_regular(path, follow=True), "rb"))]
-    take(intake, archives)
-    return assemble(intake, {"tool": NAME, **servers(intake)}, listed=listed_pages(archives))
+    listed = take(intake, [Archive(path.name, lambda: os.fdopen(open_regular(path, follow=True), "rb"))])
+    return assemble(intake, {"tool": NAME, **servers(intake)}, listed=listed)
 
 
 def servers(intake: Intake) -> dict[str, str]:
@@ -78,29 +67,145 @@ def servers(intake: Intake) -> dict[str, str]:
     return SERVERS if any(exchange.recorded_ip == authority_of(exchange.url) for exchange in intake.exchanges) else {}
 
 
-def take(intake: Intake, archives: Sequence[Archive]) -> None:
-    """Let `intake` take the exchanges of `archives`, which are of one recording."""
+def take(intake: Intake, archives: Sequence[Archive]) -> list[str]:
+    """Let `intake` take the exchanges of `archives`, which are of one recording, in the order they began.
+
+    Returns the URLs of the pages that the archives list, by their dates.
+    """
     # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
-    requests: dict[str | None, tuple[str, Headers]] = {}
+    requests: list[_Event] = []
+    responses: list[_Event] = []
     originals = _Originals()
-    for record in _records(archives, "request", REVISIT):
-        if record.rec_type == REVISIT:
+    pages: list[Listed] = []
+    for place, record in enumerate(records(archives, lambda *_: None)):
+        if record.kind == REQUEST and len(requests) < EXCHANGES:
+            requests += _request(place, record)
+        elif record.kind in (RESPONSE, REVISIT) and len(responses) < EXCHANGES:
+            responses.append(_Event.of(place, record))
+        if record.kind == REVISIT:
             originals.want(record)
-        elif record.http_headers and len(requests) < EXCHANGES:
-            headers = kept_request_headers(tuple(record.http_headers.headers))
-            requests[record.rec_headers.get_header("WARC-Concurrent-To")] = (record.http_headers.protocol, headers)
+        elif len(pages) < EXCHANGES:
+            pages += _pages(record)
+    asked_by = _pairs(requests, responses)
     early: list[tuple[str, Callable[[], Exchange]]] = []
-    for record in _records(archives, "response", REVISIT, intake=intake):
-        url = record.rec_headers.get_header("WARC-Target-URI") or ""
-        method, headers = requests.get(record.rec_headers.get_header("WARC-Record-ID"), ("GET", ()))
-        exchange = partial(_exchange, record, url, method, headers, originals)
-        # The original of a repeating record may follow it, in another file of a collection for example.
-        if record.rec_type == REVISIT and not originals.has(record) and len(early) < EXCHANGES:
-            early.append((url, exchange))
+    for place, record in enumerate(records(archives, intake.leave_out)):
+        if record.kind in BESIDE_EXCHANGES or record.url.startswith(PAGE_INFO):
+            continue
+        if record.kind == REVISIT:
+            try:
+                head = _head_of_revisit(record)
+            except MalformedMessage as error:
+                intake.leave_out(record.name, error)
+                continue
+            answer: Callable[[str], Response] = partial(_repeated, record, head, originals)
         else:
-            intake.take(url, exchange)
-    for url, repeated in early:
-        intake.take(url, repeated)
+            answer = partial(_answer, record)
+        request = asked_by.get(place, _Event(place))
+        exchange = partial(_exchange, record, request, answer, originals)
+        # The original of a repeating record may follow it, in another file of a collection for example.
+        if record.kind == REVISIT and not originals.has(record) and len(early) < EXCHANGES:
+            early.append((record.name, exchange))
+        else:
+            intake.take(record.name, exchange)
+    for name, repeated in early:
+        intake.take(name, repeated)
+    # Crawlers write several archives at a time.
+    intake.exchanges.sort(key=lambda exchange: _first_known(exchange.started_ms))
+    return by_date(pages)
+
+
+def by_date(pages: Iterable[Listed]) -> list[str]:
+    """The URLs of `pages` in the order of their dates; those without one follow."""
+    return [url for url, _ in sorted(pages, key=lambda page: _first_known(page[1]))]
+
+
+def moment_ms(text: object) -> float | None:
+    """A date of an archive's (W3C-ISO 8601, or its 14 digits alone) in ms since 1970; None for what is none."""
+    digits = str(text)
+    try:
+        moment = (
+            datetime.strptime(digits, "%Y%m%d%H%M%S")
+            if len(digits) == 14 and digits.isdecimal()
+            else datetime.fromisoformat(digits)
+        )
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _first_known(time_ms: float | None) -> float:
+    return math.inf if time_ms is None else time_ms
+
+
+@dataclass(frozen=True)
+class _Event:
+    """One side of an exchange, as far as it says which the other side is; `place` is its number among all records. The
+    method and the header fields are a request's."""
+
+    place: int
+    id: str = ""
+    others: frozenset[str] = frozenset()
+    url: str = ""
+    date_ms: float | None = None
+    method: str = "GET"
+    headers: Headers = ()
+
+    @classmethod
+    def of(cls, place: int, record: Record, method: str = "GET", headers: Headers = ()) -> "_Event":
+        others = record.references("WARC-Concurrent-To")
+        return cls(place, record.id, others, record.url, moment_ms(record.field("WARC-Date")), method, headers)
+
+
+def _request(place: int, record: Record) -> list[_Event]:
+    """The request in a record; none when it cannot be read."""
+    try:
+        first, *lines = normal_head(record.head(is_whole=False)).decode("latin-1").split("\r\n")
+    except MalformedMessage:
+        return []
+    fields = (line.partition(":") for line in lines)
+    headers = kept_request_headers(tuple((name, value.strip()) for name, _, value in fields))
+    return [_Event.of(place, record, first.partition(" ")[0], headers)] if first else []
+
+
+def _pairs(requests: list[_Event], responses: list[_Event]) -> dict[int, _Event]:
+    """The request of each response, by the response's place.
+
+    Records that name each other, on either side, belong together (WARC 1.1, section 5.7). So do those of one event,
+    which have one URL and one date (section 5.4), and where their dates differ those of one URL in their order, if all
+    of that URL are there.
+    """
+    pairs: dict[int, _Event] = {}
+    used: set[int] = set()
+
+    def pair(
+        waiting: Iterable[_Event], keys: Callable[[_Event], Keys], keys_of_response: Callable[[_Event], Keys]
+    ) -> None:
+        by_key: dict[object, deque[_Event]] = defaultdict(deque)
+        for request in waiting:
+            for key in keys(request):
+                by_key[key].append(request)
+        for response in responses:
+            for key in keys_of_response(response) if response.place not in pairs else ():
+                of_key = by_key.get(key, deque())
+                while of_key and of_key[0].place in used:
+                    of_key.popleft()
+                if of_key:
+                    pairs[response.place] = of_key.popleft()
+                    used.add(pairs[response.place].place)
+                    break
+
+    pair(
+        requests,
+        lambda request: [("from", request.id), *(("to", other) for other in request.others)],
+        lambda response: [("to", response.id), *(("from", other) for other in response.others)],
+    )
+    pair(requests, *[lambda event: [(event.url, event.date_ms)]] * 2)
+    alone = [one for one in requests if one.place not in used and not one.others]
+    requests_of = Counter(request.url for request in alone)
+    responses_of = Counter(response.url for response in responses if response.place not in pairs)
+    whole = [request for request in alone if requests_of[request.url] == responses_of[request.url]]
+    pair(whole, *[lambda event: [event.url]] * 2)
+    return pairs
 
 
 class _Originals:
@@ -108,268 +213,170 @@ class _Originals:
 
     def __init__(self) -> None:
         # By record, by the body's digest, and by URL and date: the response and its body's digest.
-        self._kept: dict[tuple[str, ...], tuple[Response, str] | None] = {}
+        self._kept: dict[tuple[object, ...], tuple[Response, tuple[str, object]] | None] = {}
 
-    def want(self, revisit: Any) -> None:
+    def want(self, revisit: Record) -> None:
         """Keep what this record repeats, once it comes."""
         if len(self._kept) < EXCHANGES:
             self._kept.update(dict.fromkeys(self._names_of_original(revisit)))
 
-    def keep(self, record: Any, response: Response) -> None:
+    def keep(self, record: Record, response: Response) -> None:
         """Keep `response` if it is repeated."""
-        url, date = (_field(record, f"WARC-{name}") for name in ("Target-URI", "Date"))
-        digest = _field(record, "WARC-Payload-Digest")
-        for key in (("id", _field(record, "WARC-Record-ID")), ("digest", digest), ("url", url, date), ("url", url)):
+        digest, date = _digest(record), moment_ms(record.field("WARC-Date"))
+        for key in (("id", record.id), ("digest", *digest), ("url", record.url, date), ("url", record.url)):
             if key in self._kept:
                 self._kept[key] = (response, digest)
 
-    def has(self, revisit: Any) -> bool:
+    def has(self, revisit: Record) -> bool:
         """Whether what this record repeats has come."""
         return any(self._kept.get(key) for key in self._names_of_original(revisit))
 
-    def of(self, revisit: Any) -> Response:
+    def of(self, revisit: Record) -> Response:
         """The response that this record repeats. Raises MalformedMessage when there is none, or it has another body."""
         kept = next((kept for key in self._names_of_original(revisit) if (kept := self._kept.get(key))), None)
         if kept is None:
             raise MalformedMessage("it repeats a response that is not in the archive")
         response, digest = kept
-        if digest and digest != (_field(revisit, "WARC-Payload-Digest") or digest):
+        repeated = _digest(revisit)
+        # Digests of two algorithms say nothing about each other.
+        if digest[0] == repeated[0] and digest[1] != repeated[1]:
             raise MalformedMessage("it repeats a response whose body has another digest than it says")
         return response
 
     @staticmethod
-    def _names_of_original(revisit: Any) -> list[tuple[str, ...]]:
+    def _names_of_original(revisit: Record) -> list[tuple[object, ...]]:
         """The names of the record that `revisit` repeats; its URL alone only where `revisit` has no date."""
-        url, date = (_field(revisit, f"WARC-Refers-To-{name}") for name in ("Target-URI", "Date"))
-        names = [("id", _field(revisit, "WARC-Refers-To")), ("digest", _field(revisit, "WARC-Payload-Digest"))]
-        return [name for name in [*names, ("url", url, date) if date else ("url", url)] if name[1]]
+        names: list[tuple[object, ...]] = []
+        if original := next(iter(revisit.references("WARC-Refers-To")), ""):
+            names.append(("id", original))
+        digest = _digest(revisit)
+        if digest[1]:
+            names.append(("digest", *digest))
+        if url := next(iter(revisit.references("WARC-Refers-To-Target-URI")), ""):
+            date = revisit.field("WARC-Refers-To-Date")
+            names.append(("url", url, moment_ms(date)) if date else ("url", url))
+        return names
 
 
-def _field(record: Any, name: str) -> str:
-    """A field of a record's own; "" without it."""
-    return record.rec_headers.get_header(name) or ""
+def _digest(record: Record) -> tuple[str, object]:
+    """The algorithm and the value of the digest of a record's payload."""
+    return parsed_digest(record.field("WARC-Payload-Digest"))
 
 
-def listed_pages(archives: Sequence[Archive]) -> list[str]:
-    """The URLs of the pages that the archives themselves list, if they do.
+def parsed_digest(text: str) -> tuple[str, object]:
+    """The algorithm of a digest (`sha256`) and its bytes, in whichever case and encoding they are written: Base 16, 32
+    or 64 (RFC 4648). A value that is none of these stays a text."""
+    label, _, value = text.strip().rpartition(":")
+    algorithm = label.lower().replace("-", "").replace("_", "")
+    size = DIGESTS_BYTES.get(algorithm, 0)
+    digits = value.rstrip("=")
+    try:
+        if size and len(digits) == 2 * size:
+            return algorithm, bytes.fromhex(digits)
+        if size and len(digits) == math.ceil(size * 8 / 5):
+            return algorithm, base64.b32decode(digits.upper() + "=" * (-len(digits) % 8))
+        if size and len(digits) == math.ceil(size * 8 / 6):
+            return algorithm, base64.urlsafe_b64decode(
+                digits.replace("+", "-").replace("/", "_") + "=" * (-len(digits) % 4)
+            )
+    except ValueError:
+        pass
+    return algorithm, value
+
+
+def _pages(record: Record) -> list[Listed]:
+    """The pages that a record lists.
 
     Webrecorder lists them in `warcinfo` records, Browsertrix has a record `urn:pageinfo:URL` for each, and Heritrix
     writes `metadata` records, in which `seed` marks the URLs that it began with.
     """
-    pages: list[str] = []
-    for record in _records(archives, *LISTING_RECORDS):
-        target = record.rec_headers.get_header("WARC-Target-URI") or ""
-        if target.startswith(PAGE_INFO):
-            pages.append(target.removeprefix(PAGE_INFO))
-        elif record.rec_type == "resource":
-            continue
-        else:
-            fields = _fields(record)
-            if record.rec_type == "metadata" and "seed" in fields:
-                pages.append(target)
-            pages += _urls_of_pages(fields.get("json-metadata", ""))
-    return pages[:EXCHANGES]
+    date_ms = moment_ms(record.field("WARC-Date"))
+    if record.url.startswith(PAGE_INFO):
+        return [(record.url.removeprefix(PAGE_INFO), date_ms)]
+    if record.kind not in ("warcinfo", "metadata"):
+        return []
+    fields = _fields(record)
+    seeds = [(record.url, date_ms)] if record.kind == "metadata" and "seed" in fields else []
+    return [*seeds, *_described_pages(fields.get("json-metadata", ""))]
 
 
-def _fields(record: Any) -> dict[str, str]:
+def _fields(record: Record) -> dict[str, str]:
     """The `application/warc-fields` of a record; none when they cannot be read."""
     try:
-        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
-            text = record.raw_stream.read(HEAD_BYTES).decode("utf-8", "replace")
-    except Exception:  # as in _records
+        text = record.rest(HEAD_BYTES).decode("utf-8", "replace")
+    except MalformedMessage:
         return {}
     fields = (line.partition(":") for line in text.splitlines() if ":" in line)
     return {name.strip().lower(): value.strip() for name, _, value in fields}
 
 
-def _urls_of_pages(document: str) -> list[str]:
-    """The URLs in Webrecorder's description of a recording, which lists its pages or is of a collection."""
+def _described_pages(document: str) -> list[Listed]:
+    """The pages in Webrecorder's description of a recording, which lists them or is of a collection."""
     try:
         pages = parse_json(document.encode())["pages"]
-        return [page["url"] for page in pages if isinstance(page["url"], str)]
-    except (ValueError, LookupError, TypeError):
+        return [(page["url"], moment_ms(page.get("timestamp"))) for page in pages if isinstance(page["url"], str)]
+    except (ValueError, LookupError, TypeError, AttributeError):
         return []
 
 
-class _Bounds:
-    """How much was read of all archives. Ends reading where they hold more than any recording of a page."""
-
-    def __init__(self) -> None:
-        self.packed_bytes = self.bytes = self.lines_bytes = 0
-
-    def count(self, *, packed_bytes: int = 0, plain_bytes: int = 0, lines_bytes: int = 0) -> None:
-        """Raises ArchiveLoadFailed."""
-        self.packed_bytes += packed_bytes
-        self.bytes += plain_bytes
-        self.lines_bytes += lines_bytes
-        if max(self.packed_bytes, self.bytes) > ARCHIVE_BYTES:
-            raise ArchiveLoadFailed(f"it holds more than {ARCHIVE_BYTES >> 30} GiB")
-        if self.lines_bytes > LINES_BYTES:
-            raise ArchiveLoadFailed(LINES_TOO_LONG)
-
-
-class _Counted:
-    """Counts the bytes read from `stream`, packed or not: parts that hold nothing take time, too."""
-
-    def __init__(self, stream: IO[bytes], bounds: _Bounds) -> None:
-        self.stream = stream
-        self.bounds = bounds
-        self.tell = stream.tell
-
-    def read(self, length: int = -1) -> bytes:
-        part = self.stream.read(length)
-        self.bounds.count(packed_bytes=len(part))
-        return part
-
-
-class _Reader(DecompressingBufferedReader):  # type: ignore[misc]
-    """Reads an archive, packed or not, within `bounds`."""
-
-    def __init__(self, stream: Any, bounds: _Bounds) -> None:
-        super().__init__(stream)
-        self.bounds = bounds
-
-    def read(self, length: int | None = None) -> bytes:
-        part: bytes = super().read(length)
-        self.bounds.count(plain_bytes=len(part))
-        return part
-
-    def readline(self, length: int | None = None) -> bytes:
-        limit = HEAD_BYTES if length is None else length
-        line = b""
-        # warcio returns a part of a line that is longer than its buffer.
-        while len(line) < limit and not line.endswith(b"\n") and (part := super().readline(limit - len(line))):
-            line += part
-        self.bounds.count(plain_bytes=len(line), lines_bytes=len(line) + LINE_COST_BYTES)
-        if length is None and len(line) >= HEAD_BYTES:
-            raise ArchiveLoadFailed(LINES_TOO_LONG)
-        return line
-
-
-class _TooLong(Exception):
-    """Header fields that are longer than any message's."""
-
-
-class _Lines:
-    """The lines of `stream`, HEAD_BYTES of them at most. Raises _TooLong."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-        self.remaining_bytes = HEAD_BYTES
-
-    def readline(self) -> bytes:
-        line: bytes = self.stream.readline(self.remaining_bytes + 1)
-        self.remaining_bytes -= len(line)
-        if self.remaining_bytes < 0:
-            raise _TooLong
-        return line
-
-
-class _Parser(StatusAndHeadersParser):  # type: ignore[misc]
-    """Reads the header fields of a record, or of the message in it. None when those of a message are too long."""
-
-    def parse(self, stream: Any, full_statusline: Any = None) -> Any:
-        try:
-            return super().parse(_Lines(stream), full_statusline)
-        except _TooLong:
-            if stream.__class__ is _Reader:  # of the record itself, so that nobody knows where it ends
-                raise ArchiveLoadFailed("a record's header fields are longer than any page's") from None
-            return None
-
-
-def _iterator(stream: IO[bytes], bounds: _Bounds) -> ArchiveIterator:
-    source = _Counted(stream, bounds)
-    records = ArchiveIterator(source)
-    records.reader = _Reader(source, bounds)
-    loader = records.loader
-    loader.warc_parser = _Parser(loader.WARC_TYPES)
-    loader.http_parser = _Parser(loader.HTTP_TYPES, verify=False)
-    loader.http_req_parser = _Parser(loader.HTTP_VERBS, verify=False)
-    return records
-
-
-def _records(archives: Iterable[Archive], *kinds: str, intake: Intake | None = None) -> Iterator[Any]:
-    """The archives' records of these kinds. For each archive that breaks off, `intake` gets a line about it.
-
-    The content of a record must be read before the next record is.
-    """
-    bounds = _Bounds()
-    for archive in archives:
-        with archive.open() as stream:
-            try:
-                yield from (record for record in _records_of(stream, bounds) if record.rec_type in kinds)
-            except ArchiveLoadFailed as error:
-                if intake:
-                    intake.leave_out(archive.name, f"it breaks off: {str(error)[:200]}")
-
-
-def _records_of(stream: IO[bytes], bounds: _Bounds) -> Iterator[Any]:
-    """The records of one archive. Raises ArchiveLoadFailed where it breaks off."""
-    with Path(os.devnull).open("w") as nowhere:
-        records = iter(_iterator(stream, bounds))
-        while True:
-            try:
-                with redirect_stderr(nowhere):
-                    record = next(records)
-            except StopIteration:
-                return
-            # In broken archives warcio raises errors of all kinds, from those of its parser to those of zlib.
-            except Exception as error:
-                raise ArchiveLoadFailed(str(error)) from None
-            yield record
-
-
-def _exchange(record: Any, url: str, method: str, request_headers: Headers, originals: _Originals) -> Exchange:
-    url = normal_url(url)
-    response = _repeated(record, originals) if record.rec_type == REVISIT else _response(record, method)
+def _exchange(record: Record, request: _Event, answer: Callable[[str], Response], originals: _Originals) -> Exchange:
+    if not record.url:
+        raise MalformedMessage("it has no URL (WARC-Target-URI)")
+    url = normal_url(record.url)
+    response = answer(request.method)
     originals.keep(record, response)
-    return Exchange(method, url, response, _server(record, url), _time_ms(record), request_headers=request_headers)
+    started_ms = moment_ms(record.field("WARC-Date"))
+    return Exchange(request.method, url, response, _server(record, url), started_ms, request_headers=request.headers)
 
 
-def _server(record: Any, url: str) -> str:
+def _server(record: Record, url: str) -> str:
     """The address of the server that sent the response of `url`; the authority where it is not recorded."""
     try:
-        address = ip_address(_field(record, "WARC-IP-Address").strip())
+        address = ip_address(record.field("WARC-IP-Address").strip())
     except ValueError:
         return authority_of(url)
     # The address of a response that came through a proxy on the crawler's machine is the proxy's.
     return authority_of(url) if address.is_loopback or address.is_unspecified else str(address)
 
 
-def _repeated(revisit: Any, originals: _Originals) -> Response:
+def _head_of_revisit(record: Record) -> Response | None:
+    """The response's head in a record that repeats a body; None without one. Raises MalformedMessage."""
+    try:
+        head = record.head(is_whole=False)
+    finally:
+        if fault := record.skip():
+            raise MalformedMessage(fault)
+    return _response(head) if head else None
+
+
+def _repeated(revisit: Record, head: Response | None, originals: _Originals, method: str) -> Response:
     """The response of a record that repeats another's body; its own head, where it has one that has a body."""
     original = originals.of(revisit)
-    if revisit.http_headers is None or (head := _head(revisit)).status == HTTPStatus.NOT_MODIFIED:
+    if head is None or head.status == HTTPStatus.NOT_MODIFIED:
         return original
     return head._replace(body=original.body)
 
 
-def _response(record: Any, method: str) -> Response:
+def _answer(record: Record, method: str) -> Response:
     """The response in a record. Raises MalformedMessage."""
-    if record.rec_headers.get_header("WARC-Segment-Number") is not None:
+    if record.kind not in (RESPONSE, RESOURCE):
+        raise MalformedMessage(f"a record of the kind {record.kind or 'that it does not say'} is no response")
+    if record.field("WARC-Segment-Number"):
         raise MalformedMessage("its response is split into segments, which are not put together")
-    if record.http_headers is None:
-        raise MalformedMessage(f"no HTTP response in the record, or header fields of more than {HEAD_BYTES >> 20} MiB")
-    try:
-        # warcio prints the errors of broken archives on standard error, and raises them as well.
-        with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
-            body = record.raw_stream.read(BODY_BYTES + 1)
-    except Exception as error:  # as in _records
-        raise MalformedMessage(f"its body cannot be read: {error}") from None
-    response = _head(record)._replace(body=body)
-    if len(body) <= BODY_BYTES:
-        with_true_length(method, response)
-    return response
+    if why := record.field("WARC-Truncated"):
+        raise MalformedMessage(f"it is cut short, as its record says ({why})")
+    if record.kind == RESOURCE:
+        content_type = record.field("Content-Type")
+        headers = (("Content-Type", content_type),) if content_type else ()
+        return Response(200, "OK", headers, record.rest(BODY_BYTES + 1))
+    response = _response(record.head())._replace(body=record.rest(BODY_BYTES + 1))
+    return response if len(response.body) > BODY_BYTES else with_true_length(method, response)
 
 
-def _head(record: Any) -> Response:
-    """The status and the header fields in a record. Raises MalformedMessage."""
-    status, reason = parse_status_line(f"HTTP/1.1 {record.http_headers.statusline}".encode("latin-1", "replace"))
-    return Response(status, reason, tuple(record.http_headers.headers), b"")
+def _response(head: bytes) -> Response:
+    """The response with this `head` and no body. Lines that are no fields are ignored, as by browsers.
 
-
-def _time_ms(record: Any) -> float | None:
-    try:
-        return datetime.fromisoformat(record.rec_headers.get_header("WARC-Date") or "").timestamp() * 1000
-    except (ValueError, OverflowError):
-        return None
+    Raises MalformedMessage.
+    """
+    first, *lines = normal_head(head).split(b"\r\n")
+    return response_of(b"\r\n".join([first, *(line for line in lines if line.find(b":") > 0)]), b"")

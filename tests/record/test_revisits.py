@@ -1,6 +1,9 @@
 """Records of a web archive that repeat another's body (`revisit`) are responses with that body."""
 
+import base64
+import hashlib
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from record.formats import read_recording
+from record.formats.warc import parsed_digest
 from record.http1 import Response
 
 PAGE, FIRST, SECOND = ("https://a.example/", "https://a.example/1.js", "https://b.example/2.js")
@@ -18,9 +22,9 @@ DATES = ("2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z")
 Fields = list[tuple[str, str]]
 
 
-def response(writer: WARCWriter, url: str, headers: Fields, body: bytes, date: str) -> None:
+def response(writer: WARCWriter, url: str, headers: Fields, body: bytes, date: str, digest: str = "") -> None:
     head = StatusAndHeaders("200 OK", headers, protocol="HTTP/1.1")
-    dated = {"WARC-Date": date}
+    dated = {"WARC-Date": date, **({"WARC-Payload-Digest": digest} if digest else {})}
     record = writer.create_warc_record(
         url, "response", payload=io.BytesIO(body), http_headers=head, warc_headers_dict=dated
     )
@@ -31,13 +35,15 @@ def archive(
     path: Path,
     *,
     digest: str = "",
+    original: str = "",
     date: str = DATES[0],
     status: str = "200 OK",
     fields: Fields | None = None,
     is_first: bool = False,
 ) -> Path:
-    """An archive of a page and of a script that was taken at both DATES, of which a record for SECOND repeats one: that
-    with this `date`, and, if it says one, this `digest`. It `is_first`, or stands at the end."""
+    """An archive of a page and of a script that was taken at both DATES, the first time with the digest `original`; a
+    record for SECOND repeats one: that with this `date`, and, if it says one, this `digest`. It `is_first`, or the last
+    one."""
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         head = fields and StatusAndHeaders(status, fields, protocol="HTTP/1.1")
@@ -48,7 +54,7 @@ def archive(
             writer.write_record(repeats)
         response(writer, PAGE, [("Content-Type", "text/html")], b"<!doctype html><p>", DATES[0])
         for body, date in zip((b"1;", b"2;"), DATES, strict=True):
-            response(writer, FIRST, SCRIPT, body, date)
+            response(writer, FIRST, SCRIPT, body, date, original if date == DATES[0] else "")
         if not is_first:
             writer.write_record(repeats)
     return path
@@ -81,6 +87,32 @@ def test_of_two_responses_the_one_of_its_date_is_repeated(tmp_path: Path) -> Non
 
 def test_what_it_repeats_may_follow_it(tmp_path: Path) -> None:
     assert repeated(archive(tmp_path / "a.warc.gz", is_first=True)).body == b"1;"
+
+
+ENCODINGS: dict[str, Callable[[bytes], str]] = {
+    "base 16": bytes.hex,
+    "base 16, upper case": lambda value: value.hex().upper(),
+    "base 32": lambda value: base64.b32encode(value).decode(),
+    "base 32, lower case, unpadded": lambda value: base64.b32encode(value).decode().rstrip("=").lower(),
+    "base 64": lambda value: base64.b64encode(value).decode(),
+    "base 64 of URLs, unpadded": lambda value: base64.urlsafe_b64encode(value).decode().rstrip("="),
+}
+
+
+@pytest.mark.parametrize("labels", [("sha1", "SHA-1"), ("sha256", "sha-256"), ("sha-256", "sha256"), ("md5", "MD5")])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_digests_are_compared_by_algorithm_and_value(labels: tuple[str, str], encoding: str, tmp_path: Path) -> None:
+    first, second = labels
+    value = hashlib.new(first.replace("-", ""), b"1;").digest()
+    of_original, of_revisit = f"{first}:{value.hex()}", f"{second}:{ENCODINGS[encoding](value)}"
+    assert parsed_digest(of_original) == parsed_digest(of_revisit)
+    assert parsed_digest(of_revisit) != parsed_digest(f"{second}:{ENCODINGS[encoding](bytes(len(value)))}")
+    source = archive(tmp_path / "a.warc.gz", digest=of_revisit, original=of_original)
+    assert repeated(source).body == b"1;"
+
+
+def test_a_digest_by_another_algorithm_says_nothing_against_the_original(tmp_path: Path) -> None:
+    assert repeated(archive(tmp_path / "a.warc.gz", digest="md5:" + "0" * 32)).body == b"1;"
 
 
 @pytest.mark.parametrize(

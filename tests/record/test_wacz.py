@@ -6,9 +6,11 @@ The collections are small ones that the tests generate.
 import gzip
 import json
 import struct
+import subprocess
 import zipfile
+from base64 import b32encode, b64encode
 from collections.abc import Callable
-from hashlib import sha256
+from hashlib import md5, sha256
 from io import BytesIO
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from support.recordings import wacz, warc_record, zipped
 from warcio.archiveiterator import ArchiveIterator
 
 from base.errors import EyelevelError
+from base.places import PROJECT
 from eyelevel.commands.import_ import import_recording
 from record.demo import generate
 from record.formats import name_of, read_recording
@@ -115,7 +118,7 @@ def outside(name: str) -> Callable[[], bytes]:
         (lambda: encrypted(wacz(ARCHIVES)), "archive/a.warc.gz: it is encrypted"),
         (lambda: wacz(ARCHIVES, packed_as=zipfile.ZIP_LZMA), "packed in a way that WACZ files are not"),
         (lambda: with_digest("sha256:" + "0" * 64), "archive/b.warc is not what its digest in datapackage.json says"),
-        (lambda: with_digest("sha256:", "archive/c.warc"), "lists archive/c.warc, which is not in it"),
+        (lambda: with_digest("sha256:", "archive/c.warc"), "archive/c.warc is listed, and not in the collection"),
         (
             lambda: zipped(
                 {"archive/b.warc": ARCHIVES["b.warc"], "datapackage.json": b"{}", DIGEST: b'{"hash": "md5:"}'}
@@ -167,6 +170,41 @@ def test_a_true_digest_and_the_address_of_a_server_are_taken(tmp_path: Path) -> 
     recording = read_recording(collection(tmp_path, zipped(members)))
     assert [exchange.recorded_ip for exchange in recording.exchanges] == ["192.0.2.7", "a.example"]
     assert "server_ips" in recording.recorder
+
+
+@pytest.mark.parametrize("label", ["sha256", "sha-256", "SHA-256", "md5"])
+@pytest.mark.parametrize("encode", [bytes.hex, lambda b: b32encode(b).decode(), lambda b: b64encode(b).decode()])
+def test_digests_are_compared_by_their_value(label: str, encode: Callable[[bytes], str], tmp_path: Path) -> None:
+    content = ARCHIVES["b.warc"]
+    true = encode(md5(content).digest() if label == "md5" else sha256(content).digest())
+    assert not read_recording(collection(tmp_path, with_digest(f"{label}:{true}"))).skipped
+    false = encode(bytes(16) if label == "md5" else bytes(32))
+    with pytest.raises(EyelevelError, match=r"archive/b\.warc is not what its digest"):
+        read_recording(collection(tmp_path, with_digest(f"{label}:{false}")))
+
+
+@pytest.mark.parametrize("name", ["archive/b.warc", "archive/c.warc"], ids=["changed", "lost"])
+def test_a_collection_that_was_changed_is_imported_if_that_is_asked_for_and_says_so(name: str, tmp_path: Path) -> None:
+    source = collection(tmp_path, with_digest("sha256:" + "0" * 64, name))
+    with pytest.raises(EyelevelError, match="import it with --allow-changed"):
+        import_recording(source, tmp_path / "site")
+    site = import_recording(source, tmp_path / "site", allow_changed=True)
+    assert len(site.exchanges) == 2
+    (line,) = site.skipped
+    assert line.startswith(f"the digest of {name}: the file is ")
+
+
+def test_make_import_allows_a_changed_collection() -> None:
+    command = ["make", "-n", "import", "FROM=x.wacz", "ALLOW_CHANGED=yes"]
+    done = subprocess.run(command, cwd=PROJECT, text=True, capture_output=True, check=True)
+    assert "eyelevel import --allow-changed x.wacz\n" in done.stdout
+
+
+def test_pages_are_in_the_order_of_their_dates(tmp_path: Path) -> None:
+    pages = [{"url": FRAME, "ts": "2026-01-01T00:00:09Z"}, {"url": START, "ts": "2026-01-01T00:00:01Z"}, {"url": IMAGE}]
+    members = {f"archive/{name}": content for name, content in ARCHIVES.items()}
+    members["pages/pages.jsonl"] = "\n".join(map(json.dumps, pages)).encode()
+    assert read_recording(collection(tmp_path, zipped(members))).url == START
 
 
 def test_a_site_written_as_a_collection_is_found_by_its_index(tmp_path: Path) -> None:
