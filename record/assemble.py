@@ -13,6 +13,7 @@ from record.http1 import MalformedMessage, first_value
 from record.index import is_user_agent
 from record.intake import Intake
 from record.limits import LINE_LETTERS, USER_AGENT_BYTES
+from record.logins import without_logins
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
 from record.urls import joined, normal_url
@@ -38,7 +39,8 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     """
     source = intake.source
     exchanges, duplicates = upgrade(intake.exchanges)
-    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
+    exchanges, logins = without_logins(exchanges)
+    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates, *logins)]
     if not exchanges:
         raise EyelevelError(
             f"{source} holds no exchange that can be replayed "

@@ -1,8 +1,8 @@
 """The content for the servers of a replay: a folder that stands in for the site's own.
 
 It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
-made repeatable, changed documents. A site may come from anybody, so what each file says of itself is read here before a
-server reads it.
+made repeatable, changed documents and scripts of workers. A site may come from anybody, so what each file says of
+itself is read here before a server reads it.
 """
 
 from pathlib import Path
@@ -13,44 +13,58 @@ from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_o
 from record.limits import BODY_BYTES, HEAD_BYTES
 from record.messages import read_head, read_message
 from record.site import IndexedExchange, Site
-from replay.repeatable import script_evidence, script_of, with_script
+from replay.repeatable import is_worker, script_evidence, script_of, with_script, worker_with_script, workers_named
 
 FILE_BYTES = BODY_BYTES + HEAD_BYTES
 
 
 def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, object] | None:
-    """Fill `folder`, which is empty; in it, documents begin with the script of `replay.repeatable` if `repeatable`.
+    """Fill `folder`, which is empty; in it, documents and workers begin with the script of `replay.repeatable` if
+    `repeatable`.
 
-    Returns what was done to documents, as evidence; None if nothing. Raises EyelevelError for a file that is not the
+    Returns what was done to them, as evidence; None if nothing. Raises EyelevelError for a file that is not the
     response which the index lists.
     """
     script = script_of(site) if repeatable else None
-    documents = 0
+    documents, scripts, workers = 0, dict[Path, str](), set[str]()
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
     # Servers follow a link to a file that is named by a path without further links.
     recorded = site.folder.resolve()
     for exchange in site.exchanges:
-        file = recorded / exchange.file
-        document = _document(file, exchange)
-        changed = _changed(document, script) if script and document else None
+        response = _text(recorded / exchange.file, exchange)
+        if script and response:
+            workers |= workers_named(response)
+        if script and response and response.is_script:
+            scripts[Path(exchange.file)] = exchange.url
+        changed = _sendable(with_script(response, script)) if script and response else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
             (folder / exchange.file).write_bytes(format_response(changed))
             documents += 1
-    return script_evidence(script, documents) if script else None
+    if script is None:
+        return None
+    of_workers = 0
+    for file in (file for file, url in scripts.items() if is_worker(url, workers)):
+        response = response_of(*read_message(recorded / file, FILE_BYTES))
+        if changed := _sendable(worker_with_script(response, script)):
+            (folder / file).unlink()
+            (folder / file).write_bytes(format_response(changed))
+            of_workers += 1
+    return script_evidence(script, documents, of_workers)
 
 
-def _document(file: Path, exchange: IndexedExchange) -> Response | None:
-    """The response in `file` if it is an HTML document, with the fields that say which request it answers.
+def _text(file: Path, exchange: IndexedExchange) -> Response | None:
+    """The response in `file` if it is an HTML document or a script, with the fields that say which request it answers.
 
     Raises EyelevelError when the file is not the response of `exchange`.
     """
     try:
         response = response_of(read_head(file, FILE_BYTES), b"")
         require_single_originals(response.headers)
-        document = response_of(*read_message(file, FILE_BYTES)) if response.is_html else None
+        is_text = response.is_html or response.is_script
+        text = response_of(*read_message(file, FILE_BYTES)) if is_text else None
     except (OSError, MalformedMessage) as error:
         raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
     answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
@@ -60,12 +74,11 @@ def _document(file: Path, exchange: IndexedExchange) -> Response | None:
             f"{file} is not the response with status {exchange.status} to {exchange.method} {exchange.url}, "
             f"as {INDEX} has it; import the site again"
         )
-    return document
+    return text
 
 
-def _changed(response: Response, script: bytes) -> Response | None:
-    """`response` as a document with the script; None when it is none, or its policies become too long to be sent."""
-    changed = with_script(response, script)
+def _sendable(changed: Response | None) -> Response | None:
+    """A changed response, if there is one, with its length; None when its policies became too long to be sent."""
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")
