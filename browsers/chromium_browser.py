@@ -116,6 +116,10 @@ class Chromium(Browser):
     def read_handshakes(self, folder: Path) -> dict[str, float]:
         return read_handshakes(folder / self.network_log)
 
+    def was_sent(self, entry: Mapping[str, Any]) -> bool:
+        # No server has answered a redirect within the browser (HSTS, Critical-CH), or what a service worker made.
+        return bool(entry.get("serverIPAddress"))
+
     def part(self, command: str) -> str | None:
         if Path(command.partition(" ")[0]).name != BINARY.name:
             return None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from base.errors import EyelevelError
 from browsers.window import Window
@@ -17,6 +18,7 @@ PARTS = ("browser", "renderer", "network", "gpu")
 HOME = "home"
 # The error of a request for a host that does not exist, whatever the browser calls it.
 NAME_NOT_RESOLVED = "ERR_NAME_NOT_RESOLVED"
+WEB_SCHEMES = ("http", "https", "ws", "wss")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Request:
 
     `protocol` is None until it was sent, or answered, as the browser logs it (else http/1.1, h2 or h3), `status` until
     it was answered; `address` is also None behind a proxy that resolves names. `error` is the browser's name for what
-    the network did to end it, not for what the page or the cache did, but NAME_NOT_RESOLVED for all browsers. A request
+    the network did to end it, not for what the page or the cache did, but NAME_NOT_RESOLVED for all browsers. A hop is
+    `redirected` to by the one before, also within the browser, without a server's doing. A request
     `by_browser` was asked for by no page; `initiator` is the origin of the page that asked. It began and ended at
     `began_s` and `ended_s` (s since 1970), None when the log does not say it. `knows_alternative`: whether the browser
     knew, when it wanted a connection for it, that the server speaks another version, too; `announces_alternative`:
@@ -61,6 +64,12 @@ class Request:
     ended_s: float | None = None
     knows_alternative: bool = False
     announces_alternative: bool = False
+    redirected: bool = False
+
+    @property
+    def is_of_web(self) -> bool:
+        """Whether a server could answer it, unlike what a page asks for as `about:blank` or `intent:`."""
+        return urlsplit(self.url).scheme in WEB_SCHEMES
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from record.http1 import MalformedMessage, first_value
 from record.index import is_user_agent
 from record.intake import Intake
 from record.limits import LINE_LETTERS, USER_AGENT_BYTES
+from record.logins import without_logins
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
 from record.urls import normal_url, redirected, with_path
@@ -39,11 +40,12 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     """
     source = intake.source
     exchanges, duplicates = upgrade(intake.exchanges)
+    exchanges, logins = without_logins(exchanges)
     if not exchanges:
-        left_out = first_lines(printable(line) for line in (*intake.all_skipped(), *duplicates))
+        left_out = first_lines(printable(line) for line in (*intake.all_skipped(), *duplicates, *logins))
         raise EyelevelError(f"{source} holds no exchange that can be replayed ({left_out or 'it is empty'})")
     start = start_page(exchanges, listed, intake)
-    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates)]
+    skipped = [printable(line) for line in (*intake.all_skipped(), *duplicates, *logins)]
     agent = user_agent(exchanges, start.url)
     if agent is not None and not is_user_agent(agent):
         skipped.append(f"User-Agent: not printable, or longer than {USER_AGENT_BYTES} bytes; the browser sends its own")

@@ -95,6 +95,11 @@ class Response(NamedTuple):
     def is_html(self) -> bool:
         return (self.header("content-type") or "").lower().startswith("text/html")
 
+    @property
+    def is_script(self) -> bool:
+        kind = (self.header("content-type") or "").partition(";")[0].lower()
+        return kind.endswith(("javascript", "ecmascript"))
+
     def without_chunks(self) -> "Response":
         """This response without chunk framing and its header field.
 

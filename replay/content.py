@@ -1,11 +1,10 @@
 """The content for the servers of a replay: a folder that stands in for the site's own.
 
 It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
-made repeatable or has a page script, changed documents. A site may come from anybody, so what each file says of itself
-is read here before a server reads it.
+made repeatable or has a page script, changed documents and scripts of workers. A site may come from anybody, so what
+each file says of itself is read here before a server reads it.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -15,47 +14,59 @@ from record.limits import BODY_BYTES, HEAD_BYTES
 from record.messages import read_head, read_message
 from record.page_script import placeholders, runnable
 from record.site import IndexedExchange, Site
-from replay.repeatable import script_evidence, script_of, with_scripts
+from replay.repeatable import is_worker, script_evidence, script_of, with_scripts, worker_with_script, workers_named
 
 FILE_BYTES = BODY_BYTES + HEAD_BYTES
 
 
 def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dict[str, object]]:
-    """Fill `folder`, which is empty; in it, documents begin with the script of `replay.repeatable` if `repeatable`, and
-    with the site's page script if it has one.
+    """Fill `folder`, which is empty; in it, documents and workers begin with the script of `replay.repeatable` if
+    `repeatable`, and documents with the site's page script if it has one.
 
-    Returns the scripts that were put into documents, as evidence by their names. Raises EyelevelError for a file that
-    is not the response which the index lists.
+    Returns what was done to them, as evidence by the scripts' names. Raises EyelevelError for a file that is not the
+    response which the index lists.
     """
     scripts: dict[str, bytes] = {"repeatable": script_of(site)} if repeatable else {}
     if site.page_script is not None:
         scripts["page_script"] = runnable(site.page_script, placeholders(site.page_script)).encode()
-    documents = 0
+    documents, urls, workers = 0, dict[Path, str](), set[str]()
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
     # Servers follow a link to a file that is named by a path without further links.
     recorded = site.folder.resolve()
     for exchange in site.exchanges:
-        file = recorded / exchange.file
-        document = _document(file, exchange)
-        changed = _changed(document, tuple(scripts.values())) if scripts and document else None
+        response = _text(recorded / exchange.file, exchange)
+        if repeatable and response:
+            workers |= workers_named(response)
+        if repeatable and response and response.is_script:
+            urls[Path(exchange.file)] = exchange.url
+        changed = _sendable(with_scripts(response, tuple(scripts.values()))) if scripts and response else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
             (folder / exchange.file).write_bytes(format_response(changed))
             documents += 1
-    return {name: script_evidence(script, documents) for name, script in scripts.items()}
+    of_workers = 0
+    for file in (file for file, url in urls.items() if is_worker(url, workers)):
+        response = response_of(*read_message(recorded / file, FILE_BYTES))
+        if changed := _sendable(worker_with_script(response, scripts["repeatable"])):
+            (folder / file).unlink()
+            (folder / file).write_bytes(format_response(changed))
+            of_workers += 1
+    counts = {"repeatable": (documents, of_workers), "page_script": (documents, 0)}
+    return {name: script_evidence(script, *counts[name]) for name, script in scripts.items()}
 
 
-def _document(file: Path, exchange: IndexedExchange) -> Response | None:
-    """The response in `file` if it is an HTML document, with the fields that say which request it answers.
+def _text(file: Path, exchange: IndexedExchange) -> Response | None:
+    """The response in `file` if it is an HTML document or a script, with the fields that say which request it answers.
 
     Raises EyelevelError when the file is not the response of `exchange`.
     """
     try:
         response = response_of(read_head(file, FILE_BYTES), b"")
         require_single_originals(response.headers)
-        document = response_of(*read_message(file, FILE_BYTES)) if response.is_html else None
+        is_text = response.is_html or response.is_script
+        text = response_of(*read_message(file, FILE_BYTES)) if is_text else None
     except (OSError, MalformedMessage) as error:
         raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
     answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
@@ -65,12 +76,11 @@ def _document(file: Path, exchange: IndexedExchange) -> Response | None:
             f"{file} is not the response with status {exchange.status} to {exchange.method} {exchange.url}, "
             f"as {INDEX} has it; import the site again"
         )
-    return document
+    return text
 
 
-def _changed(response: Response, scripts: Sequence[bytes]) -> Response | None:
-    """`response` as a document with the scripts; None when it is none, or its policies become too long to be sent."""
-    changed = with_scripts(response, scripts)
+def _sendable(changed: Response | None) -> Response | None:
+    """A changed response, if there is one, with its length; None when its policies became too long to be sent."""
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")

@@ -1,7 +1,7 @@
 // Makes what a page asks for the same on every load: scripts like to put the time and random numbers into
 // URLs. As in Web Page Replay's deterministic.js, but each script has a clock of its own, and each place in a script
 // numbers of its own, so that the order in which they happen to run does not matter.
-(function (beginning) {
+(function repeatable(beginning) {
   "use strict";
   var CALLS_PER_TIME = 500;
   var MS_PER_STEP = 50;
@@ -107,7 +107,7 @@
     realm.Date = Told;
   }
 
-  var afterwards = queueMicrotask.bind(window);
+  var afterwards = queueMicrotask.bind(self);
 
   var reallyNow = performance.now.bind(performance);
 
@@ -135,7 +135,7 @@
       };
     });
     var realFrame = realm.requestAnimationFrame;
-    realm.requestAnimationFrame = function (callback) {
+    if (realFrame) realm.requestAnimationFrame = function (callback) {
       var step = typeof callback === "function" ? stepping(callback) : callback;
       return realFrame.call(this === undefined ? realm : this, step);
     };
@@ -178,6 +178,7 @@
   // need the second.
   function replaceTimes(realm) {
     forPages(realm.Performance.prototype, "timeOrigin", function () { return navigationStart; });
+    if (!realm.document) return;
     var timing = realm.PerformanceTiming.prototype;
     var moments = Object.keys(timing).filter(function (name) { return name !== "toJSON"; });
     // Whether a moment has come stays true (0 is "not yet"), and so does their order.
@@ -201,6 +202,7 @@
 
   // The browser's belief about the network is a guess that changes from load to load.
   function replaceGuesses(realm) {
+    if (!realm.NetworkInformation) return;
     var guesses = { downlink: 10, effectiveType: "4g", rtt: 50, saveData: false };
     Object.keys(guesses).forEach(function (name) {
       forPages(realm.NetworkInformation.prototype, name, function () { return guesses[name]; });
@@ -229,17 +231,66 @@
     });
   }
 
+  // Scripts of workers that have an address begin with this script (`replay.repeatable`). It is put before those that a
+  // page makes itself, as a blob or in the address.
+  var source = "(" + repeatable + ")(" + beginning + ");\n";
+  var blobs = Object.create(null);
+  var made = Object.create(null);
+
+  function withScript(realm, createAddress, address) {
+    if (address in blobs) {
+      var blob = blobs[address];
+      // A shared worker is known by its address.
+      if (!(address in made)) made[address] = createAddress(new realm.Blob([source, blob], { type: blob.type }));
+      return made[address];
+    }
+    var data = /^(data:[^,]*?)(;\s*base64)?,(.*)$/is.exec(address);
+    if (!data) return address;
+    if (!data[2]) return data[1] + "," + encodeURIComponent(source) + data[3];
+    return data[1] + ";base64," + btoa(source + atob(decodeURIComponent(data[3])));
+  }
+
+  function followIntoWorkers(realm) {
+    var createAddress = realm.URL.createObjectURL;
+    var revokeAddress = realm.URL.revokeObjectURL;
+    if (!createAddress) return; // a service worker makes no others
+    realm.URL.createObjectURL = function (object) {
+      var address = createAddress(object);
+      if (object instanceof realm.Blob) blobs[address] = object;
+      return address;
+    };
+    realm.URL.revokeObjectURL = function (address) {
+      delete blobs[address];
+      return revokeAddress(address);
+    };
+    ["Worker", "SharedWorker"].forEach(function (name) {
+      var Real = realm[name];
+      if (!Real) return;
+      realm[name] = new Proxy(Real, {
+        construct: function (_, parts, target) {
+          // Whoever trusts an address by a policy (Trusted Types) has an object for it, which must stay what it is.
+          if (typeof parts[0] === "string" || parts[0] instanceof realm.URL) {
+            parts[0] = withScript(realm, createAddress, String(parts[0]));
+          }
+          return Reflect.construct(Real, parts, target);
+        },
+      });
+    });
+  }
+
   function make(realm) {
     if (realm[DONE]) return;
     Object.defineProperty(realm, DONE, { value: true });
     replaceRandomNumbers(realm);
     replaceDate(realm);
     followAnimations(realm);
-    keepCookies(realm);
     replaceTimes(realm);
     replaceGuesses(realm);
+    followIntoWorkers(realm);
+    if (!realm.document) return; // a worker
+    keepCookies(realm);
     followIntoFrames(realm);
   }
 
-  make(window);
+  make(self);
 })

@@ -1,14 +1,14 @@
 """Serving a site so that a page asks for the same on every load.
 
-A script, `repeatable.js`, is put first into every HTML document: it fixes the time, random numbers, and what
-else pages make unrepeatable URLs of. The recording itself stays as it is: the documents of its stand-in
-(`replay.content`) are changed.
+A script, `repeatable.js`, is put first into every HTML document, and into the scripts of workers: it fixes the time,
+random numbers, and what else pages make unrepeatable URLs of. The recording itself stays as it is: the documents and
+scripts of its stand-in (`replay.content`) are changed.
 """
 
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -30,12 +30,53 @@ DOCUMENT = re.compile(
 # The script comes behind the first of these that the document has, or before everything.
 TAGS = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(?=[\s>])", rb"<html(?=[\s>])", rb"<!doctype")]
 
+# The script of a worker begins behind a byte order mark, and stays strict if it begins with that (ECMAScript, 11.2.1).
+BEGINNING = re.compile(
+    rb"(?P<mark>\xef\xbb\xbf)?(?P<strict>\s*(?:(?>/\*.*?\*/|//[^\n]*\n)\s*)*+(?:'use strict'|\"use strict\"))?",
+    re.DOTALL,
+)
+# Where a page or a script names the script of a worker: `new Worker("name")`, `new SharedWorker(new URL("name", …))`,
+# `navigator.serviceWorker.register("name")`. Scripts that are named by a variable are often called so, too.
+NAMES_WORKER = re.compile(
+    rb"(?:Worker|serviceWorker\s*\.\s*register)\s*\(\s*(?:new\s+URL\s*\(\s*)?[\"'`](?P<url>[^\"'`\s]{1,2000})"
+)
+CALLED_WORKER = re.compile(r"worker|(?:^|[-_.])sw\b", re.IGNORECASE)
+
 POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
 
-def script_evidence(script: bytes, documents: int) -> dict[str, object]:
-    """Evidence of the change: how many documents have the script, and its SHA-256."""
-    return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
+def script_evidence(script: bytes, documents: int, workers: int) -> dict[str, object]:
+    """Evidence of the change: how many documents and scripts of workers have the script, and its SHA-256."""
+    return {"documents": documents, "workers": workers, "script_sha256": hashlib.sha256(script).hexdigest()}
+
+
+def workers_named(response: Response) -> set[str]:
+    """The names of the files, without their folders, that `response` names as scripts of workers."""
+    try:
+        text = decode(response.body, response.encoding)
+    except UndecodableContent:
+        return set()
+    urls = (match["url"].decode(errors="replace") for match in NAMES_WORKER.finditer(text))
+    return {_file_name(url) for url in urls}
+
+
+def is_worker(url: str, named: Collection[str]) -> bool:
+    """Whether the script at `url` is that of a worker, as far as its name and those that are `named` say it."""
+    name = _file_name(url)
+    return name in named or CALLED_WORKER.search(name) is not None
+
+
+def worker_with_script(response: Response, script: bytes) -> Response | None:
+    """`response`, the script of a worker, that begins with `script`; None when it cannot be decoded."""
+    try:
+        text = decode(response.body, response.encoding)
+        beginning = BEGINNING.match(text)
+        assert beginning is not None  # it fits everything
+        mark, strict = beginning["mark"] or b"", b'"use strict";' if beginning["strict"] else b""
+        body = encode(mark + strict + script + b"\n" + text.removeprefix(mark), response.encoding)
+    except UndecodableContent:
+        return None
+    return response._replace(body=body)
 
 
 def with_scripts(response: Response, scripts: Sequence[bytes]) -> Response | None:
@@ -66,6 +107,10 @@ def script_of(site: Site) -> bytes:
     lines = (line.strip() for line in SCRIPT.read_text().splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("//"))
     return f"{text}({_recorded_at_ms(site)});".encode()
+
+
+def _file_name(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0].rpartition("/")[2]
 
 
 def _recorded_at_ms(site: Site) -> int:

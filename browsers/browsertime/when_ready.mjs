@@ -10,6 +10,8 @@ import { Threads, untilIdle } from "./idle.mjs";
 
 // The program that films is Browsertime's as well.
 const APART = ["ffmpeg"];
+// The beginning of a dialog's text, by which one knows it again.
+const DIALOG_LETTERS = 200;
 // The first frame has been handed on to the screen when the second begins.
 const PAINTED = "return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
 const IS_ORANGE = "return document.getElementById('browsertime-orange') !== null;";
@@ -22,6 +24,19 @@ const { Video } = await part("video/video.js");
 
 // The beginning of the film.
 let filming = Promise.resolve();
+
+// `error`, which then says in its message why a page could not be loaded: Browsertime's own has that in a field alone.
+function named(error) {
+  const cause = error.extra?.cause ?? error;
+  if (cause.name === "UnexpectedAlertOpenError") {
+    // ChromeDriver has the text in its message alone.
+    const text = cause.getAlertText() ?? /\{Alert text : ([^]*)\}/.exec(cause.message)?.[1] ?? cause.message;
+    error.message = `the page opened a dialog: ${JSON.stringify(text.slice(0, DIALOG_LETTERS))}`;
+  } else if (cause !== error) {
+    error.message += `: ${cause.message}`;
+  }
+  return error;
+}
 
 async function paint(driver, { video }) {
   if (video) await setOrangeBackground(driver);
@@ -64,6 +79,10 @@ replace(
       ]);
       // A return visit has two loads, of which the last is measured.
       writeFileSync(join(resultDir, "readiness.json"), JSON.stringify({ browser, film }));
-      return original.apply(this, page);
+      try {
+        return await original.apply(this, page);
+      } catch (error) {
+        throw named(error);
+      }
     },
 );

@@ -54,6 +54,8 @@ BROWSERS_PURPOSES = frozenset({112189210, 107267424})  # "favicon_loader", "open
 # And that of what a page wants to have ready for when it is left ("speculation_rules_prefetch"). Chromium logs it as it
 # does a page that is shown.
 PREFETCH = 78769907
+# The field of a request that is made for a page which is not shown yet, and may never be.
+PRERENDERED = "sec-purpose: prefetch;prerender"
 # No more does a page need the description with which the browser would install it as an application.
 FOR_THE_BROWSER = "sec-fetch-dest: manifest"
 
@@ -94,6 +96,7 @@ def read_netlog(path: Path, most_bytes: int | None = None) -> list[Request]:
                 by_browser=parameters.get("initiator") == "not an origin" or purposes.get(source) in BROWSERS_PURPOSES,
                 initiator=parameters.get("initiator"),
                 began_s=at_s,
+                redirected=source in open_requests,
             )
             requests.append(request)
         elif source in open_requests:
@@ -188,7 +191,9 @@ def _follow(request: Request, kind: str, parameters: dict[str, Any], errors: dic
     """Add to `request` what one more event has about it."""
     if kind in SENT_OVER:
         request.protocol = SENT_OVER[kind]
-        request.by_browser = request.by_browser or FOR_THE_BROWSER in parameters.get("headers", ())
+        headers = parameters.get("headers", ())
+        request.by_browser = request.by_browser or FOR_THE_BROWSER in headers
+        request.main_frame = request.main_frame and PRERENDERED not in headers
     elif kind == "HTTP_TRANSACTION_READ_RESPONSE_HEADERS":
         request.status = int(parameters["headers"][0].split()[1])
         request.announces_alternative = any(line.lower().startswith("alt-svc:") for line in parameters["headers"])

@@ -37,6 +37,7 @@ const begin = (channel) => {
     awaited: !NOT_AWAITED.some((type) => purposes.includes(type)),
     by_browser: for_browser || (!main_frame && loadInfo.triggeringPrincipal.isSystemPrincipal),
     initiator: known(() => loadInfo.triggeringPrincipal.originNoSuffix),
+    redirected: loadInfo.redirectChainIncludingInternalRedirects.length > 0,
   };
 };
 const answer = (channel) => ({

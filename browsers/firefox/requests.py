@@ -58,6 +58,7 @@ def _begun(note: dict[str, Any], at_s: float) -> Request:
         by_browser=note["by_browser"],
         initiator=note["initiator"],
         began_s=at_s,
+        redirected=note["redirected"],
     )
 
 

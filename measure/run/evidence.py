@@ -129,6 +129,12 @@ class Evidence:
         return next((view for view in views if view), {})
 
     @property
+    def page_url(self) -> str | None:
+        """The address of the page whose times these are, without a fragment; None when nobody asked it."""
+        urls = [scripts.get("pageinfo", {}).get("url") for scripts in self.page.get("browserScripts", ())]
+        return next((url.partition("#")[0] for url in urls if url), None)
+
+    @property
     def unrecorded(self) -> int:
         """How many requests of the page went to hosts that are not in the recording."""
         return sum(request.error == NAME_NOT_RESOLVED and not request.by_browser for request in self.requests)

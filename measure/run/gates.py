@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from measure.run.evidence import Evidence
 
 SHOWN_URL_LENGTH = 100
+# RFC 9110, section 15.5.2
+UNAUTHORIZED = 401
 
 # The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
 # most, and 750 ms is a round trip of the slowest network in the paper.
@@ -97,7 +100,7 @@ def over_time(evidence: Evidence, claim: Claim) -> str | None:
     unanswered = any(page.status is None and page.error is None for page in waiting)
     # The driver's clock starts later than the page's: one that took longer may just have been loaded.
     late = evidence.plt is None or evidence.plt > 1000 * claim.limit_s
-    return f"not loaded within {claim.limit_s:g} s" if late or unanswered else None
+    return f"not loaded within {claim.limit_s:g} s{_login(evidence)}" if late or unanswered else None
 
 
 def load_failed(evidence: Evidence, claim: Claim) -> str | None:
@@ -105,9 +108,38 @@ def load_failed(evidence: Evidence, claim: Claim) -> str | None:
     return "; ".join(evidence.failures) or None
 
 
+def goes_on(evidence: Evidence, claim: Claim) -> str | None:
+    """The page led to another one by itself (a Refresh field, a script, a form), or loaded itself again: the browser's
+    times are then those of the last page alone, over connections that are there already."""
+    pages = [request for request in evidence.requests if request.main_frame and request.is_of_web]
+    # The testbed itself navigates to the page, twice in a return visit. Browsers ask again for what has failed, and for
+    # what names hints that it needs (Critical-CH).
+    led = [
+        place
+        for place, (before, page) in enumerate(pairwise(pages), 1)
+        if not page.redirected and not before.error
+        if page.url not in (pages[0].url, before.url) or (page.initiator or "").startswith("http")
+    ]
+    if not led:
+        return None
+    first, last = pages[led[0] - 1], pages[led[-1]]
+    # A response without content, a download and a window of its own leave the page where it is.
+    if evidence.page_url == first.url.partition("#")[0] != last.url:
+        return None
+    if first.url == last.url:
+        return f"the page loads itself again: {_short(first)}"
+    text = f"the page {_short(first)} goes on to {_short(last)} by itself"
+    end = pages[-1]
+    if fault := _fault(end):
+        return f"{text}, and {fault}; record it from there on" + ("" if end is last else f" ({_short(end)})")
+    if last.method != "GET":
+        return f"{text}, by a form ({last.method}), which no measurement can begin with"
+    return f"{text}; import the recording with URL={_short(last)} to measure that one"
+
+
 def load_unfinished(evidence: Evidence, claim: Claim) -> str | None:
     """The page's load event did not come in time."""
-    return "there was no load event" if evidence.plt is None else None
+    return f"there was no load event{_login(evidence)}" if evidence.plt is None else None
 
 
 def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
@@ -125,14 +157,13 @@ def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
 def error_page(evidence: Evidence, claim: Claim) -> str | None:
     """The page that was shown is not the recorded one."""
     pages = [request for request in evidence.requests if request.main_frame]
+    if pages and (fault := _fault(pages[-1])):
+        return f"{fault}: {_short(pages[-1])}"
+    if evidence.failures:
+        return None
     if not pages:
         return "no page was asked for"
-    last = pages[-1]
-    if last.error:
-        return f"the page failed with {last.error}: {_short(last)}"
-    if last.status is None or last.status >= 400:
-        return f"the page's status is {last.status}: {_short(last)}"
-    return None
+    return f"the page had no answer: {_short(pages[-1])}" if pages[-1].status is None else None
 
 
 def wrong_protocol(evidence: Evidence, claim: Claim) -> str | None:
@@ -312,8 +343,10 @@ OVER_TIME = Gate("over_time", over_time, attempts=101, about_load=True)
 GATES: list[Gate] = [
     REPLAY,
     OVER_TIME,
-    LOAD_FAILED,
+    # These say more than Browsertime does, whose load then failed, too.
+    Gate("goes_on", goes_on, about_load=True),
     Gate("error_page", error_page, about_load=True),
+    LOAD_FAILED,
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("page_script_unfinished", page_script_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
@@ -354,6 +387,21 @@ def attempts_against(reason: Reason | None) -> int:
 def is_over_time(reason: Reason | None) -> bool:
     """Whether `reason` is that the page took longer than it may."""
     return reason is not None and reason.gate == OVER_TIME.name
+
+
+def _login(evidence: Evidence) -> str:
+    """The login for which a part of the page may have waited, as the end of a sentence; nothing if there is none."""
+    asking = (request for request in evidence.requests if request.status == UNAUTHORIZED and not request.by_browser)
+    return next((f", and a login is asked for (status {UNAUTHORIZED}): {_short(request)}" for request in asking), "")
+
+
+def _fault(page: Request) -> str | None:
+    """The reason for which no page was shown: an error of the network, or the status of the answer."""
+    if page.error:
+        return f"the page failed with {page.error}"
+    if page.status == UNAUTHORIZED:
+        return f"the page asks for a login (status {page.status})"
+    return f"the page's status is {page.status}" if page.status is not None and page.status >= 400 else None
 
 
 def _short(request: Request) -> str:

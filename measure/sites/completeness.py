@@ -183,7 +183,7 @@ def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[Requested
     unsent = [
         (request.method, request.url.partition("#")[0], UNREACHABLE, "")
         for request in requests
-        if request.error and not request.protocol and not request.by_browser
+        if request.error and request.is_of_web and not request.protocol and not request.by_browser
     ]
     first = {(method, url): (kind, file) for method, url, kind, file in reversed([*logged, *unsent])}
     return tuple(

@@ -1,5 +1,6 @@
 """Firefox's own log of its requests, in two true ones: of a page with a redirect, a WebSocket, a request that it takes
-back, one that its cache answers, and hosts, ports and files that are not there."""
+back, one that its cache answers, and hosts, ports and files that are not there. (Their field `redirected` was added
+later, by hand.)"""
 
 import gzip
 from pathlib import Path
@@ -46,6 +47,7 @@ def test_each_hop_of_a_redirect_is_a_request(transport: str, tmp_path: Path) -> 
     moved, code = (next(one for one in requests if one.url.endswith(end)) for end in ("/moved", "/code.js"))
     assert (moved.status, moved.error) == (302, None)
     assert (code.status, code.error) == (200, None)
+    assert (moved.redirected, code.redirected) == (False, True)
 
 
 @pytest.mark.parametrize("transport", ["tcp", "quic"])

@@ -71,6 +71,20 @@ def test_a_request_and_its_answer(tmp_path: Path) -> None:
     assert request == Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200, None, "null")
 
 
+def test_a_hop_says_that_a_redirect_led_to_it(tmp_path: Path) -> None:
+    events = [*PAGE, start(1, "https://a.example/moved", request_type="main frame"), start(2, "https://a.example/i")]
+    requests = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [request.redirected for request in requests] == [False, True, False]
+
+
+def test_a_page_that_is_made_ready_and_not_shown_is_none(tmp_path: Path) -> None:
+    headers = [":method: GET", "sec-purpose: prefetch;prerender"]
+    sent = event(2, "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", headers=headers)
+    events = [*PAGE, start(2, "https://a.example/next", request_type="main frame"), sent]
+    requests = read_netlog(netlog(tmp_path / "n.gz", log_text(events)))
+    assert [request.main_frame for request in requests] == [True, False]
+
+
 def test_a_request_has_the_times_of_its_beginning_and_end(tmp_path: Path) -> None:
     events = [
         {**start(1, "https://a.example/"), "time": "1000", "phase": 1},
@@ -213,6 +227,8 @@ def whole_run(folder: Path) -> None:
     page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
     (folder / TIMINGS).write_text(json.dumps([page]))
     har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}
+    for entry in har["log"]["entries"]:
+        entry["serverIPAddress"] = "198.18.0.1"
     (folder / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
     netlog(folder / BROWSER.network_log, log_text(PAGE))
     visual = {
@@ -232,6 +248,17 @@ def test_a_sound_run(tmp_path: Path) -> None:
     assert evidence.visual and evidence.visual.vc85 == 3
     assert evidence.har_protocols == {"h3": 3}
     assert evidence.request_counts == RequestCounts(requests=1, served=1, missed=0, exchanges=1)
+
+
+@pytest.mark.case("page-with-critical-ch")
+def test_what_no_server_was_asked_is_no_request_over_another_protocol(tmp_path: Path) -> None:
+    whole_run(tmp_path)
+    har = json.loads(gzip.decompress((tmp_path / HAR).read_bytes()))
+    redirect = {"status": 307, "statusText": "Internal Redirect", "httpVersion": "http/1.1"}
+    made_by_service_worker = {"status": 200, "httpVersion": "http/1.1"}
+    har["log"]["entries"] += [{"response": response} for response in (redirect, made_by_service_worker)]
+    (tmp_path / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
+    assert read_evidence(tmp_path).har_protocols == {"h3": 3}
 
 
 @pytest.mark.parametrize("name", [TIMINGS, HAR, BROWSER.network_log, VISUAL])

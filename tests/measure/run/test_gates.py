@@ -42,6 +42,7 @@ CLAIM = Claim(
 VIEW = {"width": 360, "height": 640, "pixel_ratio": 3.0, "platform": "Android"}
 FLOW = CrossTrafficFlow("cubic", "down", "cubic", run_bytes=1000)
 PAGE = Request("https://a.example/", "GET", True, False, "198.18.0.1", "h3", 200)
+NEXT = replace(PAGE, url="https://a.example/en/", initiator="https://a.example")
 IMAGE = Request("https://b.example/i", "GET", False, False, "198.18.0.2", "h3", 200)
 SOUND = Evidence(
     failures=(),
@@ -106,13 +107,26 @@ FAULTS = {
         replace(SOUND, plt=60_500, browsed_s=61),
         replace(SOUND, plt=10, browsed_s=61, requests=(replace(PAGE, status=None),)),
     ],
-    "load_failed": [replace(SOUND, failures=("browsertime.json is missing",))],
+    "load_failed": [
+        replace(SOUND, failures=("browsertime.json is missing",)),
+        replace(SOUND, failures=("it broke",), requests=()),
+        replace(SOUND, failures=("it broke",), requests=(replace(PAGE, status=None),)),
+    ],
+    "goes_on": [
+        replace(SOUND, requests=(PAGE, NEXT)),
+        replace(SOUND, requests=(PAGE, NEXT), failures=("it broke",)),
+        replace(SOUND, requests=(PAGE, replace(PAGE, initiator="https://a.example"))),
+        # A page in a sandbox has no origin.
+        replace(SOUND, requests=(PAGE, replace(NEXT, initiator="null"))),
+        replace(SOUND, requests=(PAGE, NEXT), page={"browserScripts": [{"pageinfo": {"url": NEXT.url}}]}),
+    ],
     "load_unfinished": [replace(SOUND, plt=None)],
     "error_page": [
         replace(SOUND, requests=()),
         replace(SOUND, requests=(replace(PAGE, status=404), IMAGE)),
         replace(SOUND, requests=(replace(PAGE, status=None),)),
         replace(SOUND, requests=(PAGE, replace(PAGE, error="ERR_CONNECTION_RESET"))),
+        replace(SOUND, requests=(replace(PAGE, status=401),), failures=("Browsertime: Failed to load",)),
     ],
     "wrong_protocol": [
         with_request(replace(IMAGE, protocol="h2")),
@@ -157,6 +171,80 @@ def test_a_sound_run_counts() -> None:
 @pytest.mark.parametrize(("gate", "evidence"), [(gate, fault) for gate, faults in FAULTS.items() for fault in faults])
 def test_a_gate_fires_and_names_itself(gate: str, evidence: Evidence) -> None:
     assert named(reason_against(evidence, CLAIM)) == gate
+
+
+def said(evidence: Evidence) -> str:
+    """The text of the reason why a run does not count."""
+    reason = reason_against(evidence, CLAIM)
+    assert reason
+    return reason.text
+
+
+@pytest.mark.case("page-goes-on-by-itself")
+@pytest.mark.parametrize(
+    ("pages", "text"),
+    [
+        (
+            (PAGE, NEXT),
+            "the page https://a.example/ goes on to https://a.example/en/ by itself; import the recording with "
+            "URL=https://a.example/en/ to measure that one",
+        ),
+        ((PAGE, replace(PAGE, initiator="https://a.example")), "the page loads itself again: https://a.example/"),
+        (
+            (PAGE, replace(NEXT, method="POST")),
+            "the page https://a.example/ goes on to https://a.example/en/ by itself, by a form (POST), which no "
+            "measurement can begin with",
+        ),
+        (
+            (PAGE, replace(NEXT, status=404)),
+            "the page https://a.example/ goes on to https://a.example/en/ by itself, and the page's status is 404; "
+            "record it from there on",
+        ),
+        (
+            (PAGE, NEXT, replace(NEXT, url="https://b.example/", redirected=True, error="ERR_CONNECTION_REFUSED")),
+            "the page https://a.example/ goes on to https://a.example/en/ by itself, and the page failed with "
+            "ERR_CONNECTION_REFUSED; record it from there on (https://b.example/)",
+        ),
+    ],
+)
+def test_a_page_that_goes_on_by_itself_is_named_with_the_one_to_import(pages: tuple[Request, ...], text: str) -> None:
+    assert said(replace(SOUND, requests=pages)) == text
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param((replace(PAGE, status=302), replace(PAGE, url=NEXT.url, redirected=True)), id="a redirect"),
+        pytest.param((PAGE, replace(PAGE, initiator="not an origin")), id="a return visit"),
+        pytest.param((PAGE, replace(PAGE, initiator="null")), id="a page asked for once more, with hints"),
+        pytest.param((PAGE, replace(PAGE, url="chrome://settings/", initiator="https://a.example")), id="no page"),
+    ],
+)
+def test_a_page_that_the_browser_itself_led_to_counts(pages: tuple[Request, ...]) -> None:
+    assert reason_against(replace(SOUND, requests=pages), CLAIM) is None
+
+
+def test_a_page_that_stays_where_it_is_counts_whatever_it_asked_for() -> None:
+    page = {"browserScripts": [{"pageinfo": {"url": f"{PAGE.url}#top"}}]}
+    assert reason_against(replace(SOUND, requests=(PAGE, NEXT), page=page), CLAIM) is None
+
+
+@pytest.mark.case("redirect-to-plain-http")
+def test_a_page_that_the_browser_tries_again_does_not_go_on_by_itself() -> None:
+    refused = replace(PAGE, url="http://a.example/en/", status=None, error="ERR_CONNECTION_REFUSED", initiator="null")
+    requests = (replace(PAGE, status=301), replace(refused, redirected=True), refused)
+    evidence = replace(SOUND, requests=requests, failures=("UrlLoadError",))
+    assert said(evidence) == "the page failed with ERR_CONNECTION_REFUSED: http://a.example/en/"
+
+
+@pytest.mark.case("page-asks-for-a-login")
+def test_a_login_is_named_whoever_waits_for_it() -> None:
+    page = replace(SOUND, requests=(replace(PAGE, status=401),), failures=("UrlLoadError",))
+    assert said(page) == "the page asks for a login (status 401): https://a.example/"
+    image = replace(SOUND, plt=None, requests=(PAGE, replace(IMAGE, status=401)))
+    ends = f", and a login is asked for (status 401): {IMAGE.url}"
+    assert said(image) == f"there was no load event{ends}"
+    assert said(replace(image, browsed_s=61)) == f"not loaded within 60 s{ends}"
 
 
 @pytest.mark.parametrize(

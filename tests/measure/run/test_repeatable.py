@@ -23,7 +23,7 @@ from measure.run.setting import Loading, Setting
 from measure.sites.completeness import requested_urls
 from record.http1 import Headers, Response
 from record.site import Exchange, Recording, Site, write_site
-from replay.repeatable import with_scripts
+from replay.repeatable import is_worker, with_scripts, worker_with_script, workers_named
 from tuning import networks, protocols
 
 SCRIPT = b"(function () {})(1);"
@@ -86,6 +86,42 @@ def test_policies_allow_the_script_and_nothing_else_more(policy: str, allowed: s
     value = got.header("content-security-policy") or ""
     digest = value.partition(HASH)[2].partition("'")[0] + "'" if HASH in value else ""
     assert value.replace(f"{HASH}{digest}", HASH) == allowed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"new Worker('/js/a.js?v=2')",
+        b'new Worker(new URL("./a.js", import.meta.url), {type: "module"})',
+        b"new SharedWorker ( `a.js` )",
+        b"<script>navigator.serviceWorker.register('https://a.example/a.js')",
+    ],
+)
+def test_the_script_of_a_worker_is_known_by_who_names_it(text: bytes) -> None:
+    named = workers_named(html(text))
+    assert is_worker("https://a.example/js/a.js?v=3", named)
+    assert not is_worker("https://a.example/js/b.js", named)
+
+
+def test_the_script_of_a_worker_is_known_by_its_name() -> None:
+    urls = ("/pdf.worker.min.js", "/sw.js", "/firebase-messaging-sw.js", "/ServiceWorker.js?1", "/swiper.js", "/app.js")
+    assert [is_worker(f"https://a.example{url}", ()) for url in urls] == [True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (b"a();", SCRIPT + b"\na();"),
+        (b"/* x */ // y\n 'use strict'; a();", b'"use strict";' + SCRIPT + b"\n/* x */ // y\n 'use strict'; a();"),
+        (b"\xef\xbb\xbfa();", b"\xef\xbb\xbf" + SCRIPT + b"\na();"),
+    ],
+)
+def test_the_script_comes_first_in_a_worker_which_stays_strict(text: bytes, changed: bytes) -> None:
+    packed = Response(200, "", (("Content-Encoding", "gzip"),), gzip.compress(text))
+    got = worker_with_script(packed, SCRIPT)
+    assert got is not None
+    assert gzip.decompress(got.body) == changed
+    assert worker_with_script(packed._replace(body=b"no gzip"), SCRIPT) is None
 
 
 RECORDED_AT_S = 1_500_000_000
@@ -234,6 +270,61 @@ def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
         # Browsertime asks the page both in the old and in the new way, of which the script changes the old for pages.
         assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
     assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms, "the page itself got something else"
+
+
+TELL = """fetch(new URL("/told?" + new URLSearchParams({
+    who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
+}), "https://a.example/"));"""
+# Workers by how they are made, each of which tells its server what it sees.
+WORKERS = """
+const address = text => URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
+const text = who => TELL.replace("WHO", JSON.stringify(who));
+const blob = address(text("blob"));
+new Worker(blob);
+URL.revokeObjectURL(blob);
+new Worker(address(text("blob module")), {type: "module"});
+new SharedWorker(address(text("blob shared")));
+new Worker("data:text/javascript," + encodeURIComponent(text("data")));
+new Worker("data:text/javascript;base64," + btoa(text("base64")));
+new Worker(address("new Worker(URL.createObjectURL(new Blob([" + JSON.stringify(text("nested")) + "])))"));
+new Worker("/classic.js");
+new Worker(new URL("/module.js", location), {type: "module"});
+new SharedWorker("/shared.js");
+navigator.serviceWorker.register("/service.js");
+"""
+OF_FILES = {"classic", "module", "shared", "service"}
+ALL_WORKERS = {*OF_FILES, "blob", "blob module", "blob shared", "data", "base64", "nested"}
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
+def test_workers_of_all_kinds_tell_the_same_on_every_load(tmp_path: Path) -> None:
+    date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
+    script = f"<script>const TELL = {json.dumps(TELL)}; onload = () => {{ {WORKERS} }}</script>"
+    page = Exchange("GET", "https://a.example/", html(b"<!doctype html><html>" + script.encode(), date), "192.0.2.1")
+    javascript = (("Content-Type", "text/javascript"),)
+    files = [
+        replace(page, url=f"{page.url}{who}.js", response=Response(200, "", javascript, text.encode()))
+        for who in sorted(OF_FILES)
+        if (text := TELL.replace("WHO", json.dumps(who)))
+    ]
+    # A worker whose address is data is of another origin than all.
+    answer = Response(204, "", (("Access-Control-Allow-Origin", "*"),), b"")
+    exchanges = (page, *files, replace(page, url=f"{page.url}told", response=answer))
+    site = write_site(Recording(page.url, exchanges, {"tool": "test"}), tmp_path / "workers")
+    dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
+    reports = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert load(Setting(site, dsl, tcp, Loading(filmed=False, quiet_ms=5000)), folder) is None
+        urls = [urlsplit(url) for url in _urls_of(folder, read_evidence(folder, filmed=False))]
+        values_of = (dict(parse_qsl(url.query)) for url in urls if url.path == "/told")
+        reports.append({values["who"]: values for values in values_of})
+    assert set(reports[0]) == ALL_WORKERS
+    assert reports[0] == reports[1]
+    assert {values["now"] for values in reports[0].values()} == {str(RECORDED_AT_S * 1000)}
+    assert json.loads((tmp_path / "1" / REPLAY_EVIDENCE).read_text())["scripts"]["repeatable"]["workers"] == len(OF_FILES)
 
 
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:

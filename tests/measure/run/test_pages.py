@@ -1,0 +1,177 @@
+"""Pages that do something by themselves while they are measured, in the real browser: which loads count, and why not.
+
+Those that go on are navigated to another page; others open a dialog, ask for a login, or are asked for once more.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from measure.campaign.method import claim
+from measure.run.evidence import Evidence, read_evidence
+from measure.run.gates import GATES, reason_against
+from measure.run.load import load
+from measure.run.setting import Loading, Setting
+from measure.sites.completeness import requested_urls
+from record.http1 import Headers, Response
+from record.site import Exchange, Recording, write_site
+from tuning import networks, protocols
+
+pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
+
+SHOP = "https://shop.example/"
+NEXT = f"{SHOP}en/"
+BY_ITSELF = f"goes_on: the page {SHOP} goes on to {NEXT}"
+IMPORT = "by itself; import the recording with URL="
+GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The answer at the start page, and `more` at other paths; and the reason why its load does not count, or how it
+    begins, "" where it counts."""
+
+    head: str = ""
+    reason: str = ""
+    headers: Headers = ()
+    status: int = 200
+    more: dict[str, Response] = field(default_factory=dict)
+    start: str = SHOP
+
+
+def html(head: str = "", *headers: tuple[str, str]) -> Response:
+    text = f"<!doctype html><html><head><title>Shop</title>{head}</head><body><h1>Shop</h1></body></html>"
+    return Response(200, "", (("Content-Type", "text/html; charset=utf-8"), *headers), text.encode())
+
+
+EMPTY = Response(204, "", (), b"")
+LOGIN = Response(401, "", (("WWW-Authenticate", 'Basic realm="staging"'),), b"no")
+SERVICE_WORKER = Response(
+    200,
+    "",
+    (("Content-Type", "text/javascript"),),
+    b"onactivate = event => event.waitUntil(clients.claim());"
+    b"onfetch = event => event.request.url.endsWith('/made') && event.respondWith(new Response('made'));",
+)
+ASK_SERVICE_WORKER = """<script>
+navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
+navigator.serviceWorker.register("/sw.js");
+</script>"""
+
+CASES = {
+    "page-goes-on-by-itself": {
+        "refresh": Case('<meta http-equiv="refresh" content="0; url=/en/">', f"{BY_ITSELF} {IMPORT}{NEXT} "),
+        "field": Case(headers=(("Refresh", "0; url=/en/"),), reason=f"{BY_ITSELF} {IMPORT}{NEXT} "),
+        "script": Case("<script>location.replace('/en/')</script>", f"{BY_ITSELF} {IMPORT}{NEXT} "),
+        "form": Case(
+            "<script>onload = () => document.forms[0].submit()</script><form action=/en/></form>",
+            f"{BY_ITSELF}? {IMPORT}{NEXT}? ",
+        ),
+        "reload": Case(
+            "<script>if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); }</script>",
+            f"goes_on: the page loads itself again: {SHOP}",
+        ),
+        "nowhere": Case(
+            "<script>location = '/gone'</script>",
+            f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
+        ),
+        "no-content": Case("<script>onload = () => { location = '/none'; }</script>", more={"none": EMPTY}),
+        "made-ready": Case('<script type=speculationrules>{"prerender": [{"urls": ["/en/", "/gone"]}]}</script>'),
+    },
+    "page-with-a-dialog": {
+        "alert": Case(
+            "<script>alert('Welcome,\\n“you”')</script>",
+            'load_failed: the page opened a dialog: "Welcome,\\n“you”" while testing',
+        ),
+        "confirm": Case(
+            "<script>onload = () => setTimeout(() => confirm('Cookies?'), 200)</script>",
+            'load_failed: the page opened a dialog: "Cookies?"',
+        ),
+        "status": Case(status=404, reason=f"error_page: the page's status is 404: {SHOP}"),
+        "host": Case(
+            status=302,
+            headers=(("Location", "https://other.example/"),),
+            reason="error_page: the page failed with ERR_NAME_NOT_RESOLVED: https://other.example/",
+        ),
+    },
+    "page-asks-for-a-login": {
+        "page": Case(
+            status=401,
+            headers=LOGIN.headers,
+            reason=f"error_page: the page asks for a login (status 401): {SHOP}",
+        ),
+        "image": Case(
+            "<img src=/image>",
+            f"over_time: not loaded within 8 s, and a login is asked for (status 401): {SHOP}image",
+            more={"image": LOGIN},
+        ),
+    },
+    "page-with-critical-ch": {
+        "hints": Case(headers=(("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))),
+        "hints-after-redirect": Case(
+            status=302,
+            headers=(("Location", "/hints"),),
+            more={"hints": html("", ("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))},
+        ),
+        "hsts": Case(
+            "<script>onload = () => fetch('http://shop.example/en/', {mode: 'no-cors'})</script>",
+            headers=(("Strict-Transport-Security", "max-age=1000"),),
+        ),
+        "service-worker": Case(ASK_SERVICE_WORKER, more={"sw.js": SERVICE_WORKER}),
+    },
+    "redirect-to-plain-http": {
+        "page": Case(
+            status=301,
+            headers=(("Location", "http://shop.example/en/"),),
+            reason="error_page: the page failed with ERR_CONNECTION_REFUSED: http://shop.example/en/",
+        ),
+    },
+}
+
+
+def loaded(case: Case, protocol: str, folder: Path) -> tuple[str, Evidence]:
+    """The reason why one load of the case's page does not count, and its evidence."""
+    page = html(case.head, *case.headers)
+    if case.status != 200:
+        page = page._replace(status=case.status, body=b"")
+    start = Exchange("GET", case.start, page, "192.0.2.1")
+    others = {"en/": html(), **case.more}
+    exchanges = [Exchange("GET", case.start + path, response, "192.0.2.1") for path, response in others.items()]
+    site = write_site(Recording(case.start, (start, *exchanges), {"tool": "test"}), folder / "site")
+    # A page that waits for an answer of its user waits until the end.
+    loading = Loading(filmed=False, limit_s=8 if "image" in case.more else None)
+    setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
+    assert load(setting, folder) is None
+    evidence = read_evidence(folder, filmed=False)
+    return str(reason_against(evidence, claim(setting), GATES_OF_LOADS) or ""), evidence
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "quic"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=f"{name}-{kind}", marks=pytest.mark.case(name))
+        for name, kinds in CASES.items()
+        for kind, case in kinds.items()
+    ],
+)
+def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_path: Path) -> None:
+    reason, _ = loaded(case, protocol, tmp_path)
+    assert reason.startswith(case.reason) and bool(reason) == bool(case.reason), reason
+
+
+def test_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
+    head = "<script>fetch('about:blank').catch(() => 0)</script><img src='about:blank;'><img src='no-scheme:x'>"
+    reason, evidence = loaded(Case(head + "<img src=https://gone.example/x>"), "tcp", tmp_path)
+    assert not reason
+    missed = [url.url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
+    assert missed == ["https://gone.example/x"]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "quic"])
+def test_a_host_whose_name_ends_with_a_dot_is_reached(protocol: str, tmp_path: Path) -> None:
+    """Browsers leave the dot out of the name in TLS (RFC 6066, section 3), and have it in the request."""
+    reason, evidence = loaded(Case(start="https://shop.example./"), protocol, tmp_path)
+    assert not reason
+    assert evidence.request_counts.served == 1
