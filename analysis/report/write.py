@@ -21,7 +21,7 @@ from analysis.report.tables import campaign_tables, study_tables
 from analysis.runs import load, typed
 from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
-from base.files import replacing_folder, require_writable
+from base.files import replacing_folder, require_replaceable, require_writable
 from base.ownership import give_to_caller
 
 REPORT, FIGURES = "report", "figures"
@@ -101,9 +101,7 @@ def _place(folder: Path, into: Path | None) -> Path:
         return folder / REPORT
     if folder.resolve().is_relative_to(into.resolve()):
         raise EyelevelError(f"{into} has the campaign itself in it; choose another folder for its report")
-    if into.exists() and not into.is_dir():
-        raise EyelevelError(f"{into} is a file; choose another name for the folder of the report")
-    require_writable(into.absolute().parent, "choose another folder for the report")
+    require_replaceable(into, "choose another folder for the report")
     return into
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from base.files import require_file, require_replaceable
 from eyelevel.options import parameters_of
 from record.formats import writable_formats
 from record.names import site_folder
@@ -17,4 +18,7 @@ def main(name: str, form: str, into: Path | None) -> None:
     """
     from record.site import Site
 
-    writable_formats()[form].write(Site.load(site_folder(name)), into or Path(f"{name}.{form}"))
+    chosen, into = writable_formats()[form], into or Path(f"{name}.{form}")
+    require = require_file if chosen.ENDINGS else require_replaceable
+    require(into, "--into names another place")
+    chosen.write(Site.load(site_folder(name)), into)
