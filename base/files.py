@@ -96,7 +96,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def _stream(path: Path) -> int | Path | None:
-    """What is written into at `path`, a descriptor of this process or a pipe or device; None where a file is replaced.
+    """The descriptor of this process, or the pipe or device, that `path` is; None where a file can be replaced.
 
     Raises OSError, also where there is something that is neither.
     """

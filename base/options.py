@@ -3,6 +3,7 @@
 click's parameter, what shells complete, the variable of make and the page of the documents are derived from it.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +27,7 @@ class _Destination(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises EyelevelError."""
-        path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if ctx is None or not ctx.resilient_parsing:
             self._require(path, f"{param.opts[-1] if param else 'this'} names another {self._kind}")
         return path

@@ -1,6 +1,6 @@
 """Logs of measurements as columns of numbers and times, from tables that other programs have written.
 
-Programs write numbers and dates in many ways. What could mean two numbers is refused, with its line, and never guessed.
+Programs write numbers and dates in many ways. A text that could mean two numbers is refused, with its line.
 """
 
 import csv
@@ -144,7 +144,7 @@ class Log:
         times_s = np.unwrap(days_s, period=DAY_S)
         if (falls := np.flatnonzero(np.diff(times_s) < 0)).size:
             fault = "is earlier than the row's before, or half a day later; give dates, too"
-            raise self._fault(name, *values[falls[0] + 1], fault)
+            raise self._fault(name, *values[int(falls[0]) + 1], fault)
         return [float(time_s) for time_s in times_s - times_s[0]]
 
     def _matches(self, name: str, values: list[tuple[int, str]], pattern: re.Pattern[str]) -> list[re.Match[str]]:
@@ -184,8 +184,8 @@ class Log:
 
 def _header(path: Path, line: str, names: Sequence[str]) -> tuple[list[str], str]:
     """The names in the header, and the delimiter: one by which all `names` are there."""
-    headers = [(_split(path, line, delimiter), delimiter) for delimiter in DELIMITERS]
-    header, found = max(headers, key=lambda one: (len(set(names).intersection(one[0])), len(one[0])))
+    headers = [(_split(path, line, one), one) for one in DELIMITERS]
+    header, delimiter = max(headers, key=lambda one: (len(set(names).intersection(one[0])), len(one[0])))
     for name in names:
         if name not in header:
             raise EyelevelError(f"{path} has no column {name!r}; it has {', '.join(map(repr, header))}")
@@ -193,7 +193,7 @@ def _header(path: Path, line: str, names: Sequence[str]) -> tuple[list[str], str
             raise EyelevelError(f"{path} has {header.count(name)} columns {name!r}; give them different names")
     while not header[-1]:
         header.pop()
-    return header, found
+    return header, delimiter
 
 
 def _rows(path: Path, lines: list[tuple[int, str]], delimiter: str, width: int) -> Iterator[tuple[int, list[str]]]:
@@ -239,10 +239,13 @@ def _date(match: re.Match[str], *, day_first: bool = False) -> datetime | None:
         return None
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
-    numbers = [int(text or 0) for text in (parts["year"], month, day, hour, parts["minute"], parts["second"])]
+    into_day = timedelta(minutes=int(parts["minute"] or 0), seconds=int(parts["second"] or 0))
+    into_day += timedelta(microseconds=int((parts["fraction"] or "").ljust(6, "0")[:6]))
+    if into_day >= timedelta(hours=1) or int(parts["second"] or 0) > 59:
+        return None
     try:
-        microseconds = int((parts["fraction"] or "").ljust(6, "0")[:6])
-        return datetime(*numbers, microseconds, UTC) - _offset(parts["zone"] or "")  # type: ignore[misc]
+        begin = datetime(int(parts["year"] or 0), int(month or 0), int(day or 0), hour, tzinfo=UTC)
+        return begin + into_day - _offset(parts["zone"] or "")
     except (ValueError, OverflowError):
         return None
 

@@ -77,7 +77,7 @@ def _what_to_try(spec: ReplaySpec) -> str:
     url = Site.load(spec.site).url
     # In the replay's own folder for temporary files, which nobody else can put a link into.
     load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"'
-    tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
+    tries = [f"ping -c 3 {shlex.quote(urlsplit(url).hostname or '')}", load, "exit"]
     if spec.protocol.http_version in CURL_VERSIONS:
         tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {shlex.quote(url)}")
     lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]

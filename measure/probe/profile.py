@@ -40,9 +40,9 @@ def require_place(file: Path, name: str) -> None:
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
         raise EyelevelError(f"{file} must be called {networks.FILENAME}, to be found in a folder of yours (TUNING)")
+    require_writable(file.parent, "--into names another file")
     if file.exists() and not file.is_file():
         raise EyelevelError(f"{file} is no file to which a profile could be added; --into names another")
-    require_writable(file.parent, "--into names another file")
     known = networks.load(file) if file.exists() else networks.load()
     ours = networks.load()
     if any(name in catalogue or name in catalogue.groups for catalogue in (known, ours)):

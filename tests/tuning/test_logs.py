@@ -20,7 +20,7 @@ COLUMNS = ("--time", "time", "--rate", "rate")
 
 
 def converted(folder: Path, log: str | bytes, columns: Sequence[str] = COLUMNS) -> tuple[Result, Conditions]:
-    """What the program prints of a log, and the conditions that it makes of it. Raises EyelevelError."""
+    """The output of the program for a log, and the conditions that it makes of it. Raises EyelevelError."""
     (folder / "log.csv").write_bytes(log.encode() if isinstance(log, str) else log)
     words = [str(folder / "log.csv"), *columns, "--into", str(folder / "out.csv")]
     done = CliRunner().invoke(main, words, catch_exceptions=False)
@@ -117,7 +117,7 @@ def test_decimal_commas_are_read(tmp_path: Path, delimiter: str) -> None:
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     done, conditions = converted(tmp_path, text.getvalue())
     assert (conditions.at_ms, conditions.columns) == ((0, 1500, 2000), {RATE: (10, 10.5, 11)})
-    assert not done.stderr
+    assert done.stderr.startswith("written: ")
 
 
 @pytest.mark.case("log-decimal-comma")
@@ -217,13 +217,13 @@ def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
 @pytest.mark.case("log-times-not-read")
 def test_rows_without_a_time_are_counted(tmp_path: Path) -> None:
     done, conditions = converted(tmp_path, "time,rate\nn/a,10\n1,11\n2,12\n,13\n4,14\n")
-    assert done.stderr == "2 rows have no time, and are left out\n"
+    assert done.stderr.startswith("2 rows have no time, and are left out\nwritten: ")
     assert (conditions.at_ms, conditions.columns) == ((0, 1000, 3000), {RATE: (11, 12, 14)})
 
 
 def test_rows_of_one_time_are_counted(tmp_path: Path) -> None:
     done, conditions = converted(tmp_path, "time,rate\n0,10\n1,11\n1,13\n2,14\n")
-    assert done.stderr == "1 rows have the time of another, and count with it, by their mean\n"
+    assert done.stderr.startswith("1 rows have the time of another, and count with it, by their mean\nwritten: ")
     assert conditions.columns == {RATE: (10, 12, 14)}
 
 
@@ -233,7 +233,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     assert conditions.columns == {RATE: (10, 11)}
 
 
-# What rates in kbit/s, round trips in us and times in ms may be, so that a conditions file has them to the last digit.
+# Steps of time (ms), rates (kbit/s) and round trips (us) that a conditions file has to the last digit.
 ROWS = st.lists(
     st.tuples(st.integers(200, 20_000), st.integers(2_000, 99_999), st.integers(1, 999_999)), min_size=5, max_size=12
 )
