@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from base.errors import EyelevelError
+from base.ownership import give_to_caller
 
 # The system calls of Linux that Python does not offer (renameat(2), syncfs(2)).
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -76,14 +78,79 @@ def replacing_folder(path: Path, known_by: str = "*") -> Iterator[Path]:
         _lock_file(new).unlink(missing_ok=True)
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write the file that a user named, in one step, and give it to the caller.
+
+    A pipe and a device are written into, and so is this process's output where `path` names that. A link stays, and the
+    file that it leads to is replaced. Raises EyelevelError.
+    """
+    try:
+        if stream := _stream(path):
+            with os.fdopen(os.dup(stream) if isinstance(stream, int) else os.open(stream, os.O_WRONLY), "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+        else:
+            write_atomically(path.resolve(), content)
+            give_to_caller(path.resolve())
+    except OSError as error:
+        raise EyelevelError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _stream(path: Path) -> int | Path | None:
+    """The descriptor of this process, or the pipe or device, that `path` is; None where a file can be replaced.
+
+    Raises OSError, also where there is something that is neither.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            # To open it once more would write over what it has.
+            if os.path.samestat(status, os.fstat(descriptor)):
+                return descriptor
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISCHR(status.st_mode):
+        return path
+    if not stat.S_ISREG(status.st_mode):
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EOPNOTSUPP
+        raise OSError(number, os.strerror(number))
+    return None
+
+
+def require_file(path: Path, remedy: str, *, appended: bool = False) -> None:
+    """Raise EyelevelError, with a `remedy`, when `write_file` cannot write `path`, or nothing can be `appended`."""
+    try:
+        stream = _stream(path)
+        if isinstance(stream, Path) and not os.access(stream, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if stream is None and appended and path.exists():
+            path.open("ab").close()
+        elif stream is None:
+            target = path.resolve()
+            descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+            os.close(descriptor)
+            Path(temporary).unlink()
+    except OSError as error:
+        raise EyelevelError(f"{path} cannot be written ({error.strerror}); {remedy}") from None
+
+
 def require_writable(folder: Path, remedy: str) -> None:
     """Raise EyelevelError, with a `remedy`, when nothing can be written in `folder`, which need not be there yet."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     try:
+        with suppress(FileNotFoundError):
+            folder.lstat()
         # Permissions alone do not say it: root has all of them, also where a file system is read-only.
-        Path(tempfile.mkdtemp(dir=there, prefix=".eyelevel.")).rmdir()
+        Path(tempfile.mkdtemp(dir=there, prefix=f".{folder.name}-")).rmdir()
     except OSError as error:
         raise EyelevelError(f"{folder} cannot be written ({error.strerror or error}); {remedy}") from None
+
+
+def require_replaceable(folder: Path, remedy: str) -> None:
+    """Raise EyelevelError, with a `remedy`, when `replacing_folder` cannot make `folder`."""
+    require_writable(folder, remedy)
+    if folder.exists():
+        require_writable(folder.absolute().parent, remedy)
 
 
 class Locked(EyelevelError):

@@ -3,8 +3,10 @@
 click's parameter, what shells complete, the variable of make and the page of the documents are derived from it.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,34 @@ import click
 from click.shell_completion import CompletionItem
 
 from base.errors import EyelevelError
+from base.files import require_file, require_replaceable, require_writable
 from base.places import PROJECT
+
+
+class _Destination(click.Path):
+    """A path at which a command writes, which must be possible before it does anything."""
+
+    def __init__(self, require: Callable[[Path, str], None], kind: str, *, resolve_path: bool = False) -> None:
+        super().__init__(path_type=Path, resolve_path=resolve_path)
+        self._require, self._kind = require, kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises EyelevelError."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if ctx is None or not ctx.resilient_parsing:
+            self._require(path, f"{param.opts[-1] if param else 'this'} names another {self._kind}")
+        return path
+
 
 PATH = click.Path(path_type=Path)
 # For programs that change their folder before they open it.
 ABSOLUTE_PATH = click.Path(path_type=Path, resolve_path=True)
+FILE = _Destination(require_file, "file")
+APPENDED_FILE = _Destination(partial(require_file, appended=True), "file")
+FOLDER = _Destination(require_writable, "folder")
+ABSOLUTE_FOLDER = _Destination(require_writable, "folder", resolve_path=True)
+# One that is replaced as a whole.
+NEW_FOLDER = _Destination(require_replaceable, "folder")
 COUNT = click.IntRange(min=1)
 
 Names = Callable[[click.Context], Iterable[str]]

@@ -12,7 +12,7 @@ import click
 
 from analysis.defaults import CANDIDATES_MS, LOCAL, NOISES, PREFIX
 from base.late import late, late_value
-from base.options import ABSOLUTE_PATH, COUNT, PATH, Option
+from base.options import ABSOLUTE_FOLDER, ABSOLUTE_PATH, APPENDED_FILE, COUNT, FILE, FOLDER, NEW_FOLDER, PATH, Option
 from base.places import RESULTS, SITES
 from dataset.settings import CampaignSettings
 from eyelevel.defaults import (
@@ -105,7 +105,7 @@ OPTIONS: tuple[Option, ...] = (
         "FROM", "A recording in one of these formats.", ("import",), is_required=True, type=PATH, parameter="source"
     ),
     Option("FROM", "A trace or a log.", ("convert-trace",), is_required=True, type=PATH, parameter="from_"),
-    Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=PATH),
+    Option("FOLDER", "The folder to write.", ("simulate",), is_required=True, type=FOLDER),
     Option("FOLDER", "A user study, or its campaign.", ("user-study serve",), is_required=True, type=PATH),
     Option("ADDRESS", "An address of this machine, with or without a port.", ("scheduler",), is_required=True),
     Option("SCHEDULER", "The scheduler's address.", ("worker",), is_required=True),
@@ -176,7 +176,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--site", "The site of the runs, where the campaign has several.", ("waterfall",), names=SITE_NAMES),
     Option(
-        "--sites-folder", "Another folder of sites.", ("answer", "close"), type=PATH, default=SITES, parameter="folder"
+        "--sites-folder",
+        "Another folder of sites.",
+        ("answer", "close"),
+        type=FOLDER,
+        default=SITES,
+        parameter="folder",
     ),
     # How much is measured.
     Option(
@@ -316,7 +321,7 @@ OPTIONS: tuple[Option, ...] = (
         default=",".join(map(str, CANDIDATES_MS)),
         parameter="candidates",
     ),
-    Option("--request-log", "Append a line for each request to this file.", ("replay",), type=PATH),
+    Option("--request-log", "Append a line for each request to this file.", ("replay",), type=APPENDED_FILE),
     # Films.
     Option("--films", "Films to keep once their metrics are computed.", ("campaign",), choices=KEPT, usual=USUAL_FILMS),
     Option("--quality", "Quality of the films that are kept.", ("campaign",), choices=QUALITIES, usual=USUAL_QUALITY),
@@ -585,32 +590,38 @@ OPTIONS: tuple[Option, ...] = (
         "--runs-seed", "Seed of the noise of runs: another one measures the same pages again.", ("simulate",), type=int
     ),
     # Where results go.
-    Option("--results", "Another folder for results.", (*MEASURING, "answer", "reference"), type=PATH, default=RESULTS),
-    Option("--results", "The folder that keeps failed loads.", ("interop",), type=PATH, default=RESULTS / "interop"),
-    Option("--into", "The folder to write.", ("load",), is_required=True, type=PATH, parameter="folder"),
+    Option(
+        "--results", "Another folder for results.", (*MEASURING, "answer", "reference"), type=FOLDER, default=RESULTS
+    ),
+    Option("--results", "The folder that keeps failed loads.", ("interop",), type=FOLDER, default=RESULTS / "interop"),
+    Option("--into", "The folder to write.", ("load",), is_required=True, type=FOLDER, parameter="folder"),
     Option(
         "--into",
         "The file to write: .csv for conditions, else a delivery trace.",
         ("convert-trace",),
         is_required=True,
-        type=PATH,
+        type=FILE,
     ),
     Option("--into", "The file or folder to write.", ("export",), type=PATH, usual="SITE.FORMAT"),
-    Option("--into", "The folder of the sites.", ("record",), type=ABSOLUTE_PATH, default=SITES),
+    Option("--into", "The folder of the sites.", ("record",), type=ABSOLUTE_FOLDER, default=SITES),
     Option(
         "--into",
         "The folder to write. A package stays as it is.",
         ("report",),
-        type=PATH,
+        type=NEW_FOLDER,
         usual="report/ in the campaign's",
     ),
-    Option("--into", "The folder to write.", ("package",), type=PATH, usual="results/CAMPAIGN-package"),
+    Option("--into", "The folder to write.", ("package",), type=NEW_FOLDER, usual="results/CAMPAIGN-package"),
     Option(
-        "--into", "The package to resume from and to write.", ("reference",), type=PATH, usual="next to the declaration"
+        "--into",
+        "The package to resume from and to write.",
+        ("reference",),
+        type=NEW_FOLDER,
+        usual="next to the declaration",
     ),
-    Option("--into", "The folder for page, JSON and tables.", ("compare",), type=PATH, usual="compare/A in B's"),
-    Option("--into", "A CSV file with the changes of each run.", ("quiet-times",), type=PATH, parameter="file"),
-    Option("--into", "The folder of the drawing.", ("networks",), type=PATH, default=RESULTS / "networks"),
+    Option("--into", "The folder for page, JSON and tables.", ("compare",), type=NEW_FOLDER, usual="compare/A in B's"),
+    Option("--into", "A CSV file with the changes of each run.", ("quiet-times",), type=FILE, parameter="file"),
+    Option("--into", "The folder of the drawing.", ("networks",), type=FOLDER, default=RESULTS / "networks"),
     Option(
         "--into",
         "The networks.toml to which the profile is added.",
@@ -618,9 +629,9 @@ OPTIONS: tuple[Option, ...] = (
         type=PATH,
         default=late("eyelevel.defaults:profiles"),
     ),
-    Option("--into", "The folder of figures.", ("validate",), type=PATH, default=RESULTS / "validation"),
-    Option("--into", "The folder of table and figure.", ("site-info",), type=PATH, default=RESULTS / "sites"),
-    Option("--into", "A file for the table, in Markdown, with all that it rests on.", ("interop",), type=PATH),
+    Option("--into", "The folder of figures.", ("validate",), type=FOLDER, default=RESULTS / "validation"),
+    Option("--into", "The folder of table and figure.", ("site-info",), type=FOLDER, default=RESULTS / "sites"),
+    Option("--into", "A file for the table, in Markdown, with all that it rests on.", ("interop",), type=FILE),
     Option("--figures-only", "Draw the figures and nothing else.", ("report",), is_flag=True),
     Option(
         "--licence",
@@ -630,7 +641,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("--json", "Print JSON.", ("status",), is_flag=True, parameter="as_json"),
     Option("--json", "Print JSON, with all that was measured.", ("lanes",), is_flag=True, parameter="as_json"),
-    Option("--json", "Also write the checks to this file.", ("validate",), type=PATH, parameter="file"),
+    Option("--json", "Also write the checks to this file.", ("validate",), type=FILE, parameter="file"),
 )
 
 

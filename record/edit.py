@@ -39,6 +39,11 @@ class Edit:
             raise EyelevelError(f"--{kind} takes {form}, not {text!r}")
         return cls(kind, pattern, value)
 
+    def matches(self, url: str) -> bool:
+        """Whether it is an edit of `url`."""
+        # A bracket is a letter like others (in a set of one letter).
+        return fnmatchcase(url, self.pattern.replace("[", "[[]"))
+
 
 def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recording:
     """`site` after `edits`, one after the other, as a recording to store. `original_sha256` is the digest of `site`.
@@ -52,7 +57,7 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
         change = KINDS[edit.kind](edit, recording)
         touched, kept = 0, []
         for exchange in recording.exchanges:
-            if not fnmatchcase(exchange.url, edit.pattern):
+            if not edit.matches(exchange.url):
                 kept.append(exchange)
                 continue
             edited = change(exchange)

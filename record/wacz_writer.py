@@ -23,7 +23,7 @@ from uuid import NAMESPACE_URL, uuid5
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from base.files import write_atomically
+from base.files import write_file
 from record.http1 import Headers
 from record.site import Exchange, Site
 
@@ -117,7 +117,7 @@ def write_wacz(site: Site, path: Path) -> None:
             collection.writestr(
                 zipfile.ZipInfo(name), content, zipfile.ZIP_STORED if is_archive else zipfile.ZIP_DEFLATED
             )
-    write_atomically(path, file.getvalue())
+    write_file(path, file.getvalue())
 
 
 def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:

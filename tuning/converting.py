@@ -11,10 +11,10 @@ Delays are beyond the least that was seen, which a network has as `min_rtt_ms`.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,7 @@ from tuning.conditions import (
     read_conditions,
 )
 from tuning.impairments.rate import read_trace
+from tuning.logs import Log
 
 # Over how much of a delivery trace a rate is taken.
 BIN_MS = 100
@@ -46,6 +47,8 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "delay": {"s": 1e3, "ms": 1, "us": 1e-3},
     "loss": {"share": 1, "percent": 1e-2},
 }
+# A time in ms that a trace may have: up to that of conditions files, in digits of ASCII alone.
+WHOLE = re.compile("[0-9]{1,12}")
 DECIMALS = {TIME: 6, RATE: 6, DELAY: 3, LOSS: 6}
 
 
@@ -87,10 +90,14 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
     """The delay of CellReplay's `light` trace of a direction, and the rate of its `heavy` one. Raises EyelevelError."""
     rates = _rates(heavy)
     try:
-        rows = [[int(word) for word in line.split()[:2]] for line in light.read_text().splitlines()]
-        times_ms, delays_ms = (np.array(column, float) for column in zip(*rows, strict=True))
+        lines = light.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise EyelevelError(f"{light}: {error}; lines must begin with a time and a delay in ms") from None
+        raise EyelevelError(f"{light} cannot be read: {error}") from None
+    rows = [line.split()[:2] for line in lines]
+    for number, row in enumerate(rows, start=1):
+        if len(row) < 2 or not all(WHOLE.fullmatch(word) for word in row):
+            raise EyelevelError(f"{light}, line {number}: lines must begin with a time and a delay, in whole ms from 0")
+    times_ms, delays_ms = np.array(rows, float).reshape(-1, 2).T
     if len(times_ms) < 2 or (np.diff(times_ms) <= 0).any():
         raise EyelevelError(f"{light}: it must have two lines at least, of rising times")
     least_ms = float(delays_ms.min())
@@ -110,16 +117,22 @@ def from_cellreplay(light: Path, heavy: Path) -> Converted:
 
 def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
     """A log of measurements, whose `columns` are known by what they are ("time", "rate", …). Raises EyelevelError."""
-    try:
-        log = pd.read_csv(path, comment="#", sep=None, engine="python", skipinitialspace=True)
-    except (OSError, ValueError) as error:
-        raise EyelevelError(f"{path} is no table: {error}") from None
-    if missing := [column.name for column in columns.values() if column.name not in log]:
-        raise EyelevelError(f"{path} has no column {missing[0]!r}; it has {', '.join(map(repr, log.columns))}")
-    values = {what: _values(log[column.name], what, column) for what, column in columns.items()}
-    table = pd.DataFrame(values).dropna(subset=["time"])
-    lacking = int(table.isna().any(axis=1).sum())
-    # Values of the same time count once; a value that was not measured is as it was before.
+    log = Log.read(path, [column.name for column in columns.values()])
+    times_s, notes = log.times_s(columns["time"].name, UNITS["time"][columns["time"].unit])
+    table = pd.DataFrame({"time": times_s}, dtype=float)
+    for what, column in columns.items():
+        if what != "time":
+            # No round trip takes no time.
+            measured = log.measurements(column.name, positive=what == "rtt")
+            table[what] = pd.Series(measured, dtype=float) * UNITS[what][column.unit]
+    if untimed := int(table["time"].isna().sum()):
+        notes += (f"{untimed} rows have no time, and are left out",)
+    table = table.dropna(subset=["time"])
+    if lacking := int(table.isna().any(axis=1).sum()):
+        notes += (f"{lacking} rows lack a value (or have -1), which is that of the row before, or at first the next",)
+    if repeated := int(table["time"].duplicated().sum()):
+        notes += (f"{repeated} rows have the time of another, and count with it, by their mean",)
+    # A value that was not measured is as it was before.
     table = table.groupby("time", as_index=False).mean().sort_values("time").ffill().bfill()
     if len(table) < 2:
         raise EyelevelError(f"{path} has fewer than 2 times in {columns['time'].name!r}")
@@ -137,7 +150,6 @@ def from_log(path: Path, columns: Mapping[str, Column]) -> Converted:
         converted[LOSS] = table["loss"]
     # The last measurement is taken to hold for the median time between two measurements.
     usual_s = float(converted[TIME].diff().median())
-    notes = (f"{lacking} rows lack a value, which is that of the row before",) if lacking else ()
     return Converted(_closed(converted, converted[TIME].iloc[-1] + usual_s), min_rtt_ms, notes)
 
 
@@ -184,7 +196,7 @@ def delivery_trace_text(path: Path) -> str:
 def _rates(path: Path) -> pd.DataFrame:
     """The rate of a delivery trace over time, and when it ends."""
     try:
-        at_ms = np.array([int(line) for line in read_trace(path)])
+        at_ms = np.array([_whole_ms(line) for line in read_trace(path)])
     except (OSError, EOFError, ValueError) as error:
         raise EyelevelError(f"{path} is no delivery trace of Mahimahi's: {error}") from None
     if not len(at_ms) or at_ms[-1] == 0 or (np.diff(at_ms) < 0).any():
@@ -196,6 +208,13 @@ def _rates(path: Path) -> pd.DataFrame:
     return _closed(pd.DataFrame({TIME: edges[:-1] / 1e3, RATE: rates}), at_ms[-1] / 1e3)
 
 
+def _whole_ms(line: bytes) -> int:
+    """A line of a delivery trace. Raises ValueError."""
+    if not WHOLE.fullmatch(text := line.decode()):
+        raise ValueError(f"{text[:80]!r} is no time in whole ms from 0 on")
+    return int(text)
+
+
 def _closed(table: pd.DataFrame, period_s: float) -> pd.DataFrame:
     """`table`, of which rows that change nothing are left out, with a row at its end: the next whole millisecond."""
     period_s = math.ceil(period_s * 1e3 - ROUNDING_MS) / 1e3
@@ -203,15 +222,6 @@ def _closed(table: pd.DataFrame, period_s: float) -> pd.DataFrame:
     end = table.iloc[[-1]].assign(**{TIME: period_s})
     joined = pd.concat([table[changes], end], ignore_index=True)
     return joined[[column for column in COLUMNS if column in joined]]
-
-
-def _values(column: Any, what: str, chosen: Column) -> Any:
-    """A column's values in our unit; times may be dates, too."""
-    values = pd.to_numeric(column, errors="coerce")
-    if what == "time" and values.isna().mean() > 1 / 2:
-        dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
-        return (dates - dates.min()).dt.total_seconds()
-    return values * UNITS[what][chosen.unit]
 
 
 def _digits(value: float, places: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from base.errors import reports_errors
-from base.files import write_atomically
+from base.files import write_file
 from tuning.impairments.rate import TRACE_LINE_BYTES
 
 LINE_BITS = TRACE_LINE_BYTES * 8
@@ -46,7 +46,7 @@ def main(file: Path, least: float, most: float, seconds: int, every: int, seed: 
     Example: python -m tuning.varying tuning/further/traces/longlook-varying.gz
     """
     text = "".join(f"{ms}\n" for ms in varying_trace(least, most, seconds, seed, every))
-    write_atomically(file, gzip.compress(text.encode(), 9, mtime=0))
+    write_file(file, gzip.compress(text.encode(), 9, mtime=0))
 
 
 if __name__ == "__main__":

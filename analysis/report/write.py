@@ -1,6 +1,7 @@
 """Writing the report of a campaign, of pages or of a study: its page, figures and tables."""
 
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
+
+import pandas as pd
 
 from analysis.analyses import analyse
 from analysis.report.figures import campaign_figures
@@ -21,12 +24,14 @@ from analysis.report.tables import campaign_tables, study_tables
 from analysis.runs import load, typed
 from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
-from base.files import replacing_folder, require_writable
+from base.files import replacing_folder, require_replaceable, require_writable
 from base.ownership import give_to_caller
 
 REPORT, FIGURES = "report", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
+# How a text begins that a spreadsheet takes for a formula; numbers with a sign are none.
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]+$)")
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 
 
@@ -64,7 +69,7 @@ def write_report(
                 films.missing.extend(missing)
             html = campaign_page(findings, films, waterfalls, contents, new / FIGURES, links)
             write_families(contents.families(findings.declared), new / "tables")
-            findings.comparisons.to_csv(new / "tables" / "comparisons.csv", index=False)
+            without_formulas(findings.comparisons).to_csv(new / "tables" / "comparisons.csv", index=False)
         else:
             contents = Contents({}, study_tables(campaign), sections, library_versions())
             draw(contents.all_figures, new / FIGURES, pool)
@@ -101,9 +106,7 @@ def _place(folder: Path, into: Path | None) -> Path:
         return folder / REPORT
     if folder.resolve().is_relative_to(into.resolve()):
         raise EyelevelError(f"{into} has the campaign itself in it; choose another folder for its report")
-    if into.exists() and not into.is_dir():
-        raise EyelevelError(f"{into} is a file; choose another name for the folder of the report")
-    require_writable(into.absolute().parent, "choose another folder for the report")
+    require_replaceable(into, "choose another folder for the report")
     return into
 
 
@@ -137,8 +140,14 @@ def write_drawings(sections: Sequence[Section], folder: Path) -> None:
 def write_tables(tables: Sequence[ReportTable], folder: Path) -> None:
     """Write each table as CSV and LaTeX."""
     for table in tables:
-        table.data.to_csv(folder / f"{table.name}.csv", index=False)
+        without_formulas(table.data).to_csv(folder / f"{table.name}.csv", index=False)
         (folder / f"{table.name}.tex").write_text(latex(table))
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """`table`, with an apostrophe in front of each text that a spreadsheet would compute: a campaign of others may have
+    such a name."""
+    return table.map(lambda value: f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value)
 
 
 def write_families(families: Mapping[str, str], folder: Path) -> None:

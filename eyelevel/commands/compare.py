@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.files import require_replaceable
 from base.terminal import print_line
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
@@ -66,6 +67,8 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     folders = campaign_folder(first), campaign_folder(second)
     if folders[0].resolve() == folders[1].resolve():
         raise EyelevelError(f"{first} and {second} are the same campaign; name two")
+    into = into or folders[1] / "compare" / folders[0].resolve().name
+    require_replaceable(into, "--into names another folder")
     begin(f"comparing {second} with {first}")
 
     from rich import box
@@ -80,7 +83,7 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     require_comparable(a, b)
     question = hypotheses.of_campaign(folders[0], a.document)
     change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
-    folder = write(change, into or folders[1] / "compare" / a.name)
+    folder = write(change, into)
     console = Console(highlight=False)
     table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in COLUMNS:

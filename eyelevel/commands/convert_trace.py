@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
-from base.files import write_atomically
-from base.ownership import give_to_caller
+from base.files import write_file
 from base.text import printable
 from eyelevel.options import parameters_of
 
@@ -33,14 +32,9 @@ def main(from_: Path, into: Path, heavy: Path | None, **columns: str | None) -> 
 
     chosen = {what: converting.parse_column(what, text) for what, text in columns.items() if text}
     text, notes = _converted(from_, into, heavy, chosen)
-    try:
-        write_atomically(into, text)
-    except OSError as error:
-        raise EyelevelError(f"{into} cannot be written: {error.strerror}") from None
-    give_to_caller(into)
-    for note in notes:
+    write_file(into, text)
+    for note in (*notes, f"written: {into}"):
         click.echo(printable(note), err=True)
-    click.echo(f"written: {printable(str(into))}")
 
 
 def _converted(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from base.files import require_file, require_replaceable
 from eyelevel.options import parameters_of
 from record.formats import writable_formats
 from record.names import site_folder
@@ -18,7 +19,10 @@ def main(name: str, form: str, into: Path | None) -> None:
     from record.layout import PAGE_SCRIPT
     from record.site import Site
 
+    chosen, into = writable_formats()[form], into or Path(f"{name}.{form}")
+    require = require_file if chosen.ENDINGS else require_replaceable
+    require(into, "--into names another place")
     site = Site.load(site_folder(name))
-    writable_formats()[form].write(site, into or Path(f"{name}.{form}"))
+    chosen.write(site, into)
     if site.page_script is not None:
         click.echo(f"note: no format has a place for the page script, {site.folder / PAGE_SCRIPT}", err=True)

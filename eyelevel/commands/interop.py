@@ -12,7 +12,7 @@ import click
 
 from base.clock import now_iso
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_file
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
@@ -78,8 +78,7 @@ def main(
         here = [one for one in chosen_servers if not missing_program(one)]
         present = [one for one in chosen_browsers if not missing_program(one)]
         programs = versions([one.name for one in here], [one.name for one in present], capturing=True)
-        write_atomically(into, page(done, programs, machine(), now_iso()[:10]))
-        give_to_caller(into)
+        write_file(into, page(done, programs, machine(), now_iso()[:10]))
         print_line(console, f"written: {into}")
     if failed := [one for one in done if one.outcome == FAILED]:
         kept = f"; their loads are in {results}" if any(one.folder for one in failed) else ""

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from base.files import require_replaceable
 from base.places import RESULTS
 from dataset.package import ENDING
 from dataset.table import require_document
@@ -25,6 +26,7 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
 
 def package_of(folder: Path, into: Path, licence: str) -> Path:
     """Write the campaign in `folder` as a package to `into`, with its report; returns `into`. Raises EyelevelError."""
+    require_replaceable(into, "--into names another folder")
     from analysis import hypotheses
     from analysis.package import write_package
     from analysis.report.write import write_report

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from base.errors import EyelevelError
+from base.files import require_writable
 from base.text import printable
 from eyelevel.arguments import begin
 from eyelevel.options import parameters_of
@@ -71,6 +72,7 @@ def _serve(address: str, port: int, file: Path, most_bytes: int) -> None:
     from measure.probe.serving import Server
 
     if not file.exists():
+        require_writable(file.parent, "--secret names another file")
         make_secret(file)
         _note(f"a new secret is in {file}: copy it to the same place on the other machine, for nobody else to read")
     server = Server(address, port, file, most_bytes, _note)

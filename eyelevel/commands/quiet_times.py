@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
+from base.files import write_file
 from base.terminal import print_line
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
@@ -46,7 +47,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     if table.empty or not table["valid"].any():
         raise EyelevelError("no run that counts has had a longer quiet time than these, so none says what they change")
     if file:
-        table.to_csv(file, index=False)
+        write_file(file, table.to_csv(index=False))
     console, numbers = Console(highlight=False), summary(table)
     for network, of_network in table[table["valid"]].groupby("network", sort=False):
         console.print(network_table(str(network), numbers[numbers["network"] == network]))

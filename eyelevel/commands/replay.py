@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +56,7 @@ def main(
         site=site.folder,
         network=choose_one("network", net, networks.load()),
         protocol=choose_protocol(proto, protocols.load()),
-        request_log=request_log.resolve() if request_log else None,
+        request_log=request_log.absolute() if request_log else None,
         repeatable=repeatable,
         think_time=think_time == RECORDED,
         recorded_certificates=certificates == RECORDED,
@@ -76,8 +77,8 @@ def _what_to_try(spec: ReplaySpec) -> str:
     url = Site.load(spec.site).url
     # In the replay's own folder for temporary files, which nobody else can put a link into.
     load = f'eyelevel load --site {spec.site.name} --proto {spec.protocol.name} --into "$TMPDIR/visit"'
-    tries = [f"ping -c 3 {urlsplit(url).hostname}", load, "exit"]
+    tries = [f"ping -c 3 {shlex.quote(urlsplit(url).hostname or '')}", load, "exit"]
     if spec.protocol.http_version in CURL_VERSIONS:
-        tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {url}")
+        tries.insert(1, f"curl -so /dev/null -w '%{{http_version}} %{{time_total}}\\n' {shlex.quote(url)}")
     lines = [f"{spec.site.name} over {spec.protocol.name} behind {spec.network.name} ({spec.network}). Try:", *tries]
     return "\n    ".join(lines)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from base.errors import EyelevelError
+from base.files import require_writable
 from base.ownership import give_to_caller
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
@@ -27,6 +28,7 @@ def write(campaign: str, file: Path | None) -> None:
     Example: eyelevel user-study write try --study my-study.toml
     """
     folder = campaign_folder(campaign)
+    require_writable(folder, "copy the campaign to where you may write")
     begin(f"reading {folder}")
 
     from analysis import hypotheses
@@ -61,10 +63,12 @@ def serve(folder: Path, host: str, port: int) -> None:
     Example: eyelevel user-study serve results/try
     """
     from analysis.user_study.clips import KEY
+    from analysis.user_study.kit import VOTES
     from analysis.user_study.server import Collector, StudyServer
     from dataset.table import USER_STUDY
 
     kit = folder if (folder / KEY).exists() else campaign_folder(str(folder)) / USER_STUDY
+    require_writable(kit / VOTES, "copy the campaign to where you may write")
     collector = Collector(kit)
     try:
         server = StudyServer((host, port), collector)

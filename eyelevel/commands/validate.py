@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from base.errors import EyelevelError
-from base.files import write_json
+from base.files import write_file
 from base.ownership import give_to_caller
 from base.places import RESULTS
 from base.privileges import require_browsing
@@ -145,7 +146,7 @@ def main(
     for line in draw_figures(seen, into):
         console.print(line)
     if file:
-        write_json(file, unstructured(checks))
+        write_file(file, json.dumps(unstructured(checks), indent=1) + "\n")
     if failed := [f"{check.subject}: {check.name}" for check in checks if not check.passed]:
         raise EyelevelError(f"{len(failed)} of {len(checks)} checks failed: {', '.join(failed)}")
     console.print(f"All {sum(check.checked for check in checks)} checks passed.")

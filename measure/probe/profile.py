@@ -11,7 +11,7 @@ from pathlib import Path
 from scipy import stats
 
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import require_writable, write_file
 from base.ownership import give_to_caller
 from base.text import printable
 from measure.probe.flows import LARGE_BYTES
@@ -40,6 +40,9 @@ def require_place(file: Path, name: str) -> None:
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
         raise EyelevelError(f"{file} must be called {networks.FILENAME}, to be found in a folder of yours (TUNING)")
+    require_writable(file.parent, "--into names another file")
+    if file.exists() and not file.is_file():
+        raise EyelevelError(f"{file} is no file to which a profile could be added; --into names another")
     known = networks.load(file) if file.exists() else networks.load()
     ours = networks.load()
     if any(name in catalogue or name in catalogue.groups for catalogue in (known, ours)):
@@ -52,9 +55,9 @@ def add(profile: str, file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         before = f"{file.read_text().rstrip()}\n\n" if file.exists() else ""
-        write_atomically(file, before + profile)
     except OSError as error:
         raise EyelevelError(f"{file} cannot be written: {error.strerror}") from None
+    write_file(file, before + profile)
     give_to_caller(file, file.parent if folder_is_new else None)
 
 

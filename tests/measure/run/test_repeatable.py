@@ -324,7 +324,8 @@ def test_workers_of_all_kinds_tell_the_same_on_every_load(tmp_path: Path) -> Non
     assert set(reports[0]) == ALL_WORKERS
     assert reports[0] == reports[1]
     assert {values["now"] for values in reports[0].values()} == {str(RECORDED_AT_S * 1000)}
-    assert json.loads((tmp_path / "1" / REPLAY_EVIDENCE).read_text())["scripts"]["repeatable"]["workers"] == len(OF_FILES)
+    evidence = json.loads((tmp_path / "1" / REPLAY_EVIDENCE).read_text())
+    assert evidence["scripts"]["repeatable"]["workers"] == len(OF_FILES)
 
 
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:
