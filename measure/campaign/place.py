@@ -54,5 +54,5 @@ class Here:
         slot = self._slot or CanarySlot(canaries, work.campaign.canary_s, work.campaign.loading.browser)
         with idle_priority() as idle, Preparer(work.results, idle) as preparer:
             for block in takewhile(work.may_begin, work.blocks):
-                measure_block(block, work.results, slot, work.display, preparer, partial(work.after, block))
+                measure_block(block, work.results, slot, work.display.notify, preparer, partial(work.after, block))
                 work.end(block)

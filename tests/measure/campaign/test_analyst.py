@@ -15,7 +15,8 @@ from base.places import PROJECT
 from dataset.table import Run
 from films.policy import ALL_FILMS
 from measure.campaign.analyst import analyse_apart
-from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.block import Block, measure_block
+from measure.campaign.preparer import Preparer
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.run.setting import Loading
@@ -35,7 +36,7 @@ def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Pa
     run = Run("s", "dsl", "tcp", 1)
     store = FolderStore(tmp_path)
     block = Block(1, {run: MagicMock(loading=Loading())}, AnalysedMethod(), 0, ALL_FILMS)
-    measure_block(block, store, slot, Observer())
+    measure_block(block, store, slot, print, Preparer(store))
     process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
     assert (process != os.getpid()) == has_cores
     if has_cores:
