@@ -27,7 +27,7 @@ from films.policy import ALL_FILMS
 from measure.campaign.block import Beginning, Block, Event, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
-from measure.campaign.slot import CanarySlot
+from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
@@ -43,7 +43,7 @@ from tuning.settings import choose_one
 PROTOCOL = "tcp"
 
 
-class TimedSlot(CanarySlot):
+class TimedSlot(Slot):
     """A slot that notes how long its canaries take (s), in `browser`, of which it has timed enough already. As in a
     campaign that has been running for a while: in each of its first blocks there is one, later one a minute."""
 

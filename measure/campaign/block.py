@@ -2,11 +2,11 @@
 
     canary, paces  →  each run is made, its film analysed  →  paces  →  each is judged  →  once more for those rejected
 
-Before and after the runs it is looked whether the paces of their devices are kept (`measure.host.device_index`).
+Before and after the runs it is looked whether the paces of their devices are kept (`measure.instruments.pace`).
 
 From the moment when nothing of a run is measured any more, its film is analysed. From then on, or from its quiet time
 on at idle priority (`measure.host.idle_priority`), the next one is prepared (`preparer`). That begins when no film is
-analysed any more (`analyses`), but where films have cores of their own (`affinity`), and processes (`analyst`).
+analysed any more, but where films have cores of their own (`analyses`).
 
     one run     ─── load, quiet ─┬─ browser's end ─┐
     its film                     ├─ analysed ──────┤
@@ -25,13 +25,11 @@ from pathlib import Path
 from dataset.table import Row, Run
 from films.policy import FilmPolicy
 from measure.campaign.analyses import Analyses
-from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
 from measure.campaign.preparer import NextRun, Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.host.device_index import HERE
-from measure.instruments.pace import keep_index_after
+from measure.instruments.pace import at_their_paces
 from measure.run.load import Moments
 from measure.run.setting import Setting
 from tuning.devices import device_of
@@ -112,11 +110,9 @@ def measure_block(
             preparer.settle(unmade_runs[0])
         now = slot.circumstances(block.number, warn) if unmade_runs else None
         layout = now.layout if now else None
-        devices = {run: one for run in unmade_runs if (one := device_of(block.settings[run].loading.browser))}
-        cores = layout.browser if layout else ()
-        HERE.await_reached(set(devices.values()), cores, warn)
-        analyse = partial(analyse_apart, method) if layout else method.analyse
-        with Analyses(analyse, layout) as analyses:
+        browsers = {folders[run]: block.settings[run].loading.browser for run in unmade_runs}
+        devices = {folder: device for folder, browser in browsers.items() if (device := device_of(browser))}
+        with at_their_paces(devices, layout, warn), Analyses(method, layout) as analyses:
             for run in open_runs:
                 if run not in unmade_runs:
                     analyses.add(folders[run], math.inf)
@@ -142,9 +138,6 @@ def measure_block(
                 )
                 analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
             analyses.finish()
-        paces = HERE.look_again(set(devices.values()), cores)
-        for run, device in devices.items():
-            keep_index_after(folders[run], paces[device.name].index)
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
             store.keep(row)

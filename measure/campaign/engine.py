@@ -53,9 +53,7 @@ def measure(
             # A run may be rejected when later ones are known; then it is made again at the end.
             while planned.open_runs() and not planned.is_out_of_time:
                 attempts = len(results.rows)
-                blocks, end = planned.open_blocks(enough), partial(planned.end, live)
-                work = Work(campaign, blocks, results, live, planned.may_begin, end, planned.after)
-                (place or Here()).measure(work)
+                (place or Here()).measure(planned.work(enough, live))
                 if len(results.rows) == attempts:
                     break
         return planned.runs_beyond_budget()
@@ -107,9 +105,13 @@ class PlannedRuns:
         """How many runs are not to be measured any more."""
         return sum(map(len, self._blocks)) - len(self.open_runs())
 
+    def work(self, enough: Enough, display: ProgressDisplay) -> Work:
+        """All of it, as a place is given it; `enough` says which cells need no more runs."""
+        blocks, end = self.open_blocks(enough), partial(self.end, display)
+        return Work(self._campaign, blocks, self._results, display, self.may_begin, end, self.after)
+
     def open_blocks(self, enough: Enough) -> Iterable[Block]:
-        """The open runs of each block, one block after another, without those of cells that need no more runs by then,
-        as `enough` says."""
+        """The open runs of each block, one block after another, without what needs no more runs by then."""
         open_runs = set(self.open_runs())
         rounds, self._enough = None, frozenset[Cell]()
         for number, block in enumerate(self._blocks, start=1):

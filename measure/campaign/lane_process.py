@@ -15,7 +15,7 @@ from dataset.table import Row, Run
 from measure.campaign.block import Block, measure_block
 from measure.campaign.lane import Ending, LaneSetting
 from measure.campaign.preparer import Preparer
-from measure.campaign.slot import CanarySlot, Slot
+from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.idle_priority import idle_priority
 
@@ -71,7 +71,7 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            slot = CanarySlot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
+            slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
             serve(setting.folder, slot, connection)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)

@@ -20,7 +20,7 @@ from dataset.table import Row
 from measure.campaign.block import Block, Event, Notice, measure_block
 from measure.campaign.lane import Ending, LaneSetting, running_lane
 from measure.campaign.preparer import Preparer
-from measure.campaign.slot import CanarySlot, machine_name
+from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.idle_priority import idle_priority
@@ -163,7 +163,7 @@ def measure_remotely(
         store = FolderStore(Path(temporary), earlier=block.earlier)
         if lane is None:
             with idle_priority() as idle, Preparer(store, idle) as preparer:
-                measure_block(block, store, CanarySlot(canaries, browser=browser), notify, preparer)
+                measure_block(block, store, Slot(canaries, browser=browser), notify, preparer)
         else:
             one = next(one for one in lanes_of_worker().lanes if one.number == lane)
             with running_lane(LaneSetting(one, store.folder, canaries, browser=browser)) as running:

@@ -3,7 +3,6 @@
 The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 """
 
-import os
 import threading
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +19,6 @@ from dataset.run_files import ATTEMPT
 from dataset.table import Row, Run, read_rows
 from films.policy import ALL_FILMS
 from measure.campaign import analyses as analyses_module
-from measure.campaign.analyses import Analyses
 from measure.campaign.block import Block, measure_block
 from measure.campaign.method import PAGES, Method, is_made
 from measure.campaign.preparer import STALE_S, Preparer
@@ -33,8 +31,6 @@ from measure.run.setting import Circumstances, Setting
 from tuning import networks, protocols
 
 RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
-CORE = (min(os.sched_getaffinity(0)),)
-PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=CORE)
 
 
 @dataclass(frozen=True)
@@ -374,25 +370,6 @@ def test_a_campaign_that_goes_on_removes_what_was_prepared_when_it_was_killed(tm
     (results.run_folder(RUNS[0], 1) / ATTEMPT).touch()
     results.remove_unmade()
     assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "notes"}
-
-
-@pytest.mark.parametrize(("layout", "order"), [(None, ["analysed", "begins"]), (PLACES, ["begins", "analysed"])])
-def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(layout: Layout | None, order: list[str]) -> None:
-    events: list[str] = []
-    begun = threading.Event()
-
-    def analyse(_folder: Path) -> None:
-        if layout:
-            assert begun.wait(20)
-        events.append("analysed")
-
-    with Analyses(analyse, layout) as analyses:
-        analyses.add(Path(), 0.0)
-        analyses.await_quiet()
-        events.append("begins")
-        begun.set()
-        analyses.finish()
-    assert events == order
 
 
 def test_what_a_network_does_in_time_does_not_begin_before_the_run(tmp_path: Path, setting: Setting) -> None:
