@@ -132,7 +132,7 @@ def measure_block(
                     attempt,
                     preparation=preparation,
                     moments=Moments(
-                        quiet=partial(preparer.prepare, next_run, method, layout, early=True),
+                        quiet=partial(prepare, early=True),
                         over=partial(_go_on, slot, prepare, analyses, folders[run], began_s),
                     ),
                 )

@@ -40,11 +40,11 @@ class Preparer:
         self._drop()
 
     def prepare(self, next_run: NextRun, method: Method, layout: Layout | None, *, early: bool = False) -> bool:
-        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared; or go on, at
-        ordinary priority. Returns whether something is prepared.
+        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared, or resume at
+        ordinary priority; returns whether something is prepared.
 
-        `early`: at idle priority, where there is such, and else not yet. A fault is not told here, where it would be
-        one of the run that is ending: the run is made without then.
+        `early`: at idle priority, where there is such, and else not yet. A fault is not raised, since it would be one
+        of the run that is ending: the run is made without then.
         """
         if early and not self._idle:
             return False

@@ -58,10 +58,10 @@ INSTRUMENT = Pace()
 def at_their_paces(
     devices: Mapping[Path, Device], layout: Layout | None, warn: Callable[[str], object]
 ) -> Iterator[None]:
-    """Begin when the paces of `devices` are reached, on which loads are made in the block, whose folders these are; in
-    each of a load that was at its pace, the index of its device after the block is stored in the end.
+    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`, and have
+    the loads made in the block; then store the index of its device in the folder of each that was at its pace.
 
-    `warn` is called while that takes long. Raises EyelevelError, OSError.
+    `warn` is called while a pace is not reached. Raises EyelevelError, OSError.
     """
     from measure.host.device_index import HERE
 
