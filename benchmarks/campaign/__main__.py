@@ -24,10 +24,10 @@ from dataset.har import navigated_s
 from dataset.run_files import ATTEMPT, HAR
 from dataset.table import Row, Run
 from films.policy import ALL_FILMS
-from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.block import Beginning, Block, Event, measure_block
 from measure.campaign.method import PAGES
 from measure.campaign.preparer import Preparer
-from measure.campaign.slot import CanarySlot
+from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
 from measure.host.canary import USUAL, time_canary
 from measure.host.idle_priority import idle_priority
@@ -43,18 +43,7 @@ from tuning.settings import choose_one
 PROTOCOL = "tcp"
 
 
-class Times(Observer):
-    """The observer of a block that notes when its attempts begin (s since 1970)."""
-
-    def __init__(self) -> None:
-        self.starts_s: list[float] = []
-
-    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
-        """Note the time."""
-        self.starts_s.append(time.time())
-
-
-class TimedSlot(CanarySlot):
+class TimedSlot(Slot):
     """A slot that notes how long its canaries take (s), in `browser`, of which it has timed enough already. As in a
     campaign that has been running for a while: in each of its first blocks there is one, later one a minute."""
 
@@ -74,7 +63,12 @@ def ours(setting: Setting, runs: int, blocks: int, slot: TimedSlot) -> tuple[flo
     """Measure so many blocks of `runs` runs in `slot`, one after another as in a campaign; returns the overhead per
     valid run and the phases (s), each per run."""
     with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        store, times = FolderStore(Path(temporary)), Times()
+        store, starts_s = FolderStore(Path(temporary)), list[float]()
+
+        def notify(event: Event) -> None:
+            if isinstance(event, Beginning):
+                starts_s.append(time.time())
+
         place = (setting.site.name, setting.network.name, setting.protocol.name)
         all_runs = [Run(*place, number, setting.loading.browser) for number in range(1, runs * blocks + 1)]
         canaries_s, start_s = slot.canary_s, time.time()
@@ -83,12 +77,12 @@ def ours(setting: Setting, runs: int, blocks: int, slot: TimedSlot) -> tuple[flo
                 runs_of_block, further = all_runs[runs * (number - 1) : runs * number], all_runs[runs * number :]
                 block = Block(number, dict.fromkeys(runs_of_block, setting), PAGES, 0, ALL_FILMS)
                 after = partial(_first, further, setting)
-                measure_block(block, store, slot, times, preparer, after)
+                measure_block(block, store, slot, notify, preparer, after)
         end_s, canary_s = time.time(), slot.canary_s - canaries_s
         valid = [row for row in store.rows if row.valid]
         if not valid:
             raise EyelevelError(f"no run was valid, the first for {store.rows[0].reason}")
-        starts = zip(times.starts_s, store.rows, strict=True)
+        starts = zip(starts_s, store.rows, strict=True)
         phases = pd.DataFrame([run_phases(Path(temporary) / row.folder, start, row) for start, row in starts]).mean()
         runs_s = sum(row.seconds for row in store.rows)
         phases["canary"] = canary_s / len(store.rows)

@@ -11,8 +11,8 @@ from base.namespaces import namespaced
 from base.places import tool
 from benchmarks.shells.measure import ADD_SERVER, round_trip_times_ms
 from dataset.table import Run
-from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES
+from measure.campaign.single_load import measure_one
 from measure.host.timekeeping import timekeeping
 from measure.run.setting import Setting
 from record import collection

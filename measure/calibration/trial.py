@@ -18,8 +18,8 @@ from dataset.table import Row, Run
 from films.policy import FilmPolicy
 from measure.calibration.calibration import LoadsDoNotCount, calibrate
 from measure.calibration.equivalence import ALONE, BESIDE, CONDITIONS, WHOLE, Round
-from measure.campaign.block import Block, Observer
-from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane, stop_all
+from measure.campaign.block import Beginning, Block
+from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane, stop_all
 from measure.campaign.method import PAGES, Method
 from measure.campaign.store import FolderStore
 from measure.host.lanes import Lane, Lanes, cores_beside, lanes_of, working_on
@@ -108,7 +108,7 @@ def one_turn(
             for connection in wait([lane.connection for lane in running.values()]):
                 if connection in neighbours:
                     neighbours[connection].hear()
-                elif isinstance(running[one].hear(stores[one], Observer()), Ending):
+                elif isinstance(running[one].hear(stores[one]), Ending):
                     return {row.protocol: row for row in stores[one].rows}
 
 
@@ -127,7 +127,7 @@ class Neighbour:
 
     def hear(self) -> None:
         """Do what the lane's next message asks for, and start the lane again when it has ended."""
-        if isinstance(self._lane.hear(self._store, Observer()), Ending):
+        if isinstance(self._lane.hear(self._store), Ending):
             self._begin_next()
 
     def _begin_next(self) -> None:

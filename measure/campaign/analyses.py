@@ -1,11 +1,13 @@
-"""The analyses of a block's films: when, and on which cores."""
+"""The analyses of a block's films: when, on which cores, and in which process."""
 
 import os
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
+from measure.campaign.analyst import analyse_apart
+from measure.campaign.method import Method
 from measure.host.affinity import Layout
 
 # A run's film is analysed while the next run is prepared, if the run took at most this long (s). Preparing keeps one
@@ -15,15 +17,15 @@ BRIEF_S = 20.0
 
 
 class Analyses:
-    """Analyses the films in runs' folders, some at once.
+    """Analyses the films in runs' folders as `method` says, some at once.
 
-    Where `layout` has cores for analyses, they run while further runs are measured. Elsewhere they run when nothing is
-    measured: those of brief runs before the next run begins, the others at the end. An analysis that has not begun when
-    the context ends is dropped.
+    Where `layout` has cores for analyses, they run while further runs are measured, in processes of their own.
+    Elsewhere they run when nothing is measured: those of brief runs before the next run begins, the others at the end.
+    An analysis that has not begun when the context ends is dropped.
     """
 
-    def __init__(self, analyse: Callable[[Path], None], layout: Layout | None) -> None:
-        self._analyse = analyse
+    def __init__(self, method: Method, layout: Layout | None) -> None:
+        self._analyse = partial(analyse_apart, method) if layout else method.analyse
         self._has_cores = layout is not None
         cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
         # Affinity belongs to a thread, and the programs that it starts inherit it.

@@ -2,11 +2,11 @@
 
     canary, paces  →  each run is made, its film analysed  →  paces  →  each is judged  →  once more for those rejected
 
-Before and after the runs it is looked whether the paces of their devices are kept (`measure.host.device_index`).
+Before and after the runs it is looked whether the paces of their devices are kept (`measure.instruments.pace`).
 
 From the moment when nothing of a run is measured any more, its film is analysed. From then on, or from its quiet time
 on at idle priority (`measure.host.idle_priority`), the next one is prepared (`preparer`). That begins when no film is
-analysed any more (`analyses`), but where films have cores of their own (`affinity`), and processes (`analyst`).
+analysed any more, but where films have cores of their own (`analyses`).
 
     one run     ─── load, quiet ─┬─ browser's end ─┐
     its film                     ├─ analysed ──────┤
@@ -18,38 +18,51 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from dataset.table import Row, Run
-from films.policy import ALL_FILMS, FilmPolicy
+from films.policy import FilmPolicy
 from measure.campaign.analyses import Analyses
-from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method, is_made
-from measure.campaign.preparer import NextRun, Preparer, no_next_run
+from measure.campaign.preparer import NextRun, Preparer
 from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
-from measure.host.device_index import HERE
-from measure.host.idle_priority import IdlePriority, idle_priority
-from measure.instruments.pace import keep_index_after
+from measure.instruments.pace import at_their_paces
 from measure.run.load import Moments
 from measure.run.setting import Setting
 from tuning.devices import device_of
 
 
-class Observer:
-    """Learns of attempts as they begin and end. This one does nothing with it."""
+@dataclass(frozen=True)
+class Beginning:
+    """An attempt at `run` begins, in `lane` if there are several."""
 
-    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
-        """An attempt at `run` begins, in `lane` if there are several."""
+    run: Run
+    attempt: int
+    lane: int | None = None
 
-    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
-        """Says that an attempt has been judged."""
 
-    def warns(self, text: str, lane: int | None = None) -> None:
-        """Something of the machine, or of `lane`, keeps runs from being made, or from counting."""
+@dataclass(frozen=True)
+class Judgement:
+    """An attempt has been judged, and its row is in the store; `given_up`: its run is not made again."""
+
+    row: Row
+    given_up: bool
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something of the machine, or of `lane`, keeps runs from being made, or from counting, as the text says."""
+
+    text: str
+    lane: int | None = None
+
+
+# The events of a block, and who is notified of them.
+Event = Beginning | Judgement | Notice
+Notify = Callable[[Event], object]
 
 
 @dataclass(frozen=True)
@@ -75,36 +88,31 @@ def measure_block(
     block: Block,
     store: FolderStore,
     slot: Slot,
-    observer: Observer,
-    preparer: Preparer | None = None,
-    after: NextRun = no_next_run,
+    notify: Notify,
+    preparer: Preparer,
+    after: NextRun = lambda: None,
 ) -> None:
-    """Measure `block`; every attempt's row is in `store` when this returns.
+    """Measure `block`, and `notify` of it; every attempt's row is in `store` when this returns.
 
     `preparer` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
 
     Raises EyelevelError when replays fail again and again.
     """
-    if not preparer:
-        # A single run has none after it.
-        early: AbstractContextManager[IdlePriority | None]
-        early = idle_priority() if len(block.settings) > 1 else nullcontext()
-        with early as idle, Preparer(store, idle) as new:
-            measure_block(block, store, slot, observer, new)
-        return
     method = block.method
+
+    def warn(text: str) -> None:
+        notify(Notice(text, slot.lane))
+
     while open_runs := [run for run in block.settings if store.is_open(run, block.repeats)]:
         folders = {run: store.run_folder(run, store.attempts(run) + 1) for run in open_runs}
         unmade_runs = [run for run in open_runs if not is_made(folders[run])]
         if unmade_runs:
             preparer.settle(unmade_runs[0])
-        now = slot.circumstances(block.number, observer.warns) if unmade_runs else None
+        now = slot.circumstances(block.number, warn) if unmade_runs else None
         layout = now.layout if now else None
-        devices = {device for run in unmade_runs if (device := device_of(block.settings[run].loading.browser))}
-        cores = layout.browser if layout else ()
-        HERE.await_reached(devices, cores, observer.warns)
-        analyse = partial(analyse_apart, method) if layout else method.analyse
-        with Analyses(analyse, layout) as analyses:
+        browsers = {folders[run]: block.settings[run].loading.browser for run in unmade_runs}
+        devices = {folder: device for folder, browser in browsers.items() if (device := device_of(browser))}
+        with at_their_paces(devices, layout, warn), Analyses(method, layout) as analyses:
             for run in open_runs:
                 if run not in unmade_runs:
                     analyses.add(folders[run], math.inf)
@@ -112,7 +120,7 @@ def measure_block(
                 assert now
                 analyses.await_quiet()
                 began_s, attempt = time.monotonic(), store.attempts(run) + 1
-                observer.begins(run, attempt)
+                notify(Beginning(run, attempt, slot.lane))
                 if not (preparation := preparer.take(run)):
                     store.empty_run_folder(run, attempt)
                 next_run = _first_of(block, unmade_runs[number:]) if unmade_runs[number:] else after
@@ -124,33 +132,18 @@ def measure_block(
                     attempt,
                     preparation=preparation,
                     moments=Moments(
-                        quiet=partial(preparer.prepare_early, next_run, method, layout),
+                        quiet=partial(prepare, early=True),
                         over=partial(_go_on, slot, prepare, analyses, folders[run], began_s),
                     ),
                 )
                 analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
             analyses.finish()
-        paces = HERE.look_again(devices, cores)
-        for run in unmade_runs:
-            if device := device_of(block.settings[run].loading.browser):
-                keep_index_after(folders[run], paces[device.name].index)
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
-            store.keep_attempt(row)
-            observer.ends(run, row, given_up=not row.valid and not store.is_open(run, block.repeats))
+            store.keep(row)
+            notify(Judgement(row, given_up=store.is_given_up(run, block.repeats)))
             slot.count(row)
         apply_policy(block.films, store.folder, store.rows[-len(open_runs) :])
-
-
-def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeats: int) -> Row:
-    """Load `setting` until the load counts, outside of any campaign; returns the row of the last attempt.
-
-    The evidence of each attempt is in `folder`; `row.folder` says where. When it does not count after so many
-    repeats, the row says why. Raises EyelevelError when replays fail again and again.
-    """
-    store = FolderStore(folder)
-    measure_block(Block(1, {run: setting}, method, repeats, ALL_FILMS), store, Slot(), Observer())
-    return store.rows[-1]
 
 
 def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:

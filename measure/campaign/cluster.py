@@ -21,7 +21,7 @@ from base.errors import EyelevelError
 from base.files import sync_file_system
 from dataset.run_files import ATTEMPT
 from dataset.table import require_document
-from measure.campaign.block import Block
+from measure.campaign.block import Beginning, Block, Judgement, Notice
 from measure.campaign.campaign import Campaign
 from measure.campaign.place import Work
 from measure.campaign.progress import ProgressDisplay
@@ -132,7 +132,7 @@ class Cluster:
             fault = lanes_fault(require_document(results.folder), outcome.name, outcome.lanes.record())
         if fault:
             self.refuse(worker)
-            display.warns(f"the worker {worker} is refused: {fault}")
+            display.notify(Notice(f"the worker {worker} is refused: {fault}"))
         elif isinstance(outcome, Introduction):
             keep_lanes(results.folder, outcome.name, outcome.lanes.record())
             self._machines[worker] = outcome.name
@@ -314,7 +314,7 @@ class Dispatch:
             self._follow(future := self._submit(place, block))
             self._running[future] = place, block
             for run in block.settings:
-                self._display.begins(run, self._results.attempts(run) + 1)
+                self._display.notify(Beginning(run, self._results.attempts(run) + 1))
 
     def _next_block(self) -> Block | None:
         """The block that is to be measured next; None when there is none any more, or it may not begin.
@@ -398,7 +398,7 @@ class Dispatch:
                     self._canaries[machine, lane] += canaries_of(machine, value.rows, lane)
                 self._measured.append((block, value))
             elif isinstance(value, EyelevelError):
-                self._display.warns(f"the worker {worker} gets no more work: {value}")
+                self._display.notify(Notice(f"the worker {worker} gets no more work: {value}"))
                 self._cluster.refuse(worker)
                 self._doubted_look, self._next_look = self._looks, 0.0
                 self._again.append(block)
@@ -408,7 +408,7 @@ class Dispatch:
         future.cancel()
 
     def _lose(self, worker: str, block: Block) -> None:
-        self._display.warns(f"the worker {worker} is gone, block {block.number} is measured again elsewhere")
+        self._display.notify(Notice(f"the worker {worker} is gone, block {block.number} is measured again elsewhere"))
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
@@ -429,7 +429,7 @@ class Dispatch:
         if self._last_look <= self._doubted_look:
             return
         if not self._workers:
-            self._display.warns(f"no worker is connected to {self._scheduler.address}; waiting for one")
+            self._display.notify(Notice(f"no worker is connected to {self._scheduler.address}; waiting for one"))
         elif not self._cluster.has_workers():
             raise EyelevelError(
                 f"none of the {len(self._workers)} workers of {self._scheduler.address} can measure; see above"
@@ -443,7 +443,7 @@ def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display:
     dozen.
     """
     for warning in measured.warnings:
-        display.warns(warning)
+        display.notify(Notice(warning))
     folders = [results.empty_run_folder(row.of, row.attempt) for row in measured.rows]
     # Written last, since it says that all else is there (`method.is_made`).
     for is_last in (False, True):
@@ -452,7 +452,7 @@ def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display:
                 if (name == ATTEMPT) == is_last:
                     (folder / Path(name).name).write_bytes(evidence[name])
         sync_file_system(results.folder)
-    results.keep_attempts(measured.rows)
+    results.keep(*measured.rows)
     last = {row.of: row for row in measured.rows}
     for row in measured.rows:
-        display.ends(row.of, row, given_up=row is last[row.of] and results.is_given_up(row.of, repeats))
+        display.notify(Judgement(row, given_up=row is last[row.of] and results.is_given_up(row.of, repeats)))

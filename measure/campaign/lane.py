@@ -3,7 +3,7 @@ after another (`measure.campaign.lane_process`).
 
     whoever has the lane ── a pair of sockets ── measure.campaign.lane_process ── replay, browser, films
 
-Whatever the process starts inherits its cores. It tells of each attempt as it begins, and gives away a row and waits
+Whatever the process starts inherits its cores. It hands on the events of its block, and gives away a row and waits
 before it goes on, so that one process writes all rows, whatever the number of lanes. It ends with who started it.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from base.processes import end_within, pinned, python_process
-from dataset.table import Row, Run
-from measure.campaign.block import Block, Observer
+from dataset.table import Row
+from measure.campaign.block import Block, Event, Notify
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
 from measure.host.lanes import Lane
@@ -42,28 +42,13 @@ class LaneSetting:
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """An attempt at `run` begins."""
-
-    run: Run
-    attempt: int
-
-
-@dataclass(frozen=True)
-class Notice:
-    """A text that a person should read."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class Ending:
     """The block has been measured; or, with a `fault`, it and the lane end here."""
 
     fault: Exception | None = None
 
 
-Message = Beginning | Notice | Row | Ending
+Message = Event | Row | Ending
 
 
 class RunningLane:
@@ -73,7 +58,6 @@ class RunningLane:
         self.lane = lane
         self.connection = connection
         self._process = process
-        self._repeats = 0
 
     @property
     def process(self) -> int:
@@ -82,21 +66,17 @@ class RunningLane:
 
     def begin(self, block: Block, store: FolderStore) -> None:
         """Let it measure what is open of `block` in `store`. Raises EyelevelError when the lane has ended."""
-        self._repeats = block.repeats
         self._send(block.open_in(store))
 
-    def hear(self, store: FolderStore, observer: Observer) -> Message:
-        """Wait for its next message and do what follows from it: a row is in `store` then, and the lane goes on. Raises
-        what has ended the lane."""
-        match message := self.message():
-            case Beginning(run, attempt):
-                observer.begins(run, attempt, self.lane.number)
-            case Notice(text):
-                observer.warns(text, self.lane.number)
-            case Row():
-                store.keep_attempt(message)
-                self.go_on()
-                observer.ends(message.of, message, given_up=store.is_given_up(message.of, self._repeats))
+    def hear(self, store: FolderStore, notify: Notify = lambda _: None) -> Message:
+        """Wait for its next message and do what follows from it: a row is in `store` then, and the lane goes on;
+        `notify` has an event. Raises what has ended the lane."""
+        message = self.message()
+        if isinstance(message, Row):
+            store.keep(message)
+            self.go_on()
+        elif not isinstance(message, Ending):
+            notify(message)
         return message
 
     def message(self) -> Message:

@@ -12,10 +12,12 @@ from pathlib import Path
 from base.errors import EyelevelError
 from base.portable import portable
 from dataset.table import Row, Run
-from measure.campaign.block import Block, Observer, measure_block
-from measure.campaign.lane import Beginning, Ending, LaneSetting, Notice
-from measure.campaign.slot import CanarySlot, Slot
+from measure.campaign.block import Block, measure_block
+from measure.campaign.lane import Ending, LaneSetting
+from measure.campaign.preparer import Preparer
+from measure.campaign.slot import Slot
 from measure.campaign.store import FolderStore
+from measure.host.idle_priority import idle_priority
 
 
 class LaneStore(FolderStore):
@@ -25,26 +27,12 @@ class LaneStore(FolderStore):
         super().__init__(folder, earlier=earlier)
         self._connection = connection
 
-    def keep_attempt(self, row: Row) -> None:
-        """Give `row` away; when this returns it is kept."""
-        self._connection.send(row)
-        self._connection.recv()
-        super().keep_attempt(row)
-
-
-class Sender(Observer):
-    """Reports attempts as they begin, and warnings. Rows report their ends."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
-        """Tell it."""
-        self._connection.send(Beginning(run, attempt))
-
-    def warns(self, text: str, lane: int | None = None) -> None:
-        """Tell it."""
-        self._connection.send(Notice(text))
+    def keep(self, *rows: Row) -> None:
+        """Give `rows` away; when this returns they are kept."""
+        for row in rows:
+            self._connection.send(row)
+            self._connection.recv()
+        super().keep(*rows)
 
 
 def serve(folder: Path, slot: Slot, connection: Connection) -> None:
@@ -57,7 +45,8 @@ def serve(folder: Path, slot: Slot, connection: Connection) -> None:
             return
         store = LaneStore(folder, block.earlier, connection)
         try:
-            measure_block(block, store, slot, Sender(connection))
+            with idle_priority() as idle, Preparer(store, idle) as preparer:
+                measure_block(block, store, slot, connection.send, preparer)
         except (EyelevelError, OSError) as error:
             error.add_note(f"in lane {slot.lane}: {traceback.format_exc()}")
             connection.send(Ending(portable(error)))
@@ -82,7 +71,7 @@ def main(descriptor: int) -> None:
                 text = f"lane {setting.lane.number} runs on the processors {sorted(cores)}, not {setting.lane.cores}"
                 connection.send(Ending(EyelevelError(text)))
                 return
-            slot = CanarySlot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
+            slot = Slot(setting.canaries, setting.canary_s, setting.browser, setting.lane.number)
             serve(setting.folder, slot, connection)
     except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(128 + signal.SIGTERM)

@@ -54,7 +54,7 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
             return
         for connection in wait([lane.connection for lane, _ in busy.values()]):
             lane, block = busy[connection]
-            if isinstance(lane.hear(work.results, work.display), Ending):
+            if isinstance(lane.hear(work.results, work.display.notify), Ending):
                 del busy[connection]
                 idle.append(lane)
                 work.end(block)

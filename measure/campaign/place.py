@@ -13,7 +13,7 @@ from measure.campaign.campaign import Campaign
 from measure.campaign.preparer import Preparer
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
-from measure.campaign.slot import CanarySlot, Slot, canaries_of, machine_name
+from measure.campaign.slot import Slot, canaries_of, machine_name
 from measure.host.idle_priority import idle_priority
 from measure.run.setting import Setting
 
@@ -51,8 +51,8 @@ class Here:
     def measure(self, work: Work) -> None:
         """See `Place`. The run that will be first after a block is prepared when that ends."""
         canaries = canaries_of(machine_name(), work.results.rows)
-        slot = self._slot or CanarySlot(canaries, work.campaign.canary_s, work.campaign.loading.browser)
+        slot = self._slot or Slot(canaries, work.campaign.canary_s, work.campaign.loading.browser)
         with idle_priority() as idle, Preparer(work.results, idle) as preparer:
             for block in takewhile(work.may_begin, work.blocks):
-                measure_block(block, work.results, slot, work.display, preparer, partial(work.after, block))
+                measure_block(block, work.results, slot, work.display.notify, preparer, partial(work.after, block))
                 work.end(block)

@@ -22,10 +22,6 @@ NextRun = Callable[[], tuple[Run, Setting] | None]
 STALE_S = 30.0
 
 
-def no_next_run() -> None:
-    """No run is known to be next."""
-
-
 class Preparer:
     """At most one run that is prepared before its turn, early if there is `idle` priority. A prepared run that nobody
     has taken ends with the context, and its folder is removed."""
@@ -43,41 +39,34 @@ class Preparer:
     ) -> None:
         self._drop()
 
-    def prepare_early(self, next_run: NextRun, method: Method, layout: Layout | None) -> bool:
-        """Begin to `prepare` at idle priority, if there is such; returns whether something has begun."""
-        if self._idle:
-            self._begin(next_run(), method, layout, self._idle)
-        return self._load is not None
+    def prepare(self, next_run: NextRun, method: Method, layout: Layout | None, *, early: bool = False) -> bool:
+        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared, or resume at
+        ordinary priority; returns whether something is prepared.
 
-    def prepare(self, next_run: NextRun, method: Method, layout: Layout | None) -> None:
-        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared; or go on, at
-        ordinary priority.
-
-        A fault is not told here, where it would be one of the run that is ending: the run is made without then.
+        `early`: at idle priority, where there is such, and else not yet. A fault is not raised, since it would be one
+        of the run that is ending: the run is made without then.
         """
+        if early and not self._idle:
+            return False
         pair = next_run()
         # A preparation that failed at idle priority, where time limits apply, too, may come up at ordinary priority.
-        if self._load and pair and self._is_of(pair[0]) and not self._load.has_ended():
+        if not early and self._load and pair and self._is_of(pair[0]) and not self._load.has_ended():
             with suppress(EyelevelError):
                 self._load.lift()
-                return
-        self._begin(pair, method, layout)
-
-    def _begin(
-        self, pair: tuple[Run, Setting] | None, method: Method, layout: Layout | None, idle: IdlePriority | None = None
-    ) -> None:
+                return True
         self._drop()
         if not pair:
-            return
+            return False
         run, setting = pair
         attempt = self._store.attempts(run) + 1
         if is_made(self._store.run_folder(run, attempt)):
-            return  # before a stop
+            return False  # before a stop
         with suppress(OSError, EyelevelError):
             folder = self._store.empty_run_folder(run, attempt)
-            self._load = method.prepare(setting, layout, folder, attempt, idle=idle)
+            self._load = method.prepare(setting, layout, folder, attempt, idle=self._idle if early else None)
             if not self._load:
                 folder.rmdir()
+        return self._load is not None
 
     def settle(self, run: Run) -> None:
         """Wait until what is prepared of `run` is ready, or end what is of another: nothing happens any more."""

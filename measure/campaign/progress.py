@@ -13,14 +13,14 @@ from rich.text import Text
 from base.words import clock_in, in_bytes, in_words
 from dataset.reasons import MANY_REJECTED, Reason
 from dataset.table import GivenUp, Row, Run
-from measure.campaign.block import Observer
+from measure.campaign.block import Beginning, Event, Judgement, Notice
 from measure.campaign.forecast import Forecast
 
 # The metrics in the line of a run.
 LINE_METRICS = ("plt", "si")
 
 
-class ProgressDisplay(Observer):
+class ProgressDisplay:
     """Prints a campaign's runs, and estimates the time left from how long runs of each network took."""
 
     def __init__(
@@ -75,14 +75,24 @@ class ProgressDisplay(Observer):
         """The parts below the lines, without those that are empty."""
         return Group(*(part for part in (self._now, self._progress, self._summary, self._warning) if part))
 
-    def begins(self, run: Run, attempt: int, lane: int | None = None) -> None:
-        """An attempt at `run` begins, in `lane` if there are several."""
+    def notify(self, event: Event) -> None:
+        """Show `event` of a block."""
+        match event:
+            case Beginning(run, attempt, lane):
+                self._begins(run, attempt, lane)
+            case Judgement(row, given_up):
+                self._ends(row, given_up=given_up)
+            case Notice(text, lane):
+                self._warns(text, lane)
+
+    def _begins(self, run: Run, attempt: int, lane: int | None) -> None:
         # Before the run, whose name may be too long for the line.
         again = f", attempt {attempt}" if attempt > 1 else ""
         self._present[lane] = f"now{f', lane {lane}' if lane else ''}{again}: {run}"
         self._now.plain = "\n".join(text for _, text in sorted(self._present.items(), key=lambda one: one[0] or 0))
 
-    def ends(self, run: Run, row: Row, *, given_up: bool) -> None:
+    def _ends(self, row: Row, *, given_up: bool) -> None:
+        run = row.of
         self._counts[run.network] += 1
         self._attempts += 1
         self._seconds[run.network] += row.seconds
@@ -119,8 +129,8 @@ class ProgressDisplay(Observer):
         self._say(str(entry), style="yellow")
         self._stands()
 
-    def warns(self, text: str, lane: int | None = None) -> None:
-        """Print a warning, of `lane` if there are several; of those that begin alike, the first alone."""
+    def _warns(self, text: str, lane: int | None) -> None:
+        """Print a warning; of those that begin alike, the first alone."""
         if (beginning := (lane, " ".join(text.split()[:3]))) not in self._warnings:
             self._warnings.add(beginning)
             self._last_warning = text

@@ -17,11 +17,13 @@ from distributed import get_worker
 from base.errors import EyelevelError
 from base.privileges import require_browsing
 from dataset.table import Row
-from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.block import Block, Event, Notice, measure_block
 from measure.campaign.lane import Ending, LaneSetting, running_lane
-from measure.campaign.slot import CanarySlot, machine_name
+from measure.campaign.preparer import Preparer
+from measure.campaign.slot import Slot, machine_name
 from measure.campaign.store import FolderStore
 from measure.host.canary import Canary
+from measure.host.idle_priority import idle_priority
 from measure.host.lanes import ONE_LANE, Lanes, working_on
 from measure.host.machine import versions
 from measure.sites.completeness import digest
@@ -142,23 +144,17 @@ def cores_of_worker() -> Collection[int]:
     return cores or os.sched_getaffinity(0)
 
 
-class Warnings(Observer):
-    """Keeps warnings, as they come."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def warns(self, text: str, lane: int | None = None) -> None:
-        """Keep it."""
-        self.texts.append(text)
-
-
 def measure_remotely(
     block: Block, canaries: Sequence[Canary], lane: int | None = None, browser: str = DEFAULT_BROWSER
 ) -> MeasuredBlock:
     """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`.
     Raises EyelevelError."""
-    warnings = Warnings()
+    warnings = list[str]()
+
+    def notify(event: Event) -> None:
+        if isinstance(event, Notice):
+            warnings.append(event.text)
+
     # Dask removes the folder of a worker that was killed when the next one starts there.
     with (
         having([] if lane is None else [lane]),
@@ -166,14 +162,15 @@ def measure_remotely(
     ):
         store = FolderStore(Path(temporary), earlier=block.earlier)
         if lane is None:
-            measure_block(block, store, CanarySlot(canaries, browser=browser), warnings)
+            with idle_priority() as idle, Preparer(store, idle) as preparer:
+                measure_block(block, store, Slot(canaries, browser=browser), notify, preparer)
         else:
             one = next(one for one in lanes_of_worker().lanes if one.number == lane)
             with running_lane(LaneSetting(one, store.folder, canaries, browser=browser)) as running:
                 running.begin(block, store)
-                while not isinstance(running.hear(store, warnings), Ending):
+                while not isinstance(running.hear(store, notify), Ending):
                     pass
         evidence = tuple(
             {file.name: file.read_bytes() for file in (store.folder / row.folder).iterdir()} for row in store.rows
         )
-        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings.texts))
+        return MeasuredBlock(tuple(store.rows), evidence, tuple(warnings))

@@ -98,11 +98,7 @@ class Results(FolderStore):
     def _has_begun(self, run: Run) -> bool:
         return self.attempts(run) > 0 or self.run_folder(run, 1).exists()
 
-    def keep_attempt(self, row: Row) -> None:
-        """Add a row; when this returns it survives a power cut."""
-        self.keep_attempts([row])
-
-    def keep_attempts(self, rows: Sequence[Row]) -> None:
+    def keep(self, *rows: Row) -> None:
         """Add `rows`; when this returns they survive a power cut. After a crash either all are there, or none."""
         line = lines(rows, self._readings).encode()
         # To append ("a") would make a table without a head in the place of one that somebody has removed.
@@ -116,8 +112,7 @@ class Results(FolderStore):
                 # Half a line would take the next one with it.
                 os.ftruncate(file.fileno(), before)
                 raise
-        for row in rows:
-            self.count_attempt(row)
+        super().keep(*rows)
 
     def count_attempt(self, row: Row) -> None:
         if row.valid and self.is_valid(row.of):

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 from dataset.run_files import REPLAY_LOG
-from dataset.table import Run
-from measure.campaign.block import measure_one
+from dataset.table import Row, Run
 from measure.campaign.method import Method
+from measure.campaign.slot import Slot
+from measure.campaign.store import FolderStore
 from measure.run.evidence import last_line
 from measure.run.gates import LOAD_FAILED
-from measure.run.setting import Setting
+from measure.run.setting import Circumstances, Setting
 
 # How often a load is tried again that fails by itself.
 REPEATS = 2
@@ -34,3 +35,20 @@ def single_load(setting: Setting, method: Method, number: int = 1) -> Iterator[P
             fault = f"{site} could not be loaded over {protocol} in {row.attempt} tries: {row.reason}"
             raise EyelevelError(f"{fault}: {text}" if text else fault)
         yield folder
+
+
+def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeats: int) -> Row:
+    """Load `setting` until the load counts, outside of any campaign; returns the row of the last attempt.
+
+    The evidence of each attempt is in `folder`; `row.folder` says where. When it does not count after so many
+    repeats, the row says why. Raises EyelevelError when replays fail again and again.
+    """
+    store, slot = FolderStore(folder), Slot()
+    while store.is_open(run, repeats):
+        attempt = store.attempts(run) + 1
+        of_attempt = store.empty_run_folder(run, attempt)
+        method.make(setting, Circumstances(1, slot.machine), of_attempt, attempt)
+        method.analyse(of_attempt)
+        store.keep(row := method.judge(setting, run, attempt, of_attempt, folder))
+        slot.count(row)
+    return store.rows[-1]

@@ -28,33 +28,9 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, or the `lane` with this number, on whose cores this process is, whatever else it does."""
-
-    def __init__(self, lane: int | None = None) -> None:
-        self.machine = machine_name()
-        self.lane = lane
-        self._replay_failures = 0
-
-    def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """The machine as it is now, before (a part of) `block`."""
-        return Circumstances(block, self.machine, lane=self.lane)
-
-    def has_real_time_priority(self) -> bool:
-        """Whether what emulates networks has (`measure.host.timekeeping`)."""
-        return timekeeping.has_real_time_priority()
-
-    def count(self, row: Row) -> None:
-        """Count `row`. Raises EyelevelError when the testbed itself fails again and again: the rest of a campaign would
-        fare the same."""
-        self._replay_failures = self._replay_failures + 1 if row.gate == REPLAY.name else 0
-        if self._replay_failures == REPLAY_FAILURES_IN_A_ROW:
-            raise EyelevelError(f"{self._replay_failures} replays in a row failed, the last with: {row.reason}")
-
-
-class CanarySlot(Slot):
-    """A slot that times canaries in `browser`; `canaries` are those so far. One holds for blocks that begin within
-    `canary_s`, once it is known what is usual. A busy machine is waited for up to `patience_s`, and looked at every
-    `pause_s`."""
+    """This machine, or the `lane` with this number, on whose cores this process is; it times canaries in `browser`, and
+    `canaries` are those so far. One holds for blocks that begin within `canary_s`, once it is known what is usual. A
+    busy machine is waited for up to `patience_s`, and looked at every `pause_s`."""
 
     patience_s = 900.0
     pause_s = 10.0
@@ -66,7 +42,9 @@ class CanarySlot(Slot):
         browser: str = DEFAULT_BROWSER,
         lane: int | None = None,
     ) -> None:
-        super().__init__(lane)
+        self.machine = machine_name()
+        self.lane = lane
+        self._replay_failures = 0
         self._layout = layout()
         self._canaries = list(canaries)
         self._canary_s = canary_s
@@ -74,7 +52,7 @@ class CanarySlot(Slot):
         self._last: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """See `Slot`; `warn` is called when the machine has become slower.
+        """The machine as it is now, before (a part of) `block`; `warn` is called when it has become slower.
 
         Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
         """
@@ -98,6 +76,17 @@ class CanarySlot(Slot):
         now = Circumstances(block, self.machine, self._canaries[-1], factor, self._layout, self.lane)
         self._last = time.monotonic(), now
         return now
+
+    def has_real_time_priority(self) -> bool:
+        """Whether what emulates networks has (`measure.host.timekeeping`)."""
+        return timekeeping.has_real_time_priority()
+
+    def count(self, row: Row) -> None:
+        """Count `row`. Raises EyelevelError when the testbed itself fails again and again: the rest of a campaign would
+        fare the same."""
+        self._replay_failures = self._replay_failures + 1 if row.gate == REPLAY.name else 0
+        if self._replay_failures == REPLAY_FAILURES_IN_A_ROW:
+            raise EyelevelError(f"{self._replay_failures} replays in a row failed, the last with: {row.reason}")
 
     def timed_canary(self) -> Canary:
         """How long a canary takes now."""

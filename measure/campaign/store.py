@@ -93,6 +93,7 @@ class FolderStore:
         folder.mkdir(parents=True)
         return folder
 
-    def keep_attempt(self, row: Row) -> None:
-        """Keep the row of an attempt."""
-        self.count_attempt(row)
+    def keep(self, *rows: Row) -> None:
+        """Keep `rows` of attempts."""
+        for row in rows:
+            self.count_attempt(row)

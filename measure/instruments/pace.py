@@ -1,6 +1,7 @@
 """The pace of a device: the browser's processes run at it while the page loads (`measure.host.pace`)."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from base.files import read_json, write_json
 from browsers.registry import browser_named
 from dataset.columns import Column
 from dataset.run_files import DEVICE_PACE
+from measure.host.affinity import Layout
 from measure.instruments.contract import FinishedRun, Instrument, ObservedLoad, Readings
-from tuning.devices import device_of
+from tuning.devices import Device, device_of
 
 SHARE, INDEX, INDEX_AFTER = "device_share", "device_index", "device_index_after"
 
@@ -42,7 +44,7 @@ class Pace(Instrument):
         )
 
     def read(self, run: FinishedRun) -> Readings:
-        """The pace, with the index after the block once that is known (`keep_index_after`)."""
+        """The pace, with the index after the block once that is known (`at_their_paces`)."""
         if not (file := run.folder / DEVICE_PACE).exists():
             return {}
         pace = read_json(file)
@@ -52,8 +54,21 @@ class Pace(Instrument):
 INSTRUMENT = Pace()
 
 
-def keep_index_after(folder: Path, index: float) -> None:
-    """Store the index of the device of the load in `folder` after its block, if the load was at its pace. Raises
-    OSError."""
-    if (file := folder / DEVICE_PACE).exists():
-        write_json(file, {**read_json(file), "index_after": index})
+@contextmanager
+def at_their_paces(
+    devices: Mapping[Path, Device], layout: Layout | None, warn: Callable[[str], object]
+) -> Iterator[None]:
+    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`, and have
+    the loads made in the block; then store the index of its device in the folder of each that was at its pace.
+
+    `warn` is called while a pace is not reached. Raises EyelevelError, OSError.
+    """
+    from measure.host.device_index import HERE
+
+    each, cores = set(devices.values()), layout.browser if layout else ()
+    HERE.await_reached(each, cores, warn)
+    yield
+    paces = HERE.look_again(each, cores)
+    for folder, device in devices.items():
+        if (file := folder / DEVICE_PACE).exists():
+            write_json(file, {**read_json(file), "index_after": paces[device.name].index})

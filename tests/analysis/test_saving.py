@@ -35,7 +35,7 @@ def test_what_was_saved_is_what_was_planned_and_not_needed(
                 for protocol in ("tcp", "quic"):
                     place = f"runs/s/{network}/{protocol}/{number}-1"
                     row = replace(ROW, network=network, protocol=protocol, run=number, folder=place, seconds=60.0)
-                    results.keep_attempt(row)
+                    results.keep(row)
     saved = saving(tmp_path / "c", [("s", "dsl"), ("s", "lte")])
     saved_min, total_min = minutes
     assert (saved.runs, saved.seconds, saved.made_runs) == (10, 60.0 * saved_min, 30)

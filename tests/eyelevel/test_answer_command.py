@@ -297,7 +297,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
                     folder = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
                     row = with_metrics(ROW, si=si, plt=si)
                     place = {name: getattr(run, name) for name in ("site", "network", "protocol")}
-                    results.keep_attempt(replace(row, **place, run=run.number, block=block.number, folder=folder))
+                    results.keep(replace(row, **place, run=run.number, block=block.number, folder=folder))
             console.print(f"{work.runs_beyond_budget()} runs are beyond the budget")
 
     draw_nothing(monkeypatch)  # what is looked at is words

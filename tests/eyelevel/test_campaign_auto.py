@@ -34,7 +34,7 @@ def campaign(folder: Path, runs: int, tcp: Times, quic: Times, hypotheses: str =
         for run in range(1, runs + 1):
             for protocol, si in (("tcp", tcp), ("quic", quic)):
                 place = f"runs/s/lte/{protocol}/{run}-1"
-                results.keep_attempt(
+                results.keep(
                     replace(
                         with_metrics(ROW, si=si(run), plt=si(run)), protocol=protocol, run=run, block=run, folder=place
                     )

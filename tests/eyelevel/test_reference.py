@@ -172,7 +172,7 @@ def test_what_a_stopped_session_measured_is_not_told_as_open(small: Path, tmp_pa
     folder = tmp_path / "results" / "small"
     row = replace(ROW, site="demo-light", network="dsl", protocol="tcp+", folder="runs/demo-light/dsl/tcp+/1-1")
     with opened(folder, campaign_document()) as results:
-        results.keep_attempt(row)
+        results.keep(row)
     done = CliRunner().invoke(
         main,
         ["--declaration", str(small), "--results", str(folder.parent), "--estimate"],

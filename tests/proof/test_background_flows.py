@@ -10,8 +10,8 @@ import pytest
 from base.files import read_json
 from dataset.run_files import CROSS_TRAFFIC
 from dataset.table import Row, Run
-from measure.campaign.block import measure_one
 from measure.campaign.method import PAGES, Method
+from measure.campaign.single_load import measure_one
 from measure.instruments.cross_traffic import COLUMN, read_series
 from measure.run.setting import Loading, Setting
 from measure.validate.network.cross_traffic import judge_cross_traffic, measure_cross_traffic

@@ -9,7 +9,7 @@ import pytest
 
 from base.qlog import QLOG_ENDING, STATE, Qlog, read_qlog
 from dataset.table import Run
-from measure.campaign.block import measure_one
+from measure.campaign.single_load import measure_one
 from measure.run.setting import Loading, Setting
 from record.generated import generated_exchange
 from record.site import Recording, Site, write_site

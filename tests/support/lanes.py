@@ -56,14 +56,18 @@ class NotedMethod(Method):
 
 @dataclass(frozen=True)
 class AnalysedMethod(NotedMethod):
-    """The analysis of a run notes in which process and on which processors it is done, or raises `fault`."""
+    """The analysis of a run notes in which process and on which processors it is done, or raises `fault`. At the pipe
+    `meeting` it waits for another run."""
 
     fault: Exception | None = None
+    meeting: Path | None = None
 
     def analyse(self, folder: Path) -> None:
         """Analyse the run in `folder`."""
         if self.fault:
             raise self.fault
+        if self.meeting:
+            os.close(os.open(self.meeting, os.O_RDONLY))
         (folder / "analysis.json").write_text(json.dumps([os.getpid(), sorted(os.sched_getaffinity(0))]))
 
 

@@ -92,13 +92,13 @@ class ScriptedSlot(Slot):
         real_time: bool = True,
         look: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(lane)
+        super().__init__(lane=lane)
         self._layout, self._real_time, self._look = layout, real_time, look
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
         """See `Slot`."""
         self._look()
-        return replace(super().circumstances(block, warn), layout=self._layout)
+        return Circumstances(block, self.machine, layout=self._layout, lane=self.lane)
 
     def has_real_time_priority(self) -> bool:
         """See `Slot`."""

@@ -14,13 +14,16 @@ from base.errors import EyelevelError
 from base.places import PROJECT
 from dataset.table import Run
 from films.policy import ALL_FILMS
+from measure.campaign.analyses import Analyses
 from measure.campaign.analyst import analyse_apart
-from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.block import Block, measure_block
+from measure.campaign.preparer import Preparer
 from measure.campaign.store import FolderStore
 from measure.host.affinity import Layout
 from measure.run.setting import Loading
 
 CORE = min(os.sched_getaffinity(0))
+PLACES = Layout(*[(CORE,)] * 5)
 
 
 @pytest.fixture(autouse=True)
@@ -30,16 +33,28 @@ def tests_in_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("has_cores", [True, False])
 def test_with_cores_for_it_a_film_is_analysed_by_a_process_on_these(tmp_path: Path, has_cores: bool) -> None:
-    place = (CORE,)
-    slot = ScriptedSlot(layout=Layout(place, place, place, place, place) if has_cores else None)
+    slot = ScriptedSlot(layout=PLACES if has_cores else None)
     run = Run("s", "dsl", "tcp", 1)
     store = FolderStore(tmp_path)
     block = Block(1, {run: MagicMock(loading=Loading())}, AnalysedMethod(), 0, ALL_FILMS)
-    measure_block(block, store, slot, Observer())
+    measure_block(block, store, slot, print, Preparer(store))
     process, cores = json.loads((store.run_folder(run, 1) / "analysis.json").read_text())
     assert (process != os.getpid()) == has_cores
     if has_cores:
         assert cores == [CORE]
+
+
+@pytest.mark.parametrize("layout", [None, PLACES])
+def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(tmp_path: Path, layout: Layout | None) -> None:
+    os.mkfifo(meeting := tmp_path / "meeting")
+    with Analyses(AnalysedMethod(meeting=meeting if layout else None), layout) as analyses:
+        analyses.add(tmp_path, 0.0)
+        analyses.await_quiet()
+        assert (tmp_path / "analysis.json").exists() == (layout is None)
+        if layout:
+            os.close(os.open(meeting, os.O_WRONLY))
+        analyses.finish()
+    assert (tmp_path / "analysis.json").exists()
 
 
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device", "strip.jpg"), EyelevelError("odd")])

@@ -80,7 +80,7 @@ def measured_blocks(work: PlannedRuns, results: Results, clock: Clock) -> int:
             clock.now_s += LOAD_S
             place = f"runs/{run.site}/{run.network}/{run.protocol}/{run.number}-1"
             of = replace(ROW, site=run.site, network=run.network, protocol=run.protocol, run=run.number)
-            results.keep_attempt(replace(of, folder=place, block=block.number, seconds=LOAD_S))
+            results.keep(replace(of, folder=place, block=block.number, seconds=LOAD_S))
     return blocks
 
 

@@ -14,7 +14,7 @@ from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
 from dataset.table import Run
 from films.policy import FilmPolicy
 from measure.campaign.forecast import RunModel, forecast, require_space
-from measure.campaign.slot import CANARY_MAX_AGE_S, CanarySlot
+from measure.campaign.slot import CANARY_MAX_AGE_S, Slot
 from measure.host import topology
 from measure.host.affinity import CORES_FOR_PLACES, layout
 from measure.host.canary import DRIFT, RECENT, USUAL, Canary, drift, slowness, time_canary
@@ -79,7 +79,7 @@ def test_a_machine_that_becomes_slower_is_told() -> None:
     assert "1.26 times" in (drift([*[usual] * USUAL, *[slow] * RECENT]) or "")
 
 
-class CpuSlot(CanarySlot):
+class CpuSlot(Slot):
     """A slot whose canaries take so long on the processor (ms), one after another, the last again and again."""
 
     pause_s = 0.0

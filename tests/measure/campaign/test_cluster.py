@@ -102,10 +102,10 @@ def test_a_block_that_travels_numbers_its_attempts_on(tmp_path: Path) -> None:
     run = Run("s", "lte", "tcp", 1)
     store = FolderStore(tmp_path, earlier={run: (4, 2)})
     assert (store.attempts(run), store.failures(run), store.is_valid(run)) == (4, 2, False)
-    store.keep_attempt(rejected("machine_busy: it is", attempt=5))
+    store.keep(rejected("machine_busy: it is", attempt=5))
     assert (store.attempts(run), store.failures(run)) == (5, 2)
-    store.keep_attempt(rejected("error_page: it is", attempt=6))
+    store.keep(rejected("error_page: it is", attempt=6))
     assert (store.attempts(run), store.failures(run)) == (6, 3)
-    store.keep_attempt(replace(ROW, attempt=7))
+    store.keep(replace(ROW, attempt=7))
     assert store.is_valid(run)
     assert store.run_folder(run, 7) == tmp_path / "runs/s/lte/tcp/1-7"

@@ -124,7 +124,7 @@ def test_a_disk_that_takes_nothing_more_is_told_in_one_line(tmp_path: Path, faul
 
 
 def keep_a_row(results: Results) -> None:
-    results.keep_attempt(ROW)
+    results.keep(ROW)
 
 
 def begin_an_attempt(results: Results) -> None:
@@ -227,7 +227,7 @@ folder = Path({str(tmp_path / "results" / "c")!r})
 def main():
     with interruptible(folder, "again"), opened(folder, campaign_document()) as results:
         subprocess.run(["mount", "-o", "remount,bind,ro", folder.parent], check=True)
-        results.keep_attempt(ROW)
+        results.keep(ROW)
 main()
 """
     (tmp_path / "results").mkdir()

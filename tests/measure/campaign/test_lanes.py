@@ -28,10 +28,11 @@ from base.processes import first_readable
 from dataset.run_files import ATTEMPT, PROCESSOR
 from dataset.table import Row, read_rows, require_document
 from films.policy import FilmPolicy
+from measure.campaign.block import Beginning, Judgement
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
 from measure.campaign.forecast import Forecast
-from measure.campaign.lane import Beginning, Ending, LaneSetting, RunningLane, running_lane
+from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
 from measure.campaign.lanes import ComingBlocks, InLanes, deal_out
 from measure.campaign.progress import ProgressDisplay
@@ -157,7 +158,7 @@ def begin_blocks(campaign: Campaign, results: Results, lane_of: Callable[[int], 
     says."""
     for number, (run, *_) in enumerate(campaign.plan(), start=1):
         where = {"lane": lane_of(number), "machine": machine_name(), "folder": f"runs/{number}"}
-        results.keep_attempt(row_of(run, block=number, **where))
+        results.keep(row_of(run, block=number, **where))
 
 
 def test_what_is_made_later_of_a_block_is_made_in_its_lane(campaign: Campaign, lanes: list[RunningLane]) -> None:
@@ -203,9 +204,11 @@ def test_a_lane_goes_on_only_when_its_row_is_kept(campaign: Campaign, lanes: lis
     # The next row is made of what is there, and yet does not come.
     assert not lane.connection.poll(0.2)
     lane.go_on()
+    assert lane.message() == Judgement(message, given_up=False)
     second = lane.message()
     assert isinstance(second, Row) and second.of != message.of
     lane.go_on()
+    assert lane.message() == Judgement(second, given_up=False)
     assert isinstance(lane.message(), Ending)
 
 
@@ -296,7 +299,8 @@ def test_a_lane_ends_with_who_started_it(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from measure.campaign.forecast import Forecast
-from measure.campaign.lane import Beginning, Ending, LaneSetting, running_lane
+from measure.campaign.block import Beginning
+from measure.campaign.lane import Ending, LaneSetting, running_lane
 from measure.host.lanes import lanes_of
 with running_lane(LaneSetting(lanes_of(1)[0], Path(sys.argv[1]))) as lane:
     print(lane.process, flush=True)
@@ -357,6 +361,6 @@ def test_two_lanes_take_half_the_time(campaign: Campaign) -> None:
     watch = ProgressDisplay(
         Console(file=io.StringIO()), [row.of, *(replace(row.of, number=n) for n in (2, 3))], 0, lanes=2
     )
-    watch.ends(row.of, row, given_up=False)
+    watch.notify(Judgement(row, given_up=False))
     assert watch.time_left() == "10 s left"
     assert Forecast(100.0, 5.0).in_lanes(4) == Forecast(25.0, 5.0)

@@ -3,7 +3,6 @@
 The loads are made up here; true ones are in `tests/measure/run/test_turn.py`.
 """
 
-import os
 import threading
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,8 +19,7 @@ from dataset.run_files import ATTEMPT
 from dataset.table import Row, Run, read_rows
 from films.policy import ALL_FILMS
 from measure.campaign import analyses as analyses_module
-from measure.campaign.analyses import Analyses
-from measure.campaign.block import Block, Observer, measure_block
+from measure.campaign.block import Block, measure_block
 from measure.campaign.method import PAGES, Method, is_made
 from measure.campaign.preparer import STALE_S, Preparer
 from measure.campaign.results import Results
@@ -33,8 +31,6 @@ from measure.run.setting import Circumstances, Setting
 from tuning import networks, protocols
 
 RUNS = tuple(Run("site", "dsl", "tcp", number) for number in (1, 2, 3))
-CORE = (min(os.sched_getaffinity(0)),)
-PLACES = Layout(servers=CORE, emulator=CORE, browser=CORE, film=CORE, analysis=CORE)
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Setting:
 def measured(folder: Path, setting: Setting, method: Method, *, real_time: bool = True) -> FolderStore:
     store = FolderStore(folder)
     block = Block(1, dict.fromkeys(RUNS, setting), method, 0, ALL_FILMS)
-    measure_block(block, store, ScriptedSlot(real_time=real_time), Observer())
+    with Preparer(store) as preparer:
+        measure_block(block, store, ScriptedSlot(real_time=real_time), print, preparer)
     return store
 
 
@@ -179,7 +176,7 @@ def test_the_next_run_is_prepared_in_the_quiet_time_at_idle_priority_until_the_r
     method, store = QuietMethod(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
     with Preparer(store, Policy()) as preparer:
-        measure_block(block, store, ScriptedSlot(), Observer(), preparer)
+        measure_block(block, store, ScriptedSlot(), print, preparer)
     assert method.events[:9] == [
         *("prepare 2-1 idle", "quiet 1-1 beside another", "make 1-1", "lift 2-1", "made 1-1", "analysed 1-1"),
         *("quiet 2-1", "make 2-1 prepared", "made 2-1"),
@@ -190,7 +187,7 @@ def test_without_idle_priority_nothing_is_prepared_in_the_quiet_time(tmp_path: P
     method, store = QuietMethod(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS[:2], setting), method, 0, ALL_FILMS)
     with Preparer(store) as preparer:
-        measure_block(block, store, ScriptedSlot(), Observer(), preparer)
+        measure_block(block, store, ScriptedSlot(), print, preparer)
     assert method.events[:3] == ["quiet 1-1", "make 1-1", "prepare 2-1"]
 
 
@@ -209,7 +206,7 @@ def test_what_was_prepared_early_and_is_of_no_use_ends_and_another_is_prepared(
 ) -> None:
     method, store = ScriptedMethod(load_fault=fault), FolderStore(tmp_path)
     with Preparer(store, Policy()) as preparer:
-        assert preparer.prepare_early(lambda: (RUNS[0], setting), method, None)
+        assert preparer.prepare(lambda: (RUNS[0], setting), method, None, early=True)
         run = RUNS[1] if fault == "another is next" else RUNS[0]
         preparer.prepare(lambda: (run, setting), method, None)
         assert preparer.take(run)
@@ -278,7 +275,8 @@ def test_a_run_that_does_not_count_leaves_the_prepared_one_in_its_place(tmp_path
 
     method, store = FirstFails(), FolderStore(tmp_path)
     block = Block(1, dict.fromkeys(RUNS, setting), method, 1, ALL_FILMS)
-    measure_block(block, store, ScriptedSlot(), Observer())
+    with Preparer(store) as preparer:
+        measure_block(block, store, ScriptedSlot(), print, preparer)
     assert [event for event in method.events if event.startswith("make ")] == [
         "make 1-1",
         "make 2-1 prepared",
@@ -317,7 +315,7 @@ def test_the_first_run_of_the_next_block_is_prepared_too_and_begins_after_the_ca
     with Preparer(store) as preparer:
         for block, run in zip(blocks, (RUNS[1], RUNS[2]), strict=True):
             after = partial(lambda run: (run, setting), run)
-            measure_block(block, store, slot, Observer(), preparer, after)
+            measure_block(block, store, slot, print, preparer, after)
     assert method.events == [
         *("canary", "make 1-1", "prepare 2-1", "made 1-1", "analysed 1-1", "judge 1-1"),
         *("ready 2-1", "canary", "make 2-1 prepared", "prepare 3-1", "made 2-1", "analysed 2-1", "judge 2-1"),
@@ -372,25 +370,6 @@ def test_a_campaign_that_goes_on_removes_what_was_prepared_when_it_was_killed(tm
     (results.run_folder(RUNS[0], 1) / ATTEMPT).touch()
     results.remove_unmade()
     assert {path.name for path in tmp_path.glob("runs/*/*/*/*")} == {"1-1", "notes"}
-
-
-@pytest.mark.parametrize(("layout", "order"), [(None, ["analysed", "begins"]), (PLACES, ["begins", "analysed"])])
-def test_a_run_waits_for_films_unless_they_have_cores_of_their_own(layout: Layout | None, order: list[str]) -> None:
-    events: list[str] = []
-    begun = threading.Event()
-
-    def analyse(_folder: Path) -> None:
-        if layout:
-            assert begun.wait(20)
-        events.append("analysed")
-
-    with Analyses(analyse, layout) as analyses:
-        analyses.add(Path(), 0.0)
-        analyses.await_quiet()
-        events.append("begins")
-        begun.set()
-        analyses.finish()
-    assert events == order
 
 
 def test_what_a_network_does_in_time_does_not_begin_before_the_run(tmp_path: Path, setting: Setting) -> None:

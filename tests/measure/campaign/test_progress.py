@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 from factories import ROW, rejected
 from rich.console import Console
+from support.scripted import row_of
 
 from base.words import clock_in
 from dataset.reasons import Reason
 from dataset.table import GivenUp, Run
+from measure.campaign.block import Beginning, Judgement, Notice
 from measure.campaign.forecast import Forecast
 from measure.campaign.progress import ProgressDisplay
 
@@ -26,7 +28,7 @@ def display() -> ProgressDisplay:
 
 def end(display: ProgressDisplay, run: Run, seconds: float) -> None:
     row = replace(ROW, network=run.network, run=run.number, seconds=seconds)
-    display.ends(run, row, given_up=False)
+    display.notify(Judgement(row, given_up=False))
 
 
 def test_runs_that_remain_take_as_long_as_those_of_their_network(display: ProgressDisplay) -> None:
@@ -54,9 +56,9 @@ def test_what_is_rejected_or_given_up_counts_once(display: ProgressDisplay) -> N
 
 
 def test_an_attempt_that_is_made_again_leaves_its_run_open(display: ProgressDisplay) -> None:
-    display.ends(LTE[0], rejected("gate: it is", seconds=10.0), given_up=False)
+    display.notify(Judgement(rejected("gate: it is", seconds=10.0), given_up=False))
     assert display.time_left() == "60 s left"
-    display.ends(LTE[0], rejected("gate: it is", attempt=2, seconds=10.0), given_up=True)
+    display.notify(Judgement(rejected("gate: it is", attempt=2, seconds=10.0), given_up=True))
     assert display.time_left() == "50 s left"
 
 
@@ -83,12 +85,14 @@ def test_a_terminal_of_80_columns_shows_when_it_will_be_done_and_what_is_wrong()
     with display.live(Forecast(400_000, 4e9), at_most=True):
         # Before any run has been made, the forecast says when all will be.
         assert re.search(rf"━ 360/760 4 d 15 h {until}", screen()[0])
-        display.begins(runs[1], 2, 2)
-        display.begins(runs[2], 1, 1)
+        display.notify(Beginning(runs[1], 2, 2))
+        display.notify(Beginning(runs[2], 1, 1))
         for run in runs[10:30]:
-            row = replace(ROW, network=network, run=run.number, seconds=2000.0)
-            display.ends(run, row if run.number % 2 else rejected("gate: it is", row), given_up=False)
-        display.warns("the machine is busy: other programs took 1.3 of 2 cores in the last minute (python3, make)", 1)
+            row = row_of(run, seconds=2000.0)
+            row = row if run.number % 2 else rejected("gate: it is", row)
+            display.notify(Judgement(row, given_up=False))
+        busy = "the machine is busy: other programs took 1.3 of 2 cores in the last minute (python3, make)"
+        display.notify(Notice(busy, 1))
         lane_1, lane_2, progress, attempts, warning = screen()
     assert lane_1.startswith("now, lane 1: a-long-name.example@without-its-fonts longlook-5mbps")
     assert lane_2.startswith("now, lane 2, attempt 2: a-long") and max(map(len, screen())) <= 80

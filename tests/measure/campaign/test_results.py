@@ -36,8 +36,8 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 def test_a_measured_run_is_known_when_the_campaign_goes_on(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.keep_attempt(rejected("film"))
-        results.keep_attempt(replace(ROW, attempt=2))
+        results.keep(rejected("film"))
+        results.keep(replace(ROW, attempt=2))
     with opened(tmp_path / "c", document()) as results:
         assert results.is_valid(RUN)
         assert results.attempts(RUN) == 2
@@ -57,16 +57,16 @@ def test_a_row_has_the_promised_columns() -> None:
 def test_a_line_cut_short_anywhere_never_counts(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("campaigns") / "c"
     with opened(folder, document()) as results:
-        results.keep_attempt(ROW)
+        results.keep(ROW)
         whole = (folder / "runs.csv").read_bytes()
-        results.keep_attempt(replace(ROW, run=2))
+        results.keep(replace(ROW, run=2))
     line = (folder / "runs.csv").read_bytes()[len(whole) :]
     cut = data.draw(st.integers(0, len(line) - 1))
     (folder / "runs.csv").write_bytes(whole + line[:cut])
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
         assert not results.attempts(replace(RUN, number=2))
-        results.keep_attempt(replace(ROW, run=2))
+        results.keep(replace(ROW, run=2))
     assert [row["run"] for row in rows(folder)] == ["1", "2"]
 
 
@@ -78,11 +78,11 @@ from dataclasses import replace
 from factories import ROW, campaign_document as document
 from measure.campaign.results import opened
 with opened(Path(sys.argv[1]), document()) as results:
-    results.keep_attempt(ROW)
+    results.keep(ROW)
     size = (results.folder / "runs.csv").stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
     try:
-        results.keep_attempt(replace(ROW, run=2))
+        results.keep(replace(ROW, run=2))
     except OSError:
         print("told")
 """
@@ -97,7 +97,7 @@ with opened(Path(sys.argv[1]), document()) as results:
 
 def test_a_reason_of_any_text_stays_one_line(tmp_path: Path) -> None:
     with opened(tmp_path / "c", document()) as results:
-        results.keep_attempt(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
+        results.keep(with_metrics(rejected('gate: said "no",\nthen\r\nnothing'), plt=None))
     assert len((tmp_path / "c" / "runs.csv").read_text().splitlines()) == 2
     (row,) = rows(tmp_path / "c")
     assert row["reason"] == 'gate: said "no", then nothing'
@@ -108,7 +108,7 @@ def test_a_reason_with_what_no_file_and_no_terminal_can_take_is_kept_with_escape
     text = "an alert: \ud800, \x1b]0;title\x07, \x9b31m, \0, \u202e, \u00fc"
     escaped = r"an alert: \ud800, \x1b]0;title\x07, \x9b31m, \x00, \u202e, \u00fc".replace(r"\u00fc", "\u00fc")
     with opened(tmp_path / "c", document()) as results:
-        results.keep_attempt(rejected(f"gate: {text}"))
+        results.keep(rejected(f"gate: {text}"))
         results.decide(Verdict.of(results.rows[0], Reason("gate\x1b", text), by="review"))
     with opened(tmp_path / "c", document()) as results:
         assert [str(row.reason) for row in results.rows] == [rf"gate\x1b: {escaped}"]
@@ -123,7 +123,7 @@ def test_a_verdict_changes_the_line_of_its_attempt_alone(tmp_path: Path) -> None
     table = tmp_path / "c" / "runs.csv"
     with opened(tmp_path / "c", document()) as results:
         attempts = [replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2, 3)]
-        results.keep_attempts(attempts)
+        results.keep(*attempts)
         # As nobody would write it now.
         table.write_text(table.read_text().replace(",1234.5,", ",1234.50,"))
         before = table.read_text().splitlines()
@@ -142,7 +142,7 @@ def test_a_verdict_changes_the_line_of_its_attempt_alone(tmp_path: Path) -> None
 def test_a_table_that_lost_lines_is_written_anew(tmp_path: Path) -> None:
     table = tmp_path / "c" / "runs.csv"
     with opened(tmp_path / "c", document()) as results:
-        results.keep_attempts([replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2)])
+        results.keep(*[replace(ROW, run=n, folder=f"runs/s/lte/tcp/{n}-1") for n in (1, 2)])
         table.write_text("".join(table.read_text().splitlines(keepends=True)[:-1]))
         results.decide(Verdict.of(results.rows[0], Reason("gate", "it is wrong"), by="review"))
     assert [(row["run"], row["valid"]) for row in rows(tmp_path / "c")] == [("1", "false"), ("2", "true")]
@@ -151,7 +151,7 @@ def test_a_table_that_lost_lines_is_written_anew(tmp_path: Path) -> None:
 def test_verdicts_are_read_when_there_are_new_ones(tmp_path: Path) -> None:
     file = tmp_path / "c" / VERDICTS
     with opened(tmp_path / "c", document()) as kept:
-        kept.keep_attempt(ROW)
+        kept.keep(ROW)
         kept.follow_verdicts()
         assert kept.is_valid(RUN)
         # By another process, at any time.
@@ -241,8 +241,8 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     with opened(folder, document()) as results:
-        results.keep_attempt(ROW)
-        results.keep_attempt(rejected("error_page: no", run=2))
+        results.keep(ROW)
+        results.keep(rejected("error_page: no", run=2))
     table = [line.split(",") for line in (folder / "runs.csv").read_text().splitlines()]
     si = table[0].index("si")
     # Another version had no Speed Index, and a metric of its name.
@@ -252,7 +252,7 @@ def test_columns_of_another_version_are_kept_when_the_campaign_goes_on(tmp_path:
     assert (first.metrics["si"], first.metrics["plt"], first.readings["area"]) == (None, 1234.5, 812.5)
     with opened(folder, document()) as results:
         assert results.is_valid(RUN)
-        results.keep_attempt(replace(ROW, run=3))
+        results.keep(replace(ROW, run=3))
     assert (folder / "runs.csv").read_text().splitlines()[0] == ",".join((*columns(), *instrument_columns(), "area"))
     assert [(row["run"], row["si"], row["area"]) for row in rows(folder)] == [
         ("1", "", "812.5"),
@@ -303,7 +303,7 @@ def test_what_is_added_after_the_first_run_is_kept_with_its_time(tmp_path: Path)
     begun(folder, "one")
     backdate(folder, 2001)
     with opened(folder, document(), "one") as campaign:
-        campaign.keep_attempt(ROW)
+        campaign.keep(ROW)
     networks = {"lte": {"up_mbps": 2.8}, "dsl": {"up_mbps": 5}}
     begun(folder, "one", settings=document(networks=networks).settings)
     backdate(folder, 2002)

@@ -61,8 +61,8 @@ def campaign(tmp_path: Path) -> Path:
     folder = tmp_path / "results" / "try"
     with opened(folder, DOCUMENT, "significant_p = 0.01\n") as results:
         results.extend_plan(plan(["s"], ["lte"], ["tcp", "quic"], RUNS, 1))
-        results.keep_attempt(rejected("film_unclean", row_of(1)))
-        results.keep_attempts([row_of(1, 2), row_of(1, protocol="quic"), row_of(2), row_of(2, protocol="quic")])
+        results.keep(rejected("film_unclean", row_of(1)))
+        results.keep(row_of(1, 2), row_of(1, protocol="quic"), row_of(2), row_of(2, protocol="quic"))
         results.decide(Verdict.of(row_of(2), Reason("request_missed", "9"), by="request_missed"))
     for row in read_rows(folder):
         picture(folder, row)
@@ -90,7 +90,7 @@ def test_a_campaign_that_was_taken_up_goes_on_where_it_stopped(campaign: Path, p
         assert {run.number for run in open_runs} == {2, 3, 4}
         assert results.attempts(row_of(1).of) == 2
         assert results.first_verdict(row_of(2).folder) is not None
-        results.keep_attempt(replace(row_of(3), machine="there"))
+        results.keep(replace(row_of(3), machine="there"))
     assert not resume_from_package(package, elsewhere)
     assert len(read_rows(elsewhere)) == len(before) + 1
 
@@ -124,7 +124,7 @@ def test_machines_of_one_name_are_told_apart_each_time_that_it_is_taken_up(packa
     assert {row.machine for row in read_rows(first)} == {"here~1"}
     assert [entry.on["host"] for entry in kept_entries(first)] == ["here~1"]
     with opened(first, DOCUMENT) as results:
-        results.keep_attempt(row_of(3))
+        results.keep(row_of(3))
     again = write_package(first, tmp_path / "again", "https://example.org/licence", no_report)
     resume_from_package(again, second)
     assert [row.machine for row in read_rows(second)][-2:] == ["here~1", "here~2"]
@@ -313,7 +313,7 @@ def test_a_folder_that_is_no_package_is_refused(campaign: Path, tmp_path: Path) 
 def test_a_campaign_that_lacks_what_its_package_has_is_not_gone_on_with(package: Path, tmp_path: Path) -> None:
     other = tmp_path / "elsewhere" / "try"
     with opened(other, DOCUMENT) as results:
-        results.keep_attempt(row_of(3))
+        results.keep(row_of(3))
     with pytest.raises(EyelevelError, match="lacks 5 attempts and 1 verdict that the package"):
         resume_from_package(package, other)
     assert len(read_rows(other)) == 1
@@ -342,7 +342,7 @@ def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_di
     resume_from_package(package, elsewhere)
     fresh = row_of(3)
     with opened(elsewhere, DOCUMENT) as results:
-        results.keep_attempt(fresh)
+        results.keep(fresh)
     picture(elsewhere, fresh, WHITE // 2)
     again = write_package(elsewhere, tmp_path / "again", "https://example.org/licence", no_report)
     assert read_digests(again).items() >= digests.items()
@@ -367,7 +367,7 @@ def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tm
 def package_of_rows(there: Path, folder: Path, rows: list[Row]) -> None:
     """Leave in `folder` what a package has of the last frames of `rows`."""
     with opened(there, DOCUMENT) as results:
-        results.keep_attempts(rows)
+        results.keep(*rows)
     for row in rows:
         picture(there, row)
     write_plan(there, plan(["s"], ["lte"], ["tcp"], RUNS, 1))

@@ -52,7 +52,7 @@ def campaign(folder: Path, *rows: Row) -> Iterator[Results]:
         results.extend_plan([(Run("s", "lte", "tcp", 1),)])
         for row in rows:
             if row.folder not in {known.folder for known in results.rows}:
-                results.keep_attempt(row)
+                results.keep(row)
         yield results
 
 

@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from base.errors import EyelevelError
+from base.files import read_json, write_json
+from dataset.run_files import DEVICE_PACE
+from measure.host import device_index
 from measure.host.device_index import (
     FEW,
     MANY,
@@ -20,6 +24,7 @@ from measure.host.device_index import (
     look,
     reach,
 )
+from measure.instruments.pace import at_their_paces
 from tuning.devices import Device
 
 PHONE = Device("phone", "a phone", 360, 640, 3.0, 400, 4)
@@ -99,6 +104,22 @@ def test_a_look_after_a_block_is_one_before_the_next(machine: Machine) -> None:
     assert paces.look_again([PHONE], ())["phone"].share == share
     paces.await_reached([PHONE], (), warn=pytest.fail)
     assert machine.trials == FEW
+
+
+def test_a_load_at_a_pace_keeps_the_index_that_its_device_has_after_the_block(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_index, "HERE", machine.paces())
+    (at_pace := tmp_path / "at pace").mkdir()
+    (failed := tmp_path / "failed").mkdir()
+    with at_their_paces({at_pace: PHONE, failed: PHONE}, None, pytest.fail):
+        pace = device_index.HERE.pace_of(PHONE)
+        write_json(at_pace / DEVICE_PACE, {"index": pace.index})
+        machine.factor = 0.8
+    account = read_json(at_pace / DEVICE_PACE)
+    assert account["index"] == pytest.approx(PHONE.index, rel=TOLERANCE)
+    assert account["index_after"] == pytest.approx(0.8 * account["index"], rel=TOLERANCE)
+    assert not list(failed.iterdir())
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.5])
