@@ -13,6 +13,8 @@ from dataset.table import write_document
 from eyelevel.commands.lanes import main
 from eyelevel.lanes import keep_calibration, lanes_of_campaign, number_of_lanes
 from eyelevel.measuring_options import MeasuringOptions
+from measure.calibration.calibration import calibrate
+from measure.calibration.equivalence import CONDITIONS
 from measure.campaign.campaign import Campaign
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
@@ -59,6 +61,16 @@ def test_a_campaign_takes_as_many_lanes_as_were_measured_last(tmp_path: Path) ->
     assert chosen(tmp_path / "new", "auto") == ONE
     keep_calibration(MEASURED, DEFAULT_BROWSER)
     assert chosen(tmp_path / "new", "auto") == MEASURED
+
+
+def test_a_calibration_is_taken_as_it_was_made(tmp_path: Path) -> None:
+    same = {condition: {"PLT": 900.0} for condition in CONDITIONS}
+    lanes = calibrate([(0,), (1,)], lambda *_: same, lambda _: None, {})
+    keep_calibration(lanes, DEFAULT_BROWSER)
+    found = chosen(tmp_path / "new", "auto")
+    assert found.lanes == lanes.lanes == TWO
+    assert found.calibration and lanes.calibration
+    assert found.calibration["reason"] == lanes.calibration["reason"]
 
 
 def test_without_a_calibration_the_command_that_makes_one_is_said(tmp_path: Path, cache: Path) -> None:
@@ -133,7 +145,7 @@ def test_a_campaign_does_not_go_on_in_another_number_of_lanes(tmp_path: Path) ->
 
 @pytest.mark.parametrize("arguments", [{"wanted": "2"}, {"wanted": "auto"}, {"dask": "tcp://head:1"}])
 def test_shells_that_measure_one_run_at_a_time_are_refused_lanes_and_clusters(
-    tmp_path: Path, arguments: dict[str, str]
+    tmp_path: Path, arguments: dict[str, Any]
 ) -> None:
     option = "--dask" if "dask" in arguments else "--lanes"
     with pytest.raises(EyelevelError, match=f"SHELLS=mahimahi is for one run at a time .*; leave out {option}$"):
