@@ -67,10 +67,10 @@ def test_a_calibration_is_taken_as_it_was_made(tmp_path: Path) -> None:
     same = {condition: {"PLT": 900.0} for condition in CONDITIONS}
     lanes = calibrate([(0,), (1,)], lambda *_: same, lambda _: None, {})
     keep_calibration(lanes, DEFAULT_BROWSER)
-    found = chosen(tmp_path / "new", "auto")
-    assert found.lanes == lanes.lanes == TWO
-    assert found.calibration and lanes.calibration
-    assert found.calibration["reason"] == lanes.calibration["reason"]
+    lanes_of_new = chosen(tmp_path / "new", "auto")
+    assert lanes_of_new.lanes == lanes.lanes == TWO
+    assert lanes_of_new.calibration and lanes.calibration
+    assert lanes_of_new.calibration["reason"] == lanes.calibration["reason"]
 
 
 def test_without_a_calibration_the_command_that_makes_one_is_said(tmp_path: Path, cache: Path) -> None:
