@@ -15,6 +15,7 @@ from base.errors import EyelevelError
 from base.terminal import print_line
 from base.words import in_bytes, in_words
 from eyelevel.arguments import similar_campaign
+from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.campaign import Campaign
 from measure.campaign.forecast import Forecast, forecast
 
@@ -35,30 +36,27 @@ def answer_to(question: str, console: Console) -> str:
 
 def require_consent(
     campaign: Campaign,
-    unnamed: Sequence[str],
+    options: MeasuringOptions,
     console: Console,
-    *,
-    agreed: bool,
-    lanes: int,
     ask: Callable[[str, Console], str] = answer_to,
 ) -> None:
-    """Ask whether `campaign`, a new one, shall begin, if it would take more than a day in `lanes` and its user did not
-    name the variables in `unnamed`.
+    """Ask whether `campaign` shall begin, if it would take more than a day and neither its variables nor `options` say
+    that it shall (`MeasuringOptions.unnamed`).
 
-    `agreed`: the user has said so beforehand; `ask` returns the key that answers a question. Raises EyelevelError when
-    the answer is no, or when there is nobody to ask.
+    `ask` returns the key that answers a question. Raises EyelevelError when the answer is no, or when there is nobody
+    to ask.
     """
-    if not unnamed or agreed:
+    if not options.unnamed or options.agreed or options.budget_s is not None:
         return
     similar = similar_campaign(campaign.folder)
-    expected = expected_of(campaign).in_lanes(lanes)
+    expected = expected_of(campaign).in_lanes(campaign.lanes.count)
     if expected.seconds <= DAY_S:
         if similar:
             note = f"note: {campaign.folder.name} is a new campaign; there is one of the name {similar}"
             print_line(console, note)
         return
-    question = description(campaign, unnamed, expected) + (f"; there is a campaign {similar}" if similar else "")
-    if ask(question, console) not in ("y", "Y"):
+    other = f"; there is a campaign {similar}" if similar else ""
+    if ask(description(campaign, options.unnamed, expected) + other, console) not in ("y", "Y"):
         raise EyelevelError(f"campaign {campaign.folder.name} was not begun; nothing was written")
 
 

@@ -1,18 +1,27 @@
-"""The option --lanes: how many runs a machine measures at once."""
+"""The option --lanes: how many runs a machine measures at once.
 
-from collections.abc import Callable
+`eyelevel lanes` measures how many lanes a machine takes, and keeps that in the cache, for each machine and browser.
+`--lanes auto` reads it.
+"""
+
 from pathlib import Path
 
-from rich.console import Console
-
 from base.errors import EyelevelError
-from base.terminal import print_line
+from base.files import write_atomically
+from base.ownership import give_to_caller
+from base.places import cache_dir
+from base.structure import from_json, to_json
 from dataset.table import CampaignDocument, read_document
 from eyelevel.defaults import AUTO
+from eyelevel.make import make_line
+from eyelevel.measuring_options import MeasuringOptions
+from measure.campaign.campaign import Campaign
 from measure.campaign.results import lanes_fault
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
-from tuning.defaults import DEFAULT_BROWSER
+from measure.host.topology import whole_cores
+from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
+from tuning.devices import browser_and_device
 
 # The processors of each core, as `measure.host.topology` finds them.
 Cores = list[tuple[int, ...]]
@@ -24,13 +33,6 @@ def lanes_by_number(count: int, cores: Cores | None = None) -> Lanes:
     return ONE_LANE if count == 1 else Lanes(count, lanes_of(count, cores))
 
 
-def measured_lanes(console: Console, browser: str = DEFAULT_BROWSER) -> Lanes:
-    """As many lanes as this machine takes, which is measured now. Raises EyelevelError."""
-    from measure.calibration.trial import calibrated_lanes
-
-    return calibrated_lanes(browser, lambda text: print_line(console, text))
-
-
 def number_of_lanes(wanted: str) -> int:
     """The number that `wanted` is. Raises EyelevelError."""
     if not wanted.isdecimal() or not int(wanted):
@@ -38,53 +40,61 @@ def number_of_lanes(wanted: str) -> int:
     return int(wanted)
 
 
-def lanes_of_campaign(
-    folder: Path,
-    wanted: str | None,
-    dask: str | None,
-    console: Console,
-    calibrate: Callable[[], Lanes],
-    cores: Cores | None = None,
-) -> Lanes:
-    """The lanes in which the campaign in `folder` is measured: those that are `wanted`, or those of its beginning.
+def keep_calibration(lanes: Lanes, browser: str) -> None:
+    """Keep `lanes`, as many as this machine takes with `browser`, in place of those that were kept of it."""
+    file = _file(browser)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, to_json(lanes))
+    give_to_caller(file, cache_dir())
 
-    They are of the `cores` (this machine's unless given); `calibrate` measures how many these take. Raises
-    EyelevelError.
-    """
-    document = read_document(folder)
-    if dask and wanted == AUTO:
-        raise EyelevelError(
-            "a cluster's workers find out for themselves how many lanes they take ('eyelevel worker --lanes auto', or "
-            "'eyelevel lanes'); give the campaign that number"
-        )
-    if wanted == AUTO:
-        if document and (lanes := _calibrated_before(document, folder, cores)):
+
+def lanes_by_calibration(browser: str = DEFAULT_BROWSER, cores: Cores | None = None) -> Lanes:
+    """As many lanes of the `cores` (this machine's unless given) as they take with `browser`, on whichever device, by
+    the last calibration. Raises EyelevelError when there was none."""
+    cores = whole_cores() if cores is None else cores
+    program, _ = browser_and_device(browser)
+    if (file := _file(program)).exists():
+        lanes = from_json(file.read_text(), Lanes, f"{file} is broken; measure anew with 'make lanes': ")
+        if lanes.calibration and lanes.calibration.get("cores") == [list(core) for core in cores]:
             return lanes
-        text = "how many lanes this machine takes is measured; nothing else may run on it meanwhile"
-        console.print(text, soft_wrap=True)
-        return calibrate()
-    count = number_of_lanes(wanted) if wanted else document.settings.lanes if document else 1
-    return _continued(document, folder, Lanes(count) if dask and count > 1 else lanes_by_number(count, cores))
+    line = make_line("lanes", {} if program == DEFAULT_BROWSER else {"BROWSER": program})
+    raise EyelevelError(
+        f"how many lanes these processors take with {program} is not measured yet; measure it while nothing else runs: "
+        f"{line}"
+    )
 
 
-def _calibrated_before(document: CampaignDocument, folder: Path, cores: Cores | None) -> Lanes | None:
-    """The lanes that were measured for the campaign in `folder` on this machine; None when they were on others. Raises
-    EyelevelError when none were."""
-    if not any(record.get("calibration") for record in document.lanes.values()):
+def _file(browser: str) -> Path:
+    return cache_dir() / "lanes" / f"{machine_name()}-{browser}.json"
+
+
+def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Cores | None = None) -> Lanes:
+    """The lanes in which `campaign` is measured: those that `options` ask for, or those of its beginning.
+
+    They are of the `cores` (this machine's unless given). Raises EyelevelError when it cannot be measured in them.
+    """
+    folder, wanted = campaign.folder, options.lanes
+    if (shells := campaign.loading.shells) != DEFAULT_SHELLS and (options.dask or wanted not in (None, "1")):
+        option = "--dask" if options.dask else "--lanes"
+        raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
+    if options.dask and wanted == AUTO:
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with {document.settings.lanes} at once, and nothing was measured of "
-            "lanes; go on with it without LANES, or use another campaign name"
+            "LANES=auto is for one machine; on a cluster, 'eyelevel lanes' says how many lanes each worker takes, and "
+            "the campaign is given that number"
         )
-    if machine_name() not in document.lanes:
-        return None
-    return _continued(document, folder, lanes_by_number(document.settings.lanes, cores))
-
-
-def _continued(document: CampaignDocument | None, folder: Path, lanes: Lanes) -> Lanes:
-    """`lanes`, with the calibration that is kept of them. Raises EyelevelError when they are on other cores than
-    before."""
-    if document is None or not lanes.lanes:
-        return lanes
-    if fault := lanes_fault(document, machine_name(), lanes.record()):
+    begun = read_document(folder)
+    document = begun or CampaignDocument()
+    # A calibration after the campaign's beginning may have another result.
+    if wanted == AUTO and not document.lanes.get(machine_name(), {}).get("calibration"):
+        lanes = lanes_by_calibration(campaign.loading.browser, cores)
+    else:
+        count = document.settings.lanes if wanted in (None, AUTO) else number_of_lanes(wanted)
+        lanes = Lanes(count) if options.dask and count > 1 else lanes_by_number(count, cores)
+    if begun and lanes.count != document.settings.lanes:
+        raise EyelevelError(
+            f"{folder.name} was begun with {document.settings.lanes} at once, not {lanes.count}; go on with it without "
+            "LANES, or use another campaign name"
+        )
+    if lanes.lanes and (fault := lanes_fault(document, machine_name(), lanes.record())):
         raise EyelevelError(f"{folder.name}: {fault}; give this process the same ones, or use another campaign name")
     return lanes

@@ -1,13 +1,13 @@
-"""The common parts of the commands that measure: options, the campaign's folder, and how they begin and end."""
+"""The road of every command that measures, from its campaign to the engine (`measure.campaign.engine`), and how it
+ends."""
 
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 import click
@@ -15,35 +15,26 @@ from rich.console import Console
 
 from base.denial import denial
 from base.errors import EyelevelError
-from base.files import require_writable
 from base.ownership import give_to_caller
-from base.privileges import require_browsing, require_namespaces
 from base.terminal import print_line
-from browsers.registry import browser_named
 from dataset.plan import Enough, never_enough
 from dataset.table import DOCUMENT
 from eyelevel.consent import require_consent
-from eyelevel.lanes import lanes_of_campaign, measured_lanes
-from eyelevel.measuring_options import MeasuringOptions, continuation
+from eyelevel.lanes import lanes_of_campaign
+from eyelevel.measuring_options import MeasuringOptions
+from eyelevel.requirements import require_measurable
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
-from measure.campaign.lanes import InLanes
-from measure.campaign.place import Here, Place
+from measure.campaign.lanes import measure_in_lanes
+from measure.campaign.place import Place, measure_here
 from measure.campaign.progress import ProgressDisplay
-from measure.campaign.results import require_same_versions
 from measure.host.exclusive import measuring_alone
 from measure.host.timekeeping import priority_warning, timekeeping
 from measure.run.aliases import distinct
-from measure.run.browser import refusal
 from measure.validate.network.server_rtts import DelayedSite
 from measure.validate.record import validate_campaign, validate_worker
-from replay.hops.registry import proxy_of, require_served_behind
-from replay.shells.registry import require_emulated
-from servers.recorded_chains import recorded_chains
-from servers.registry import http1_refusal
-from tuning.defaults import DEFAULT_SHELLS, OFF, RECORDED
-from tuning.devices import device_of
+from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 
 # The faults of the results' disk, by the number of the error, and what to do.
@@ -73,57 +64,48 @@ def carry_out(
     campaign: Campaign,
     options: MeasuringOptions,
     console: Console,
-    command: str,
     enough: Enough = never_enough,
     announcement: Callable[[Campaign], Iterable[str]] = no_announcement,
-    unnamed: Sequence[str] = (),
-    budget_s: float | None = None,
-    again: str = "",
 ) -> None:
-    """Measure `campaign`, and print how it goes; `command` of `eyelevel` goes on with it, or the command line `again`.
+    """Measure `campaign`, and print how it goes; `enough` ends sites before the planned number of runs.
 
-    The lines of the `announcement` are printed before the first run, when the number of lanes is known. `unnamed`: of a
-    new campaign, the variables that decide how long it takes and that its user did not give; a long one is asked about
-    then, unless `budget_s` says how long all of this may take, validation included. Ends the process when it is
-    interrupted. Raises EyelevelError.
+    The lines of the `announcement` are printed before the first run. Ends the process when it is interrupted. Raises
+    EyelevelError.
     """
-    if budget_s is None:
-        require_consent(campaign, unnamed, console, agreed=options.agreed, lanes=options.lane_count)
-    # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
-    (require_namespaces if options.dask else require_browsing)("measuring")
-    require_browser(campaign)
-    require_one_protocol(campaign)
-    require_networks(campaign)
-    require_shells(campaign, options)
-    require_recorded(campaign)
-    # Before minutes of validation, which would be in vain.
-    require_writable(campaign.folder, "--results names another folder")
-    if (campaign.folder / DOCUMENT).exists():
-        require_same_versions(campaign.folder, campaign.versions())
+    campaign = replace(campaign, lanes=lanes_of_campaign(campaign, options))
+    require_consent(campaign, options, console)
+    require_measurable(campaign, options)
     # A cluster's workers keep their own machines; this one only collects what they have measured.
-    place = nullcontext() if options.dask else measuring_alone("measuring")
-    again = again or continuation(command, campaign.folder)
-    with place, interruptible(campaign.folder, again):
-        budget = None if budget_s is None else Budget.of(budget_s)
-        needs_priority = not options.dask and campaign.loading.shells == DEFAULT_SHELLS
-        if needs_priority and (warning := priority_warning(timekeeping())):
-            print_line(console, f"note: {warning}")
-        if options.validate and not options.dask:
-            planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
-            networks = distinct_networks(campaign.networks[name] for name in planned)
-            chosen = distinct(campaign.protocols.values())
-            delayed = delayed_sites(campaign)
-            if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells, delayed):
-                console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
-        calibrate = partial(measured_lanes, console, campaign.loading.browser)
-        lanes = lanes_of_campaign(campaign.folder, options.lanes, options.dask, console, calibrate)
-        campaign = replace(campaign, lanes=lanes)
+    lock = nullcontext() if options.dask else measuring_alone("measuring")
+    with lock, interruptible(campaign.folder, options.again):
+        budget = None if options.budget_s is None else Budget.of(options.budget_s)
+        if not options.dask:
+            note_priority(campaign, console)
+            if options.validate:
+                validate_here(campaign, console)
         for line in announcement(campaign):
             print_line(console, line)
-        display = partial(ProgressDisplay, console, plain=options.plain, lanes=lanes.count)
+        display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes.count)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
-            text = f"the budget is used up, and {open_runs} runs are open; to go on: {again}"
+            text = f"the budget is used up, and {open_runs} runs are open; to go on: {options.again}"
             print_line(console, text)
+
+
+def note_priority(campaign: Campaign, console: Console) -> None:
+    """Print a note where the networks of `campaign`, if our shells emulate them, have no real-time priority here."""
+    if campaign.loading.shells == DEFAULT_SHELLS and (warning := priority_warning(timekeeping())):
+        print_line(console, f"note: {warning}")
+
+
+def validate_here(campaign: Campaign, console: Console) -> None:
+    """Validate on this machine what `campaign` has planned and has not passed yet. Raises EyelevelError when it is not
+    as configured."""
+    planned = dict.fromkeys(run.network for block in campaign.plan() for run in block)
+    networks = distinct_networks(campaign.networks[name] for name in planned)
+    chosen = distinct(campaign.protocols.values())
+    delayed = delayed_sites(campaign)
+    if checks := validate_campaign(campaign.folder, networks, chosen, campaign.loading.shells, delayed):
+        console.print(f"networks and protocols are as configured: all {len(checks)} checks passed")
 
 
 def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
@@ -132,8 +114,8 @@ def place_of(campaign: Campaign, options: MeasuringOptions) -> Place:
         from measure.campaign.cluster import Cluster
 
         validation = partial(validate_worker, delayed=delayed_sites(campaign))
-        return Cluster(options.dask, campaign, None if options.trust_workers else validation)
-    return InLanes() if campaign.lanes.count > 1 else Here()
+        return Cluster(options.dask, campaign, None if options.trust_workers else validation).measure
+    return measure_in_lanes if campaign.lanes.count > 1 else measure_here
 
 
 def delayed_sites(campaign: Campaign) -> list[DelayedSite]:
@@ -149,61 +131,6 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
         if all(replace(network, name=other.name) != other for other in first):
             first.append(network)
     return first
-
-
-def require_browser(campaign: Campaign) -> None:
-    """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
-    proxies = {proxy_of(network) for network in campaign.networks.values()}
-    for browser, protocol, site, proxy in product(
-        campaign.browsers, campaign.protocols.values(), campaign.sites.values(), proxies
-    ):
-        if fault := refusal(browser_named(browser), protocol, site, device_of(browser), proxy):
-            raise EyelevelError(fault)
-
-
-def require_one_protocol(campaign: Campaign) -> None:
-    """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
-    for protocol in campaign.protocols.values():
-        if protocol.alternative_service and not campaign.method.takes_alternatives:
-            raise EyelevelError(
-                f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
-                "campaign' can make sense; choose protocols without an alternative"
-            )
-
-
-def require_networks(campaign: Campaign) -> None:
-    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
-    a study looks into loads whose packets are in a tunnel."""
-    for network in campaign.networks.values():
-        if proxy_of(network) and not campaign.method.sees_tunnels:
-            raise EyelevelError(
-                f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
-                "can measure; choose networks without one"
-            )
-    for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
-        require_served_behind(network, protocol)
-
-
-def require_recorded(campaign: Campaign) -> None:
-    """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
-    delayed_sites(campaign)
-    for protocol in campaign.protocols.values() if campaign.loading.alpn == RECORDED else ():
-        if fault := http1_refusal(protocol):
-            raise EyelevelError(f"{protocol.name}: {fault} (--alpn recorded, ALPN=recorded)")
-    if campaign.loading.certificates == RECORDED:
-        for site in campaign.sites.values():
-            recorded_chains(site)
-
-
-def require_shells(campaign: Campaign, options: MeasuringOptions) -> None:
-    """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
-    shells = campaign.loading.shells
-    if shells != DEFAULT_SHELLS and (options.dask or options.lanes not in (None, "1")):
-        option = "--dask" if options.dask else "--lanes"
-        raise EyelevelError(f"SHELLS={shells} is for one run at a time on this machine; leave out {option}")
-    if not options.dask:
-        delayed = campaign.loading.server_rtts.kind != OFF
-        require_emulated(shells, campaign.networks.values(), delayed_servers=delayed)
 
 
 @contextmanager

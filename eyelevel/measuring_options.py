@@ -20,28 +20,31 @@ NAME_BYTES = 255
 
 @dataclass(frozen=True)
 class MeasuringOptions:
-    """The options of a command that measures, without those of its campaign."""
+    """How a command measures its campaign, which `again`, a command line, resumes.
 
-    dask: str | None
-    trust_workers: bool
-    insecure: bool
-    plain: bool
-    validate: bool
+    `unnamed`: of a new campaign, the variables that decide how long it takes and that its user did not give; a long one
+    is asked about unless the user `agreed`, or `budget_s` says how long all may take, validation included (s). The
+    others are options of the command line.
+    """
+
+    again: str
+    dask: str | None = None
+    trust_workers: bool = False
+    plain: bool = False
+    validate: bool = True
     lanes: str | None = None
     agreed: bool = False
-
-    @property
-    def lane_count(self) -> int:
-        """How many lanes the command line names; 1 where it leaves that to the machine."""
-        return max(1, int(self.lanes)) if self.lanes and self.lanes.isdecimal() else 1
+    unnamed: Sequence[str] = ()
+    budget_s: float | None = None
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> "MeasuringOptions":
-        """Remove from `options` those of this class, and return them. Raises EyelevelError when the cluster's scheduler
-        cannot be used."""
-        names = ("dask", "trust_workers", "insecure", "plain", "validate", "lanes", "agreed")
-        chosen = cls(**{name: options.pop(name) for name in names})
-        return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=chosen.insecure))
+    def take(cls, options: dict[str, Any], **further: Any) -> "MeasuringOptions":
+        """Remove from `options` those of this class, and return them with the `further` values. Raises EyelevelError
+        when the cluster's scheduler cannot be used."""
+        names = ("dask", "trust_workers", "plain", "validate", "lanes", "agreed")
+        chosen = cls(**{name: options.pop(name) for name in names}, **further)
+        insecure = options.pop("insecure")
+        return replace(chosen, dask=chosen.dask and scheduler_address(chosen.dask, insecure=insecure))
 
 
 def unnamed_variables(

@@ -423,13 +423,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores; auto: as many as do not disturb each other (docs/lanes.md).",
+        "Blocks measured at once, each on its own cores; auto: as many as 'eyelevel lanes' has found (docs/lanes.md).",
         MEASURING,
         usual="1",
     ),
     Option(
         "--lanes",
-        "Blocks measured at once, each on its own cores; auto: as many as do not disturb each other (docs/lanes.md).",
+        "Blocks measured at once, each on its own cores; auto: as many as 'eyelevel lanes' has found (docs/lanes.md).",
         ("worker",),
         default="1",
     ),

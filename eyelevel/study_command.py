@@ -14,6 +14,7 @@ from eyelevel.arguments import begin
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
+    continuation,
     document_of,
     unnamed_variables,
 )
@@ -57,7 +58,6 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
     from eyelevel.measuring import carry_out
     from studies.study import Request
 
-    options = MeasuringOptions.take(arguments)
     decisive = {name: arguments[name] for name in study.decisive}
     name, results = arguments.pop("name"), arguments.pop("results")
     default = arguments.get("preset") or study.command
@@ -66,21 +66,15 @@ def _measure(study: Study, arguments: dict[str, Any]) -> None:
         option: arguments.pop(option, None) for option in ("sites", "net", "proto", "runs", "seed", "browser", "device")
     }
     document = document_of(folder, study.name, command_of)
+    unnamed = unnamed_variables(document, decisive, study.decisive)
+    options = MeasuringOptions.take(arguments, again=continuation(study.command, folder), unnamed=unnamed)
     request = Request(folder, **common, options=arguments, document=document)
     measurement = study.campaign(request)
     console = Console(highlight=False)
     for line in measurement.announcement:
         print_line(console, line)
-    unnamed = unnamed_variables(document, decisive, study.decisive)
-    carry_out(
-        measurement.campaign,
-        options,
-        console,
-        study.command,
-        measurement.enough,
-        unnamed=unnamed,
-        budget_s=measurement.budget_s,
-    )
+    options = replace(options, budget_s=measurement.budget_s)
+    carry_out(measurement.campaign, options, console, measurement.enough)
     for line in measurement.summary():
         print_line(console, line)
     name = folder.name if folder.parent == RESULTS else str(folder)

@@ -21,7 +21,8 @@ def of_lanes(document: CampaignDocument) -> list[str]:
     return [
         f"{document.settings.lanes} runs were made at once, in lanes, on {listing(machines)}, since somebody said so: "
         "whether they disturbed each other was not measured. Runs of a block are compared within their lane; times "
-        "must not be compared with those of campaigns in another number of lanes. LANES=auto measures first."
+        "must not be compared with those of campaigns in another number of lanes. 'make lanes' measures it, for "
+        "LANES=auto."
     ]
 
 

@@ -44,7 +44,7 @@ def main(
         if profiler:
             profiler.enable()
         try:
-            measure(measured, display, Cluster(scheduler, measured))
+            measure(measured, display, Cluster(scheduler, measured).measure)
         finally:
             if profiler:
                 profiler.disable()

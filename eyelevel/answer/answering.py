@@ -83,18 +83,9 @@ def measured(request: Request, site: Site, options: Mapping[str, Any], progress:
         progress.begins("measure", f"{site.name} on {on}, {at_most} runs of each protocol")
         return ()
 
-    carry_out(
-        campaign,
-        MeasuringOptions(
-            None, trust_workers=False, insecure=False, plain=options["plain"], validate=options["validate"], lanes=None
-        ),
-        progress.console,
-        "answer",
-        enough_runs if campaign.auto else never_enough,
-        announced,
-        budget_s=budget.remaining_s - REPORT_S if request.is_limited else None,
-        again=again,
-    )
+    budget_s = budget.remaining_s - REPORT_S if request.is_limited else None
+    how = MeasuringOptions(again, plain=options["plain"], validate=options["validate"], budget_s=budget_s)
+    carry_out(campaign, how, progress.console, enough_runs if campaign.auto else never_enough, announced)
 
 
 @contextmanager

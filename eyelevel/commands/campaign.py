@@ -17,6 +17,7 @@ from eyelevel.defaults import AUTO, SEED
 from eyelevel.measuring_options import (
     MeasuringOptions,
     campaign_name,
+    continuation,
     document_of,
     unnamed_variables,
 )
@@ -73,16 +74,9 @@ def main(**options: Any) -> None:
     announcement = no_announcement
     if campaign.auto and not original:
         from eyelevel.auto_runs import announcement
-    carry_out(
-        campaign,
-        MeasuringOptions.take(options),
-        console,
-        "campaign",
-        enough_runs if campaign.auto else never_enough,
-        announcement,
-        unnamed_variables(original, options, DECISIVE),
-        budget_s,
-    )
+    again, unnamed = continuation("campaign", folder), unnamed_variables(original, options, DECISIVE)
+    how = MeasuringOptions.take(options, again=again, unnamed=unnamed, budget_s=budget_s)
+    carry_out(campaign, how, console, enough_runs if campaign.auto else never_enough, announcement)
     from analysis.first_answer import report
 
     report(folder, console)

@@ -76,16 +76,9 @@ def measure_reference(
         for site in sites_of(declared.sites, corpus, console)
     ]
     campaign = campaign_of(declared, folder, sites, question)
-    options = MeasuringOptions(None, trust_workers=False, insecure=False, plain=plain, validate=validate)
-    carry_out(
-        campaign,
-        options,
-        console,
-        "reference",
-        announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)),
-        budget_s=allowed.remaining_s - PACKAGE_S if allowed else None,
-        again=again,
-    )
+    budget_s = allowed.remaining_s - PACKAGE_S if allowed else None
+    options = MeasuringOptions(again, plain=plain, validate=validate, budget_s=budget_s)
+    carry_out(campaign, options, console, announcement=lambda campaign: estimate_lines(campaign, measured_rows(folder)))
     click.echo(package_of(folder, package, LICENCE))
 
 

@@ -18,15 +18,13 @@ def main(scheduler: str, host: str | None, lanes: str, insecure: bool) -> None:
     """
     begin(f"a worker of {scheduler}")
 
-    from rich.console import Console
-
-    from eyelevel.lanes import lanes_by_number, measured_lanes, number_of_lanes
+    from eyelevel.lanes import lanes_by_calibration, lanes_by_number, number_of_lanes
     from measure.cluster.addresses import scheduler_address
     from measure.cluster.nodes import run_worker
     from measure.host.exclusive import measuring_alone
 
     address = scheduler_address(scheduler, insecure=insecure)
     require_browsing("a worker")
+    places = lanes_by_calibration() if lanes == AUTO else lanes_by_number(number_of_lanes(lanes))
     with measuring_alone("a worker"):
-        places = measured_lanes(Console(highlight=False)) if lanes == AUTO else lanes_by_number(number_of_lanes(lanes))
         run_worker(address, host, click.echo, places)

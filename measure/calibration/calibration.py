@@ -67,7 +67,7 @@ def calibrate(
         trials[-1].reason if trials else "this machine has one core for us, which no two lanes can have"
     )
     lanes = ONE_LANE if most == 1 else Lanes(most, lanes_of(most, list(cores)))
-    plan = {"bound": BOUND, "error": ERROR, "looks": list(LOOKS)}
+    plan = {"cores": list(cores), "bound": BOUND, "error": ERROR, "looks": list(LOOKS)}
     record = {"at": now_iso(), "reason": reason, **plan, **material, "trials": [asdict(trial) for trial in trials]}
     return replace(lanes, calibration=record)
 

@@ -46,7 +46,7 @@ def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
     site, network = collection.load_site(SITE), networks.load()[NETWORK]
     loading = Loading(browser=browser)
     settings = {name: Setting(site, network, known[name], loading) for name in PROTOCOLS}
-    material: dict[str, Any] = {"site": SITE, "network": NETWORK, "protocols": list(PROTOCOLS)}
+    material: dict[str, Any] = {"site": SITE, "network": NETWORK, "protocols": list(PROTOCOLS), "browser": browser}
 
     def measure_round(count: int, number: int) -> Round:
         lanes = lanes_of(count, cores)

@@ -72,7 +72,7 @@ class Cluster:
         self._machines: dict[str, str] = {}
 
     def measure(self, work: Work) -> None:
-        """See `Place`."""
+        """Measure on the workers. Raises EyelevelError when that cannot go on."""
         try:
             client = Client(self.scheduler, timeout=self._connect_timeout_s, security=self._security)
         except (OSError, TimeoutError) as error:

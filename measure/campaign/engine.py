@@ -16,7 +16,7 @@ from measure.campaign.expectations import Expectation, judge
 from measure.campaign.forecast import Forecast, forecast, require_space
 from measure.campaign.giving_up import GivenUpSites
 from measure.campaign.outcomes import RunOutcomes
-from measure.campaign.place import Here, Place, Work
+from measure.campaign.place import Place, Work, measure_here
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.run.setting import Setting
@@ -28,7 +28,7 @@ UNSETTLED_ROWS = 200
 def measure(
     campaign: Campaign,
     display: Callable[[Sequence[Run], int], ProgressDisplay],
-    place: Place | None = None,
+    place: Place = measure_here,
     enough: Enough = never_enough,
     budget: Budget | None = None,
 ) -> int:
@@ -53,7 +53,7 @@ def measure(
             # A run may be rejected when later ones are known; then it is made again at the end.
             while planned.open_runs() and not planned.is_out_of_time:
                 attempts = len(results.rows)
-                (place or Here()).measure(planned.work(enough, live))
+                place(planned.work(enough, live))
                 if len(results.rows) == attempts:
                     break
         return planned.runs_beyond_budget()

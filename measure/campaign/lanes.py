@@ -20,22 +20,19 @@ from measure.campaign.store import FolderStore
 from measure.host.lanes import cores_beside, working_on
 
 
-class InLanes:
-    """The lanes of this machine, a block in each at a time."""
-
-    def measure(self, work: Work) -> None:
-        """See `Place`."""
-        machine, campaign, rows = machine_name(), work.campaign, work.results.rows
-        canaries = {lane: canaries_of(machine, rows, lane.number) for lane in campaign.lanes.lanes}
-        settings = [
-            LaneSetting(lane, campaign.folder, canaries[lane], campaign.canary_s, campaign.loading.browser)
-            for lane in campaign.lanes.lanes
-        ]
-        with ExitStack() as stack:
-            lanes = [stack.enter_context(running_lane(setting)) for setting in settings]
-            stack.callback(stop_all, lanes)
-            stack.enter_context(working_on(cores_beside(campaign.lanes.lanes)))
-            deal_out(lanes, work)
+def measure_in_lanes(work: Work) -> None:
+    """Measure in the lanes of this machine, a block in each at a time. Raises EyelevelError when that cannot go on."""
+    machine, campaign, rows = machine_name(), work.campaign, work.results.rows
+    canaries = {lane: canaries_of(machine, rows, lane.number) for lane in campaign.lanes.lanes}
+    settings = [
+        LaneSetting(lane, campaign.folder, canaries[lane], campaign.canary_s, campaign.loading.browser)
+        for lane in campaign.lanes.lanes
+    ]
+    with ExitStack() as stack:
+        lanes = [stack.enter_context(running_lane(setting)) for setting in settings]
+        stack.callback(stop_all, lanes)
+        stack.enter_context(working_on(cores_beside(campaign.lanes.lanes)))
+        deal_out(lanes, work)
 
 
 def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:

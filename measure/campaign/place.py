@@ -1,11 +1,10 @@
-"""A campaign's blocks are measured at a place: on this machine (`Here`), in its lanes (`measure.campaign.lanes`), or on
-the nodes of a cluster (`measure.campaign.cluster`)."""
+"""A campaign's blocks are measured at a place: on this machine (`measure_here`), in its lanes
+(`measure.campaign.lanes`), or on the nodes of a cluster (`measure.campaign.cluster`)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import Protocol
 
 from dataset.table import Run
 from measure.campaign.block import Block, measure_block
@@ -35,24 +34,16 @@ class Work:
     after: Callable[[Block], tuple[Run, Setting] | None]
 
 
-class Place(Protocol):
-    """Where blocks are measured."""
-
-    def measure(self, work: Work) -> None:
-        """Measure the blocks of `work`. Raises EyelevelError when that cannot go on."""
+# Measures all of a work where the place is. Raises EyelevelError when that cannot go on.
+Place = Callable[[Work], None]
 
 
-class Here:
-    """This machine, or the `slot` that it is given, a block at a time."""
-
-    def __init__(self, slot: Slot | None = None) -> None:
-        self._slot = slot
-
-    def measure(self, work: Work) -> None:
-        """See `Place`. The run that will be first after a block is prepared when that ends."""
-        canaries = canaries_of(machine_name(), work.results.rows)
-        slot = self._slot or Slot(canaries, work.campaign.canary_s, work.campaign.loading.browser)
-        with idle_priority() as idle, Preparer(work.results, idle) as preparer:
-            for block in takewhile(work.may_begin, work.blocks):
-                measure_block(block, work.results, slot, work.display.notify, preparer, partial(work.after, block))
-                work.end(block)
+def measure_here(work: Work, slot: Slot | None = None) -> None:
+    """Measure on this machine, or in the `slot` that is given, a block at a time. The run that will be first after a
+    block is prepared when that ends. Raises EyelevelError when that cannot go on."""
+    campaign, canaries = work.campaign, canaries_of(machine_name(), work.results.rows)
+    slot = slot or Slot(canaries, campaign.canary_s, campaign.loading.browser)
+    with idle_priority() as idle, Preparer(work.results, idle) as preparer:
+        for block in takewhile(work.may_begin, work.blocks):
+            measure_block(block, work.results, slot, work.display.notify, preparer, partial(work.after, block))
+            work.end(block)

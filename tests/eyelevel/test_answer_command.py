@@ -38,6 +38,7 @@ from eyelevel.answer.request import (
     text_of_question,
 )
 from eyelevel.commands.answer import main
+from eyelevel.measuring_options import MeasuringOptions
 from measure.campaign.budget import Budget
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import PlannedRuns
@@ -272,20 +273,12 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
     Completeness(digest(one), "2026-01-01T00:00:00+0000", "dsl", True, {}, {}, 1.0, (), (), {}).write(one)
 
     def measure_rows(
-        one: Campaign,
-        _: Any,
-        console: Console,
-        name: str,
-        enough: Enough,
-        announced: Any,
-        *,
-        budget_s: float | None,
-        again: str,
+        one: Campaign, options: MeasuringOptions, console: Console, enough: Enough, announced: Any
     ) -> None:
-        assert (name, list(announced(one))) == ("answer", [])
-        assert again.startswith("make answer ") and "SITE=demo-light" in again.split()
+        assert not list(announced(one))
+        assert options.again.startswith("make answer ") and "SITE=demo-light" in options.again.split()
         with opened(one.folder, one.document(), one.hypotheses) as results:
-            budget = None if budget_s is None else Budget.of(budget_s)
+            budget = None if options.budget_s is None else Budget.of(options.budget_s)
             while True:
                 # After each block the campaign goes on anew.
                 work = PlannedRuns(one, results, budget)

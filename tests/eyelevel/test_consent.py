@@ -10,7 +10,9 @@ import termios
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -20,8 +22,10 @@ from base.places import PROJECT
 from dataset.table import DOCUMENT
 from eyelevel.arguments import campaign_folder
 from eyelevel.consent import require_consent
+from eyelevel.measuring_options import MeasuringOptions
 from eyelevel.study_command import study_command
 from measure.campaign.campaign import Campaign
+from measure.host.lanes import Lanes
 from record.collection import choose_sites
 from studies import STUDIES
 from tuning import networks, protocols
@@ -31,6 +35,7 @@ LONG = ("campaign", "--sites", "demo-light", "--runs", "700", "--films", "none",
 LONG_STUDY = ("figure2", "--runs", "35000", "--campaign", "lte-qiuc")
 # Where no cluster is: a campaign that is begun has no run there.
 NOWHERE = "tcp://127.0.0.1:1"
+UNNAMED = MeasuringOptions("again", unnamed=["NET"])
 # How long a campaign may take to begin on a busy machine, and the status of one that was stopped.
 PATIENCE_S = 120
 STOPPED = 130
@@ -133,7 +138,7 @@ def test_at_a_terminal_y_begins_it(tmp_path: Path, what: Sequence[str], key: str
 def test_the_key_alone_decides(tmp_path: Path, key: str, *, begins: bool) -> None:
     refusal = nullcontext() if begins else pytest.raises(EyelevelError, match="c was not begun; nothing was written")
     with refusal:
-        require_consent(campaign(tmp_path / "c", 9999), ["NET"], Console(), agreed=False, lanes=1, ask=lambda *_: key)
+        require_consent(campaign(tmp_path / "c", 9999), UNNAMED, Console(), lambda *_: key)
 
 
 def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:
@@ -143,20 +148,22 @@ def test_what_decides_how_long_a_study_takes_is_an_option_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "unnamed", "agreed"), [(9, ["NET"], False), (99999, [], False), (99999, ["NET"], True)]
+    ("runs", "unnamed", "further"),
+    [(9, ["NET"], {}), (99999, [], {}), (99999, ["NET"], {"agreed": True}), (99999, ["NET"], {"budget_s": 60.0})],
 )
-def test_what_is_short_or_named_or_agreed_to_is_not_asked_about(
-    tmp_path: Path, runs: int, unnamed: list[str], agreed: bool
+def test_what_is_short_or_named_or_agreed_to_or_has_a_budget_is_not_asked_about(
+    tmp_path: Path, runs: int, unnamed: list[str], further: dict[str, Any]
 ) -> None:
-    require_consent(campaign(tmp_path / "c", runs), unnamed, Console(), agreed=agreed, lanes=1)
+    options = MeasuringOptions("again", unnamed=unnamed, **further)
+    require_consent(campaign(tmp_path / "c", runs), options, Console())
 
 
 @pytest.mark.slow
 def test_lanes_make_it_shorter(tmp_path: Path) -> None:
     long = campaign(tmp_path / "c", 9999)
-    require_consent(long, ["NET"], Console(), agreed=False, lanes=9)
+    require_consent(replace(long, lanes=Lanes(9)), UNNAMED, Console())
     with pytest.raises(EyelevelError, match=r"new campaign c would take about .* d .* h and .* NET was not named"):
-        require_consent(long, ["NET"], Console(), agreed=False, lanes=1)
+        require_consent(long, UNNAMED, Console())
 
 
 def test_a_mistyped_campaign_is_told_which_there_is(tmp_path: Path) -> None:

@@ -1,34 +1,43 @@
 """The meaning of --lanes for a campaign: for one that begins, for one that goes on, here and on a cluster."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from factories import campaign_document
-from rich.console import Console
 
 from base.errors import EyelevelError
 from dataset.table import write_document
-from eyelevel.lanes import lanes_of_campaign, measured_lanes, number_of_lanes
+from eyelevel.commands.lanes import main
+from eyelevel.lanes import keep_calibration, lanes_of_campaign, number_of_lanes
+from eyelevel.measuring_options import MeasuringOptions
+from measure.calibration.calibration import calibrate
+from measure.calibration.equivalence import CONDITIONS
+from measure.campaign.campaign import Campaign
 from measure.campaign.slot import machine_name
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
+from measure.run.setting import Loading
+from tuning.defaults import DEFAULT_BROWSER
 
 TWO = lanes_of(2, [(0,), (1,)])
-MEASURED = Lanes(2, TWO, {"reason": "measured"})
+CORES = [[0], [1]]
+MEASURED, ONE = Lanes(2, TWO, {"cores": CORES}), Lanes(calibration={"cores": CORES})
 
 
-def chosen(
-    folder: Path,
-    wanted: str | None = None,
-    dask: str | None = None,
-    calibrate: Callable[[], Lanes] = lambda: MEASURED,
-    cores: int = 2,
-) -> Lanes:
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache, in which nothing is kept of lanes."""
+    monkeypatch.setenv("EYELEVEL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def chosen(folder: Path, wanted: str | None = None, dask: str | None = None, cores: int = 2, **loading: Any) -> Lanes:
     """The lanes on a machine of so many `cores`."""
-    console = Console(file=io.StringIO())
-    return lanes_of_campaign(folder, wanted, dask, console, calibrate, [(core,) for core in range(cores)])
+    campaign = Campaign(folder, {}, {}, {}, runs=1, seed=1, loading=Loading(**loading))
+    options = MeasuringOptions("again", lanes=wanted, dask=dask)
+    return lanes_of_campaign(campaign, options, [(core,) for core in range(cores)])
 
 
 def begun(folder: Path, record: dict[str, Any] | None = None, **settings: Any) -> Path:
@@ -45,7 +54,61 @@ def test_a_campaign_has_one_lane_unless_somebody_says_otherwise(tmp_path: Path) 
     assert chosen(tmp_path / "new") == ONE_LANE
     assert chosen(tmp_path / "new", "1") == ONE_LANE
     assert chosen(tmp_path / "new", "2") == Lanes(2, TWO)
+
+
+def test_a_campaign_takes_as_many_lanes_as_were_measured_last(tmp_path: Path) -> None:
+    keep_calibration(ONE, DEFAULT_BROWSER)
+    assert chosen(tmp_path / "new", "auto") == ONE
+    keep_calibration(MEASURED, DEFAULT_BROWSER)
     assert chosen(tmp_path / "new", "auto") == MEASURED
+
+
+def test_a_calibration_is_taken_as_it_was_made(tmp_path: Path) -> None:
+    same = {condition: {"PLT": 900.0} for condition in CONDITIONS}
+    lanes = calibrate([(0,), (1,)], lambda *_: same, lambda _: None, {})
+    keep_calibration(lanes, DEFAULT_BROWSER)
+    lanes_of_new = chosen(tmp_path / "new", "auto")
+    assert lanes_of_new.lanes == lanes.lanes == TWO
+    assert lanes_of_new.calibration and lanes.calibration
+    assert lanes_of_new.calibration["reason"] == lanes.calibration["reason"]
+
+
+def test_without_a_calibration_the_command_that_makes_one_is_said(tmp_path: Path, cache: Path) -> None:
+    for browser, line in ((DEFAULT_BROWSER, "make lanes"), ("firefox", "make lanes BROWSER=firefox")):
+        with pytest.raises(EyelevelError, match=f"with {browser} is not measured yet; .* nothing else runs: {line}$"):
+            chosen(tmp_path / "new", "auto", browser=browser)
+    assert not (tmp_path / "new").exists() and not cache.exists()
+
+
+def test_a_calibration_is_of_its_processors_and_its_browser(tmp_path: Path) -> None:
+    keep_calibration(MEASURED, "firefox")
+    assert chosen(tmp_path / "new", "auto", browser="firefox-on-phone-mid") == MEASURED
+    for other in ({"browser": "firefox", "cores": 3}, {"browser": DEFAULT_BROWSER}):
+        with pytest.raises(EyelevelError, match="is not measured yet"):
+            chosen(tmp_path / "new", "auto", **other)
+
+
+def test_a_calibration_that_is_broken_is_told_in_one_line(tmp_path: Path, cache: Path) -> None:
+    keep_calibration(MEASURED, DEFAULT_BROWSER)
+    [file] = (cache / "lanes").iterdir()
+    file.write_text('{"count": "many"}')
+    with pytest.raises(EyelevelError, match=f"^{file} is broken; measure anew with 'make lanes': .*count"):
+        chosen(tmp_path / "new", "auto")
+
+
+@pytest.mark.needs_namespaces
+def test_a_number_of_lanes_that_is_measured_is_printed_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
+        announce(f"with {browser}")
+        return MEASURED
+
+    # It would take minutes.
+    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
+    done = CliRunner().invoke(main, ["--browser", "firefox"])
+    assert done.stdout.splitlines() == ["with firefox", "LANES=2"]
+    assert chosen(tmp_path / "new", "auto", browser="firefox") == MEASURED
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5", "\u0664\u06f2x"])
@@ -65,26 +128,28 @@ def test_a_campaign_goes_on_in_the_lanes_that_it_was_begun_with(tmp_path: Path) 
     assert chosen(begun(tmp_path / "one")) == ONE_LANE
 
 
-def test_a_calibration_that_took_one_lane_is_not_repeated(tmp_path: Path) -> None:
-    folder = begun(tmp_path / "c", Lanes(calibration={"reason": "they disturb"}).record())
-    assert chosen(folder, "auto", calibrate=lambda: pytest.fail("it is measured again")) == ONE_LANE
+@pytest.mark.parametrize("lanes", [ONE, MEASURED])
+def test_a_campaign_goes_on_whatever_was_measured_since_it_was_begun(tmp_path: Path, lanes: Lanes) -> None:
+    folder = begun(tmp_path / "c", lanes.record(), lanes=lanes.count)
+    keep_calibration(MEASURED if lanes == ONE else ONE, DEFAULT_BROWSER)
+    assert chosen(folder, "auto").lanes == lanes.lanes
 
 
-def test_lanes_are_measured_with_the_browser_and_what_is_measured_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
-        announce(f"with {browser}")
-        return MEASURED
-
-    # It would take minutes.
-    monkeypatch.setattr("measure.calibration.trial.calibrated_lanes", calibrated_lanes)
-    printed = io.StringIO()
-    assert measured_lanes(Console(file=printed), "firefox") == MEASURED
-    assert printed.getvalue() == "with firefox\n"
+def test_a_campaign_does_not_go_on_in_another_number_of_lanes(tmp_path: Path) -> None:
+    keep_calibration(MEASURED, DEFAULT_BROWSER)
+    folder = begun(tmp_path / "c")
+    for wanted in ("2", "auto"):
+        with pytest.raises(EyelevelError, match="c was begun with 1 at once, not 2; go on with it without LANES"):
+            chosen(folder, wanted)
 
 
-def test_lanes_are_not_found_out_for_a_campaign_that_was_begun_without(tmp_path: Path) -> None:
-    with pytest.raises(EyelevelError, match="c was begun with 1 at once, and nothing was measured of lanes"):
-        chosen(begun(tmp_path / "c"), "auto")
+@pytest.mark.parametrize("arguments", [{"wanted": "2"}, {"wanted": "auto"}, {"dask": "tcp://head:1"}])
+def test_shells_that_measure_one_run_at_a_time_are_refused_lanes_and_clusters(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    option = "--dask" if "dask" in arguments else "--lanes"
+    with pytest.raises(EyelevelError, match=f"SHELLS=mahimahi is for one run at a time .*; leave out {option}$"):
+        chosen(tmp_path / "new", **arguments, shells="mahimahi")
 
 
 def test_lanes_on_other_cores_are_refused(tmp_path: Path) -> None:
@@ -99,5 +164,5 @@ def test_on_a_cluster_the_lanes_are_the_workers(tmp_path: Path) -> None:
     lanes = chosen(tmp_path / "new", "5", dask="tcp://head:1")
     assert (lanes.count, lanes.lanes, lanes.is_here) == (5, (), False)
     assert chosen(tmp_path / "new", None, dask="tcp://head:1") == ONE_LANE
-    with pytest.raises(EyelevelError, match="give the campaign that number"):
+    with pytest.raises(EyelevelError, match="the campaign is given that number"):
         chosen(tmp_path / "new", "auto", dask="tcp://head:1")

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from base.errors import EyelevelError
-from eyelevel.measuring import require_networks, require_one_protocol
 from eyelevel.program import program
+from eyelevel.requirements import require_networks, require_one_protocol
 from measure.campaign.campaign import Campaign
 from measure.campaign.method import PAGES
 from studies.states.measure import StatesMethod

@@ -8,7 +8,7 @@ import pytest
 from base.errors import EyelevelError
 from browsers.registry import browser_named
 from dataset.checks import within
-from eyelevel.measuring import require_networks
+from eyelevel.requirements import require_networks
 from measure.campaign.campaign import Campaign
 from measure.run.browser import refusal
 from measure.validate.network.hop import HopMeasurement, judge_hop, measure_hop

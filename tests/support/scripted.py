@@ -23,7 +23,7 @@ from measure.campaign.block import Block
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
 from measure.campaign.method import Method
-from measure.campaign.place import Here, Work
+from measure.campaign.place import Work, measure_here
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results
 from measure.campaign.slot import Slot
@@ -147,7 +147,8 @@ def measured(campaign: Campaign, *outcomes: Outcome, script: Script | None = Non
     printed = io.StringIO()
     if script or outcomes:
         campaign = replace(campaign, method=ScriptedLoads(script=script or in_turn(*outcomes)))
-    measure(campaign, partial(ProgressDisplay, Console(file=printed, width=200)), Here(ScriptedSlot()), **arguments)
+    display = partial(ProgressDisplay, Console(file=printed, width=200))
+    measure(campaign, display, partial(measure_here, slot=ScriptedSlot()), **arguments)
     return printed.getvalue()
 
 

@@ -34,7 +34,7 @@ from measure.campaign.engine import measure
 from measure.campaign.forecast import Forecast
 from measure.campaign.lane import Ending, LaneSetting, RunningLane, running_lane
 from measure.campaign.lane_process import serve
-from measure.campaign.lanes import ComingBlocks, InLanes, deal_out
+from measure.campaign.lanes import ComingBlocks, deal_out, measure_in_lanes
 from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, keep_lanes, lanes_fault, opened
 from measure.campaign.slot import canaries_of, machine_name
@@ -258,7 +258,7 @@ def test_what_a_lane_starts_stays_on_its_cores_and_this_process_comes_back(campa
     campaign = replace(campaign, runs=2, lanes=Lanes(2, lanes_of(2)))
     printed = io.StringIO()
     watch = partial(ProgressDisplay, Console(file=printed, width=200), lanes=2)
-    measure(campaign, watch, InLanes())
+    measure(campaign, watch, measure_in_lanes)
     rows = read_rows(campaign.folder)
     assert len(rows) == 8 and {row.lane for row in rows} == {1, 2}
     assert "8 runs to be made in 2 lanes" in printed.getvalue()

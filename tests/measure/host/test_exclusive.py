@@ -116,18 +116,18 @@ def test_a_lock_that_cannot_be_opened_is_told_in_one_line(lock: Path) -> None:
 @pytest.mark.needs_browser
 def test_whatever_measures_is_refused_while_others_do(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "results" / "c", {}, {}, {}, runs=1, seed=1)
-    here = MeasuringOptions(dask=None, trust_workers=True, insecure=False, plain=True, validate=False)
+    here = MeasuringOptions("again", trust_workers=True, plain=True, validate=False)
     with other_process():
         with pytest.raises(EyelevelError, match=r"has been measuring .*; measuring would disturb that"):
-            carry_out(campaign, here, Console(), "campaign")
+            carry_out(campaign, here, Console())
         for arguments in (["validate", "--net", "dsl"], ["close", "--sites-folder", str(tmp_path)]):
             outcome = CliRunner().invoke(program, arguments)
             assert isinstance(outcome.exception, EyelevelError)
             assert "has been measuring on this machine since" in str(outcome.exception)
         assert not campaign.folder.parent.exists()
         # A cluster's workers measure elsewhere.
-        carry_out(campaign, replace(here, dask="tcp://localhost:8786"), Console(), "campaign")
+        carry_out(campaign, replace(here, dask="tcp://localhost:8786"), Console())
         assert (campaign.folder / DOCUMENT).exists()
     other = replace(campaign, folder=tmp_path / "results" / "d")
-    carry_out(other, here, Console(), "campaign")
+    carry_out(other, here, Console())
     assert (other.folder / DOCUMENT).exists()

@@ -1,0 +1,86 @@
+"""Requirements of a campaign: it is refused in one line, before anything is measured, where one is not met."""
+
+from itertools import product
+
+from base.errors import EyelevelError
+from base.files import require_writable
+from base.privileges import require_browsing, require_namespaces
+from browsers.registry import browser_named
+from dataset.table import DOCUMENT
+from eyelevel.measuring_options import MeasuringOptions
+from measure.campaign.campaign import Campaign
+from measure.campaign.results import require_same_versions
+from measure.run.browser import refusal
+from replay.hops.registry import proxy_of, require_served_behind
+from replay.shells.registry import require_emulated
+from servers.recorded_chains import recorded_chains
+from servers.registry import http1_refusal
+from tuning.defaults import OFF, RECORDED
+from tuning.devices import device_of
+
+
+def require_measurable(campaign: Campaign, options: MeasuringOptions) -> None:
+    """Raises EyelevelError when `campaign` cannot be measured as `options` say."""
+    # The head of a cluster, too, says with what its networks keep time, since all machines must do so alike.
+    (require_namespaces if options.dask else require_browsing)("measuring")
+    require_browser(campaign)
+    require_one_protocol(campaign)
+    require_networks(campaign)
+    # A cluster's workers have shells of their own.
+    if not options.dask:
+        require_shells(campaign)
+    require_recorded(campaign)
+    require_writable(campaign.folder, "--results names another folder")
+    if (campaign.folder / DOCUMENT).exists():
+        require_same_versions(campaign.folder, campaign.versions())
+
+
+def require_browser(campaign: Campaign) -> None:
+    """Raises EyelevelError when a browser of the campaign cannot load one of its pages over one of its protocols."""
+    proxies = {proxy_of(network) for network in campaign.networks.values()}
+    for browser, protocol, site, proxy in product(
+        campaign.browsers, campaign.protocols.values(), campaign.sites.values(), proxies
+    ):
+        if fault := refusal(browser_named(browser), protocol, site, device_of(browser), proxy):
+            raise EyelevelError(fault)
+
+
+def require_one_protocol(campaign: Campaign) -> None:
+    """Raises EyelevelError when a study looks into loads of one protocol, and the servers of a load speak two."""
+    for protocol in campaign.protocols.values():
+        if protocol.alternative_service and not campaign.method.takes_alternatives:
+            raise EyelevelError(
+                f"the servers of {protocol.name} speak {' and '.join(protocol.http_versions)}, of which only 'make "
+                "campaign' can make sense; choose protocols without an alternative"
+            )
+
+
+def require_networks(campaign: Campaign) -> None:
+    """Raises EyelevelError when a server cannot serve by one of the campaign's protocols behind one of its networks, or
+    a study looks into loads whose packets are in a tunnel."""
+    for network in campaign.networks.values():
+        if proxy_of(network) and not campaign.method.sees_tunnels:
+            raise EyelevelError(
+                f"the hop of {network.name} is a proxy of CONNECT-UDP, with which only 'make campaign' and 'make grid' "
+                "can measure; choose networks without one"
+            )
+    for network, protocol in product(campaign.networks.values(), campaign.protocols.values()):
+        require_served_behind(network, protocol)
+
+
+def require_recorded(campaign: Campaign) -> None:
+    """Raises EyelevelError when servers are to be as they were recorded, and those of a site were not recorded so."""
+    for site in campaign.sites.values():
+        campaign.loading.server_rtts.extra_ms(site)
+    for protocol in campaign.protocols.values() if campaign.loading.alpn == RECORDED else ():
+        if fault := http1_refusal(protocol):
+            raise EyelevelError(f"{protocol.name}: {fault} (--alpn recorded, ALPN=recorded)")
+    if campaign.loading.certificates == RECORDED:
+        for site in campaign.sites.values():
+            recorded_chains(site)
+
+
+def require_shells(campaign: Campaign) -> None:
+    """Raises EyelevelError when the campaign's shells are not installed, or cannot do what it wants of them."""
+    delayed = campaign.loading.server_rtts.kind != OFF
+    require_emulated(campaign.loading.shells, campaign.networks.values(), delayed_servers=delayed)
