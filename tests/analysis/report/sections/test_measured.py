@@ -1,4 +1,4 @@
-"""Tables of the report that are more than an analysis's numbers."""
+"""The tables of what a campaign measured."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from support.analysis_truth import simulated_table
 
-from analysis.report.tables import protocols
+from analysis.report.sections.measured import protocols
 from analysis.simulate import Truth
 from base.structure import unstructured
 from tuning.protocols import load
