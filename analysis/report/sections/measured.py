@@ -53,10 +53,8 @@ def setting_tables(
 ) -> list[ReportTable]:
     """The tables of the measured settings; `data` is from `analysis.diagnostics.spread`."""
     tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
-    if len(shares := http3_shares(campaign)):
-        tables.append(report_table("http3_shares", shares))
-    if len(of_instruments := readings(campaign)):
-        tables.append(report_table("readings", of_instruments))
+    optional = {"http3_shares": http3_shares(campaign), "readings": readings(campaign)}
+    tables += [report_table(name, rows) for name, rows in optional.items() if len(rows)]
     return [*tables, report_table("settings", data)]
 
 
