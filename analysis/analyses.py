@@ -46,12 +46,12 @@ ANALYSES: Mapping[Table, Analysis] = {
         findings.declared,
         findings.campaign.rtt_ms,
         interim_analyses_of(findings.campaign),
-        findings.networks,
+        findings.campaign.networks,
     ),
     "over_sites": lambda findings: over_sites(findings.samples, findings.hypotheses),
     "gains": lambda findings: gains(findings.samples, findings.hypotheses.comparisons),
     "power": lambda findings: blocks_needed(
-        findings.samples, findings.declared, interim_analyses_of(findings.campaign), findings.networks
+        findings.samples, findings.declared, interim_analyses_of(findings.campaign), findings.campaign.networks
     ),
     "stopping": lambda findings: stopping_table(
         findings.samples,

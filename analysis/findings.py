@@ -7,10 +7,12 @@ from typing import Literal
 import pandas as pd
 
 from analysis.diagnostics import aa_pairs
-from analysis.runs import CANARY_PREFIX, CampaignTable, rows_of
+from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
 
+# The metric of figures of single runs, where a campaign has it.
+SINGLE_RUN_METRIC = "si"
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
     "aa_calibration", "aa_p_values", "aggregates", "block_means", "canaries", "claim_numbers", "claims", "confirmatory",
@@ -39,9 +41,10 @@ class Findings:
         return self.tables[name]
 
     @property
-    def networks(self) -> tuple[str, ...]:
-        """The networks that the campaign was planned for."""
-        return self.campaign.networks
+    def single_run_metric(self) -> str:
+        """The metric of figures of single runs."""
+        metrics = self.samples.metrics
+        return SINGLE_RUN_METRIC if SINGLE_RUN_METRIC in metrics else metrics[0]
 
     @property
     def sites_missing(self) -> list[str]:
@@ -64,7 +67,3 @@ class Findings:
         gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
         contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains
-
-    def gains_of(self, pair: Pair) -> pd.DataFrame:
-        """The gains of one pair."""
-        return rows_of(self["gains"], **pair._asdict())

@@ -22,10 +22,10 @@ from analysis.films import Strip
 from analysis.networks import further
 from analysis.report.conditions import of_conditions
 from analysis.report.level_ground import level_ground
-from analysis.report.page import HERE, Contents, environment, page_basics
+from analysis.report.page import HERE, environment, page_basics
 from analysis.report.section import ReportTable, text_table
 from analysis.report.warnings import of_busy_processor
-from analysis.report.write import library_versions, write_tables
+from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, load
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
@@ -81,16 +81,17 @@ def write_answer(
     campaign = load(folder)
     by_network, (site,) = answers(campaign, question), campaign.settings.sites
     sentence, table = headline(site, by_network), milestones(campaign, question)
-    contents = Contents({}, {"tables": tables(by_network, table, question)}, [], library_versions())
+    page_tables = tables(by_network, table, question)
     into = folder / ANSWER
     with replacing_folder(into, INDEX) as new:
         (new / "tables").mkdir()
-        write_tables(contents.all_tables, new / "tables")
-        templates = environment(new, [])
+        write_tables(page_tables, new / "tables")
+        templates = environment(new)
         templates.filters["with_commands"] = with_commands
         template = templates.get_template("answer.html.j2")
         html = template.render(
-            **page_basics(campaign.document, contents),
+            **page_basics(campaign.document),
+            tables=page_tables,
             answer_css=Markup((HERE / "answer.css").read_text()),
             name=campaign.name,
             site=site,

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.campaign_changes import CampaignChange
-from analysis.report.page import Contents, environment, page_basics
+from analysis.report.page import environment, page_basics
 from analysis.report.section import ReportTable, text_table
-from analysis.report.write import library_versions, write_tables
+from analysis.report.write import write_tables
 from analysis.runs import CampaignTable, records
 from analysis.statistics.outcomes import FASTER, SLOWER
 from analysis.text import (
@@ -198,13 +198,13 @@ def _plain(value: Any) -> Any:
 
 def write(change: CampaignChange, into: Path) -> Path:
     """Write the page, the JSON and the tables into the folder `into`, in place of an older one; returns it."""
-    contents = Contents({}, tables(change), [], library_versions())
+    page_tables = tables(change)
     with replacing_folder(into, JSON) as new:
         (new / "tables").mkdir()
-        write_tables(contents.all_tables, new / "tables")
-        template = environment(new, []).get_template("changes.html.j2")
+        write_tables([table for some in page_tables.values() for table in some], new / "tables")
+        template = environment(new).get_template("changes.html.j2")
         html = template.render(
-            **page_basics(change.b.document, contents), a=change.a, b=change.b, sentences=sentences(change)
+            **page_basics(change.b.document), tables=page_tables, a=change.a, b=change.b, sentences=sentences(change)
         )
         (new / INDEX).write_text(html)
         write_json(new / JSON, document(change))

@@ -1,6 +1,6 @@
 """The parts of a report: tables, figures, drawings, and sections."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,16 +60,26 @@ class Section:
     """A section of a report: paragraphs of plain text, figures, drawings and tables, in this order on the page.
 
     `name` is the section's id on the page. The first paragraph also stands in the summary. Figures beyond the first
-    `unfolded_figures` are folded.
+    `unfolded_figures` are folded, and so are tables of more than `unfolded_rows` rows. A section whose template
+    `sections/<name>.html.j2` is there is shown by that instead, which has its own heading, shows the sections inside of
+    it (`parts`), and knows further `values`.
     """
 
     name: str
     title: str
-    paragraphs: tuple[str, ...]
+    paragraphs: tuple[str, ...] = ()
     figures: tuple[ReportFigure, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     unfolded_figures: int = 99
+    unfolded_rows: int = 40
+    parts: tuple["Section", ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def with_parts(sections: Iterable[Section]) -> list[Section]:
+    """`sections`, each before those inside of it."""
+    return [one for section in sections for one in (section, *section.parts)]
 
 
 # Columns that many tables have, for `text_table`.

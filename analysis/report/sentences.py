@@ -165,21 +165,6 @@ def warnings(findings: Findings) -> list[str]:
     return texts
 
 
-def paper_agreement(findings: Findings) -> str:
-    """How many of the paper's numbers the campaign has, agrees with in sign, and repeats."""
-    table = findings["paper"]
-    available = table[table["ours"].notna()]
-    if available.empty:
-        return f"This campaign has none of the paper's {len(table)} numbers."
-    signs, agrees = available["same_sign"], available["agrees"]
-    return (
-        f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
-        f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
-        f"repetition of the paper would, of which {level(findings.declared.confidence)} do by definition. Its "
-        "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
-    )
-
-
 def _of_family(findings: Findings, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of `table` on the contrasts of the declared family."""
     pairs = pd.MultiIndex.from_frame(table[["reference", "compared"]]).isin(findings.declared.family)

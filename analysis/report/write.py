@@ -1,11 +1,9 @@
 """Writing the report of a campaign, of pages or of a study: its page, figures and tables."""
 
-import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from importlib.metadata import version
 from multiprocessing import get_context
 from os import sched_getaffinity
 from pathlib import Path
@@ -13,15 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.analyses import analyse
-from analysis.report.figures import campaign_figures
-from analysis.report.film_selection import select_films
-from analysis.report.latex import latex
-from analysis.report.page import Contents, campaign_page, study_page
+from analysis.report.latex import family_latex, latex
+from analysis.report.page import campaign_page, study_page
 from analysis.report.run_files import Links
-from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.section import ReportTable, Section, with_parts
+from analysis.report.sections import exclusions, measured
 from analysis.report.sections.contract import sections_of
-from analysis.report.tables import campaign_tables, study_tables
-from analysis.runs import load, typed
+from analysis.report.sections.films import films_section
+from analysis.runs import CampaignTable, load, typed
 from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
 from base.files import replacing_folder, require_replaceable, require_writable
@@ -32,7 +29,6 @@ REPORT, FIGURES = "report", "figures"
 PARQUET = "runs.parquet"
 # How a text begins that a spreadsheet takes for a formula; numbers with a sign are none.
 FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]+$)")
-LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
 
 
 def write_report(
@@ -53,29 +49,23 @@ def write_report(
     into = _place(folder, into)
     links = Links(folder, into)
     with workers() as pool, replacing_folder(into, known_by) as new:
-        (new / "tables").mkdir()
-        if not campaign.document.study_name and campaign.settings.filmed:
-            findings = analyse(campaign, declaration, pool)
-            films = select_films(findings, site)
-            figures = campaign_figures(findings, films.strips)
-            of_campaign = tuple(sections_of(findings, pool))
-            contents = Contents(figures, campaign_tables(findings), sections, library_versions(), of_campaign)
-            draw(contents.all_figures, new / FIGURES, pool)
-            waterfalls: Mapping[str, str] = {}
-            if films.strips:
-                from analysis.report.waterfall import write_waterfalls
-
-                waterfalls, missing = write_waterfalls(films.strips, folder, new / "waterfalls")
-                films.missing.extend(missing)
-            html = campaign_page(findings, films, waterfalls, contents, new / FIGURES, links)
-            write_families(contents.families(findings.declared), new / "tables")
-            without_formulas(findings.comparisons).to_csv(new / "tables" / "comparisons.csv", index=False)
+        tables = new / "tables"
+        tables.mkdir()
+        findings = analyse(campaign, declaration, pool) if has_results(campaign) else None
+        if findings:
+            own_sections = sections_of(findings, films_section(findings, site, new / "waterfalls"), pool)
         else:
-            contents = Contents({}, study_tables(campaign), sections, library_versions())
-            draw(contents.all_figures, new / FIGURES, pool)
-            html = study_page(campaign, contents, new / FIGURES, links)
-        write_drawings(contents.all_sections, new / FIGURES)
-        write_tables(contents.all_tables, new / "tables")
+            own_sections = [measured.section_of_study(campaign), exclusions.section_of_study(campaign)]
+        parts = with_parts([*own_sections, *sections])
+        draw(parts, new / FIGURES, pool)
+        families = write_tables(
+            [table for part in parts for table in part.tables], tables, findings.declared if findings else None
+        )
+        if findings:
+            without_formulas(findings.comparisons).to_csv(tables / "comparisons.csv", index=False)
+            html = campaign_page(findings, own_sections, sections, families, new / FIGURES, links)
+        else:
+            html = study_page(campaign, own_sections, sections, new / FIGURES, links)
         typed(campaign.runs).to_parquet(new / PARQUET, index=False)
         (new / "index.html").write_text(html)
     give_to_caller(into)
@@ -87,15 +77,17 @@ def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypoth
     campaign = load(folder)
     into = _place(folder, None) / FIGURES
     with workers() as pool, replacing_folder(into) as new:
-        figures: Mapping[str, list[ReportFigure]] = {}
-        if not campaign.document.study_name and campaign.settings.filmed:
+        if has_results(campaign):
             findings = analyse(campaign, declaration, pool)
-            figures = campaign_figures(findings, select_films(findings, site, playable=False).strips)
-            sections = [*sections_of(findings, pool), *sections]
-        draw(Contents(figures, {}, sections, {}).all_figures, new, pool)
-        write_drawings(sections, new)
+            sections = [*sections_of(findings, films_section(findings, site, None), pool), *sections]
+        draw(with_parts(sections), new, pool)
     give_to_caller(into.parent)
     return into
+
+
+def has_results(campaign: CampaignTable) -> bool:
+    """Whether the campaign has results besides those of its studies."""
+    return campaign.settings.filmed and not campaign.document.study_name
 
 
 def _place(folder: Path, into: Path | None) -> Path:
@@ -110,11 +102,6 @@ def _place(folder: Path, into: Path | None) -> Path:
     return into
 
 
-def library_versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that compute and draw a report."""
-    return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
-
-
 @contextmanager
 def workers() -> Iterator[Executor]:
     """A process for each core, until the end of the block."""
@@ -123,34 +110,28 @@ def workers() -> Iterator[Executor]:
         yield pool
 
 
-def draw(figures: Sequence[ReportFigure], folder: Path, pool: Executor) -> None:
-    """Draw all `figures` into `folder`."""
+def draw(sections: Sequence[Section], folder: Path, pool: Executor) -> None:
+    """Draw all figures of `sections` into `folder`, and write their drawings as SVG."""
     folder.mkdir(exist_ok=True)
-    for job in [pool.submit(figure.write, folder) for figure in figures]:
+    for job in [pool.submit(figure.write, folder) for section in sections for figure in section.figures]:
         job.result()
+    for drawing in [drawing for section in sections for drawing in section.drawings]:
+        (folder / f"{drawing.name}.svg").write_text(drawing.svg)
 
 
-def write_drawings(sections: Sequence[Section], folder: Path) -> None:
-    """Write all drawings of `sections` as SVG."""
-    for section in sections:
-        for drawing in section.drawings:
-            (folder / f"{drawing.name}.svg").write_text(drawing.svg)
-
-
-def write_tables(tables: Sequence[ReportTable], folder: Path) -> None:
-    """Write each table as CSV and LaTeX."""
+def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypotheses | None = None) -> set[str]:
+    """Write each table as CSV and LaTeX, and its part about the `declared` hypotheses, if it has one, as LaTeX for two
+    columns; returns the names of the tables that have one."""
+    families = {table.name: family_latex(table, declared) for table in tables} if declared else {}
     for table in tables:
         without_formulas(table.data).to_csv(folder / f"{table.name}.csv", index=False)
         (folder / f"{table.name}.tex").write_text(latex(table))
+        if family := families.get(table.name):
+            (folder / f"{table.name}_family.tex").write_text(family)
+    return {name for name, family in families.items() if family}
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """`table`, with an apostrophe in front of each text that a spreadsheet would compute: a campaign of others may have
     such a name."""
     return table.map(lambda value: f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value)
-
-
-def write_families(families: Mapping[str, str], folder: Path) -> None:
-    """Write the parts of tables (name → LaTeX) that are about the declared hypotheses."""
-    for name, text in families.items():
-        (folder / f"{name}_family.tex").write_text(text)

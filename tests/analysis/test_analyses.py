@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.analysis_truth import simulated_table, varied_findings
+from support.reports import parts_of_report
 
 from analysis import analyses, hypotheses
 from analysis.findings import Findings, Table
 from analysis.networks import further
 from analysis.report import tables
-from analysis.report.figures import campaign_figures
+from analysis.report.sections.summary import confirmatory
 from analysis.report.sentences import equivalence_margin
 from analysis.runs import CampaignTable
 from analysis.simulate import Truth
@@ -57,10 +58,11 @@ def test_every_interval_is_of_the_declared_confidence(unusual: Findings) -> None
 
 @pytest.mark.slow
 def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold(unusual: Findings) -> None:
-    all_tables = [table for section in tables.campaign_tables(unusual).values() for table in section]
+    parts = parts_of_report(unusual)
+    all_tables = [table for part in parts for table in part.tables]
     headings = [name for table in all_tables for name in table.texts]
     texts = [*headings, *(table.note for table in all_tables)]
-    texts += [figure.caption for section in campaign_figures(unusual, []).values() for figure in section]
+    texts += [figure.caption for part in parts for figure in part.figures]
     assert sum("90 %" in text for text in texts) >= 10
     assert [text for text in texts if "95" in text or "{" in text] == []
     assert all("%" in name for name in headings if "interval" in name)
@@ -70,7 +72,7 @@ def test_headings_notes_and_captions_tell_the_declared_confidence_and_threshold(
 
 @pytest.mark.slow
 def test_the_note_of_the_declared_hypotheses_tells_the_margin_of_each_kind_of_network(unusual: Findings) -> None:
-    note = tables.confirmatory(unusual).note
+    note = confirmatory(unusual).note
     margin = "0.5 round trips of the network, or 7 % of the reference's time where it has no RTT (LTE)"
     assert f"shown to differ by less than {margin}. Not decided" in note
     networks = [({"dsl": {"min_rtt_ms": 24.0}}, "0.5 round trips of the network")]

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from support.analysis_truth import simulated_table, varied_findings
 from support.figures import overhang_inches, smallest_type
+from support.reports import parts_of_report
 
 from analysis import diagnostics, hypotheses
 from analysis.figures import (
@@ -23,7 +24,7 @@ from analysis.figures import (
     within,
 )
 from analysis.films import Shot, Strip
-from analysis.report.figures import campaign_figures
+from analysis.report.sections.films import strip_figure
 from analysis.samples import samples_of
 from analysis.simulate import Truth, simulate
 from analysis.statistics.gain import gains
@@ -148,8 +149,8 @@ def figures_by_name() -> dict[str, Figure]:
     picture = np.zeros((9, 16, 3), dtype=np.uint8)
     times_ms = tuple(np.linspace(100, 1000, 10))
     strips = [Strip(shot, times_ms, tuple(range(10, 101, 10)), (picture,) * 10) for shot in shots]
-    sections = campaign_figures(varied_findings(hypotheses.load()), [strips])
-    figures = {figure.name: figure.draw(*figure.arguments) for section in sections.values() for figure in section}
+    parts = parts_of_report(varied_findings(hypotheses.load()), strip_figure(1, strips))
+    figures = {figure.name: figure.draw(*figure.arguments) for part in parts for figure in part.figures}
     names = ["a", "b", "www.a-long-name.example"]
     sites = pd.DataFrame({"site": names, "bytes": [1e6, 2e7, 3e7], "servers": [3, 40, 58]})
     figures["figure1"] = figure1.draw(sites)

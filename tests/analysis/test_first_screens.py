@@ -1,6 +1,7 @@
 """The first screen of a report on a campaign of known truth says what is true, and warns of what one must know."""
 
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from support.first_screens import document, findings_of, known_screen, of_kind, 
 from support.known_campaigns import CAMPAIGNS, write
 
 from analysis.hypotheses import of_campaign
-from analysis.report.film_selection import FilmSelection
-from analysis.report.page import Contents, campaign_page
+from analysis.report.page import campaign_page
 from analysis.report.run_files import Links
+from analysis.report.sections import summary
 from analysis.runs import load
 from analysis.text import label
 from base.places import PROJECT
@@ -49,15 +50,15 @@ def test_the_document_has_the_first_screens_of_today() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTED)
 def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
-    """Without the tables and figures below them, whose numbers it does not need."""
+    """Without its figures."""
     folder = tmp_path / name
     write(folder, name)
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
-    contents, links = Contents({}, {}, [], {}), Links(folder, folder / "report")
-    html = campaign_page(findings, FilmSelection([], [], []), {}, contents, tmp_path, links)
-    summary = html[html.index('<section id="summary">') : html.index('<section id="measured">')]
-    text = unescape(re.sub(r"<[^>]*>", "", summary))
+    section = replace(summary.section(findings), figures=())
+    html = campaign_page(findings, [section], [], set(), tmp_path, Links(folder, folder / "report"))
+    html = html[html.index('<section id="summary">') : html.index('<section id="methods">')]
+    text = unescape(re.sub(r"<[^>]*>", "", html))
     screen = known_screen(name)
     assert [sentence for sentence in screen.answer + screen.warnings if sentence not in text] == []
     count = f"{len(screen.warnings)} warning" if screen.warnings else "No warnings."

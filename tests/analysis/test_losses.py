@@ -15,7 +15,7 @@ from support.worlds import World, attempt, campaign, table_of
 
 from analysis import hypotheses, losses
 from analysis.attempts import tried_runs
-from analysis.report.question import answer
+from analysis.report.sections.summary import answer
 from analysis.report.warnings import of_losses
 from analysis.runs import CampaignTable
 from analysis.samples import samples_of

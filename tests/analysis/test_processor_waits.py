@@ -10,7 +10,7 @@ from support.worlds import World, campaign
 
 from analysis import hypotheses
 from analysis.processor import BUSY, COLUMNS, DIFFERENT
-from analysis.report.tables import confirmatory
+from analysis.report.sections.summary import confirmatory
 from analysis.report.warnings import of_waits
 from analysis.runs import CampaignTable
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT

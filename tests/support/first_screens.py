@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.analyses import ANALYSES, SUMMARIES
 from analysis.findings import Findings, Table
 from analysis.hypotheses import of_campaign
-from analysis.report.question import answer
+from analysis.report.sections.summary import answer
 from analysis.report.sentences import warnings
 from analysis.runs import CampaignTable, load
 from analysis.samples import samples_of

@@ -1,13 +1,17 @@
 """The contract of sections of a campaign's report."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from operator import itemgetter
 
 from analysis.findings import Findings
 from analysis.report import sections
 from analysis.report.section import Section
 from base.registry import registered
+
+# The place of the films.
+FILMS = 90
 
 
 @dataclass(frozen=True)
@@ -20,18 +24,9 @@ class CampaignSection:
     of: Callable[[Findings], Section | None]
 
 
-def sections_of(findings: Findings, pool: Executor) -> Iterator[Section]:
-    """The sections that the campaign has, in their order; `pool` analyses it."""
-    registry = _registry()
-    names = sorted(registry, key=lambda name: registry[name].place)
-    for job in [pool.submit(_section, name, findings) for name in names]:
-        if section := job.result():
-            yield section
-
-
-def _section(name: str, findings: Findings) -> Section | None:
-    return _registry()[name].of(findings)
-
-
-def _registry() -> Mapping[str, CampaignSection]:
-    return registered(sections, "SECTION")
+def sections_of(findings: Findings, films: Section, pool: Executor) -> list[Section]:
+    """The sections of a campaign's page in their order: those that are registered, which `pool` computes, and its
+    `films`."""
+    jobs = [(entry.place, pool.submit(entry.of, findings)) for entry in registered(sections, "SECTION").values()]
+    placed = [(FILMS, films), *((place, section) for place, job in jobs if (section := job.result()))]
+    return [section for _, section in sorted(placed, key=itemgetter(0))]

@@ -94,4 +94,4 @@ def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) 
         yield ReportFigure(name, caption, figure.draw, arguments, alternatives.programs(of_contrast))
 
 
-SECTION = CampaignSection(NAME, place=1, of=section)
+SECTION = CampaignSection(NAME, place=60, of=section)

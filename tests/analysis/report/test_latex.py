@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.known_campaigns import write
+from support.reports import tables_of_report
 
 from analysis import hypotheses
 from analysis.analyses import analyse
 from analysis.report.latex import escaped, family_latex, latex
 from analysis.report.section import ReportTable
-from analysis.report.tables import campaign_tables
 from analysis.report.write import workers
 from analysis.runs import load
 
@@ -31,7 +31,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[ReportTable]:
     write(folder, "losses")
     with workers() as pool:
         findings = analyse(load(folder), hypotheses.load(), pool)
-    return [table for section in campaign_tables(findings).values() for table in section]
+    return tables_of_report(findings)
 
 
 def test_a_minus_is_one_of_mathematics_and_a_hyphen_stays_one() -> None:

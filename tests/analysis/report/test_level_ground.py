@@ -12,7 +12,7 @@ from support.validations import KNOWN, entry, seen, write_validation
 
 from analysis.diagnostics import spread
 from analysis.report.level_ground import level_ground
-from analysis.report.tables import setting_tables
+from analysis.report.sections.measured import setting_tables
 from analysis.runs import CampaignTable, Observation, load
 from analysis.simulate import Truth, write
 from analysis.statistics.hypotheses import Pair

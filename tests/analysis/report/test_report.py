@@ -23,7 +23,7 @@ from support.pdf import page_texts
 from support.validations import KNOWN, write_validation
 
 from analysis.hypotheses import DECLARED
-from analysis.report.page import script_json
+from analysis.report.sections.comparisons import script_json
 from analysis.runs import KEYS
 from analysis.simulate import Truth, write
 from base.places import PROJECT

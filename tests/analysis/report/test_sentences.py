@@ -10,8 +10,8 @@ from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
+from analysis.report.sections.paper import gains_by_site
 from analysis.report.sentences import runs_per_setting, scope, warnings
-from analysis.report.tables import gains_by_site
 from analysis.runs import CampaignTable
 from dataset.table import WITHDRAWN, GivenUp, write_given_up
 

@@ -1,4 +1,4 @@
-"""Tables of the report that are more than an analysis's numbers."""
+"""The tables of what a campaign measured."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 from support.analysis_truth import simulated_table
 
 from analysis.report.section import ReportTable
-from analysis.report.tables import protocols
+from analysis.report.sections.measured import protocols
 from analysis.report.write import write_tables
 from analysis.simulate import Truth
 from base.structure import unstructured

@@ -8,9 +8,8 @@ from support.first_screens import findings_of
 from support.worlds import World, campaign
 
 from analysis import hypotheses
-from analysis.report.question import answer
+from analysis.report.sections.summary import answer, confirmatory
 from analysis.report.sentences import scope, warnings
-from analysis.report.tables import confirmatory
 from analysis.runs import load
 from analysis.simulate import Truth, write
 

@@ -1,17 +1,57 @@
-"""The first lines of a campaign's page: what was asked, and how much of it is answered."""
+"""The first screen of a campaign's page: the question and how much of it is answered, and what to keep in mind."""
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
+from analysis.figures import forest
 from analysis.findings import Findings
+from analysis.processor import DIFFERENT, has_warning
+from analysis.report import alternatives
+from analysis.report.level_ground import level_ground
+from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.sections.contract import CampaignSection
+from analysis.report.sentences import equivalence_margin, headlines, warnings
+from analysis.report.tables import declared_values, report_table, tables_of
 from analysis.runs import rows_of
+from analysis.statistics.confirmatory import CONFIRMATORY
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import FASTER, SLOWER, VERDICTS
-from analysis.text import label, label_with_title, listing, pair_label, percent, plural, share
+from analysis.statistics.outcomes import EQUIVALENT, FASTER, SLOWER, VERDICTS
+from analysis.statistics.samples import OVER_SITES
+from analysis.stopping import interim_analyses_of
+from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
 
+# The note of the verdicts' table on a campaign that might have stopped earlier, and on one that did.
+INTERIM = " Intervals hold at all interim analyses at once."
+SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
+# Its note on a gain that may come from waits for a processor.
+WAITED = (
+    " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
+    "difference: it may be another on a machine with more cores."
+)
 # Runs that count although their first load was lost are told from this share on.
 SHOWN_SHARE = 0.005
 # From this share of lost runs on, the answer tells what these could change, though all protocols may lose as many.
 LARGE_SHARE = 0.05
+
+
+def section(findings: Findings) -> Section:
+    """The section of the question and the answer."""
+    return Section(
+        "summary",
+        "Answer",
+        figures=tuple(_figures(findings)),
+        tables=(confirmatory(findings), *tables_of(findings, "success")),
+        values={
+            "question": question(findings),
+            "answer": answer(findings),
+            "success": success(findings["success_rates"]),
+            "warnings": warnings(findings),
+            "level_ground": level_ground(findings.campaign, findings.declared.family),
+            "headlines": headlines(findings),
+        },
+    )
 
 
 def question(findings: Findings) -> str:
@@ -24,13 +64,13 @@ def question(findings: Findings) -> str:
         others.setdefault(label(pair.reference), []).append(label(pair.compared))
     pairs = [f"{listing(compared)} as fast as {reference}" for reference, compared in others.items()]
     metrics = [label_with_title(name) for name in declared.family_metrics]
-    networks = [label(name) for name in findings.networks]
-    tests = declared.family_size(len(findings.networks))
+    networks = [label(name) for name in findings.campaign.networks]
+    tests = declared.family_size(len(findings.campaign.networks))
     # Hypotheses that were chosen after the results have no known error rate: nobody knows how many there were to choose
     # from. Networks that were added have a family of their own, with a level of its own.
-    families = len({declared.added_networks.get(name) for name in findings.networks})
-    level = f"{100 * families * declared.significant_p:g} %"
-    promise = f"; the probability that any “faster” or “slower” among them is false is below {level}"
+    families = len({declared.added_networks.get(name) for name in findings.campaign.networks})
+    error = f"{100 * families * declared.significant_p:g} %"
+    promise = f"; the probability that any “faster” or “slower” among them is false is below {error}"
     if declared.origin.is_post_hoc:
         promise = ""
     return (
@@ -101,3 +141,42 @@ def success(rates: pd.DataFrame) -> str:
             shares.append(f"{label(row['protocol'])} {share(row['success'])}{lost}")
         texts.append(f"behind {label(str(network))} {listing(shares)}")
     return f"{'; '.join(texts)}."
+
+
+def confirmatory(findings: Findings) -> ReportTable:
+    """The verdicts of the declared family."""
+    data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
+    is_shrunken = data["gain_shrunken"].notna().any()
+    stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
+    values = {"tests": len(data), "margin": margin, "stopping": stopping, **declared_values(findings)}
+    table = report_table("confirmatory", data, **values)
+    texts = table.texts if is_shrunken else table.texts.drop(columns="shrunken")
+    is_small = (data["equivalence_p_corrected"] < findings.declared.significant_p) & data["verdict"].ne(EQUIVALENT)
+    texts = texts.assign(verdict=data["verdict"].mask(is_small, data["verdict"].map("{}, within the margin".format)))
+    waits = findings["processor_waits"]
+    is_marked = pd.MultiIndex.from_frame(data[OVER_SITES]).isin(
+        pd.MultiIndex.from_frame(waits.loc[has_warning(waits, DIFFERENT), OVER_SITES])
+    )
+    texts = texts.assign(gain=texts["gain"].mask(is_marked, texts["gain"].map("{}*".format)))
+    note = table.note + (WAITED if is_marked.any() else "")
+    return replace(table, data=data[CONFIRMATORY], texts=texts, note=note)
+
+
+def _figures(findings: Findings) -> Iterator[ReportFigure]:
+    """The verdicts in each metric."""
+    if not findings["confirmatory"]["blocks"].any():
+        return
+    for metric in findings.declared.family_metrics:
+        rows = rows_of(findings["confirmatory"], metric=metric)
+        caption = f"Gain in {label(metric)} over the sites of this campaign, " + (
+            f"with its {level(findings.declared.confidence)} interval."
+            if rows["gain_low"].notna().any()
+            else "without an interval: there are too few blocks."
+        )
+        arguments = (rows, findings.campaign.networks, metric, findings.declared.family)
+        yield ReportFigure(
+            f"confirmatory_{metric}", caption, forest.draw_confirmatory, arguments, alternatives.family(rows)
+        )
+
+
+SECTION = CampaignSection("summary", place=0, of=section)

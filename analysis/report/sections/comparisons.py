@@ -1,0 +1,66 @@
+"""All comparisons of a campaign, of which the page's script shows those that are chosen."""
+
+import json
+import math
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from analysis.findings import Findings
+from analysis.report.section import Section
+from analysis.report.sections.contract import CampaignSection
+from analysis.report.tables import FORMS
+from analysis.statistics.hypotheses import Pair
+from analysis.statistics.samples import CELL
+from analysis.text import label, label_with_unit, pair_label
+
+# Significant digits of their numbers.
+DIGITS = 4
+
+
+def section(findings: Findings) -> Section:
+    """The section of all comparisons."""
+    return Section("comparisons", "Comparisons", values={"data": Markup(explorer(findings))})
+
+
+def explorer(findings: Findings) -> str:
+    """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
+    samples, pairs = findings.samples, findings.hypotheses.comparisons
+    numbers = dict(FORMS["comparisons"]["columns"])
+    # A campaign without any pair has no column of most of them.
+    comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "verdict", "note"])
+    pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
+    columns: list[list[Any]] = [[pairs.index(Pair(*names)) for names in pair_columns]]
+    for column, names in (("network", samples.networks), ("metric", samples.metrics), ("site", samples.sites)):
+        columns.append(pd.Index(names).get_indexer(comparisons[column]).tolist())
+    columns += [[_short(value) for value in comparisons[name].tolist()] for name in numbers]
+    columns += [comparisons["verdict"].tolist(), comparisons["note"].tolist()]
+    document = {
+        "pairs": [pair_label(pair.compared, pair.reference) for pair in pairs],
+        "networks": [label(name) for name in samples.networks],
+        "metrics": [label_with_unit(name) for name in samples.metrics],
+        "sites": samples.sites,
+        "headings": [*numbers.values(), "verdict", "note"],
+        "shares": [
+            list(numbers).index(name)
+            for name in ("gain", "gain_low", "gain_high", "ratio_gain", "ratio_low", "ratio_high")
+        ],
+        "rows": list(zip(*columns, strict=True)),
+    }
+    return script_json(document)
+
+
+def script_json(document: Any) -> str:
+    """`document` as JSON that can stand in a <script>, which "</script" would end, and which "<!--" with "<script"
+    would make go on behind its end (HTML standard, section 4.12.1.3)."""
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _short(value: float) -> float | int | None:
+    if isinstance(value, int):
+        return value
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+
+
+SECTION = CampaignSection("comparisons", place=70, of=section)

@@ -1,0 +1,66 @@
+"""Whether a campaign's runs can be compared: their balance, their drift, and how they scatter."""
+
+from collections.abc import Iterator
+
+from analysis.figures import calibration, exclusion_bars, order, within
+from analysis.findings import Findings
+from analysis.report import alternatives
+from analysis.report.section import ReportFigure, Section
+from analysis.report.sections.contract import CampaignSection
+from analysis.report.tables import tables_of
+from analysis.text import label, level
+
+
+def section(findings: Findings) -> Section:
+    """The section of the diagnostics."""
+    canaries = ["canaries"] if findings.canary else []
+    aa_tests = ["calibration"] if findings.aa_pairs else []
+    names = ("halves", "drift", "processor_waits", *canaries, "steps", *aa_tests, "link_use", "places")
+    unusual = ("unusual",) if len(findings["contrasts"]) else ()
+    return Section(
+        "diagnostics",
+        "Diagnostics",
+        figures=tuple(_figures(findings)),
+        tables=tables_of(findings, *names),
+        parts=(
+            Section("balance", "Balance", tables=tables_of(findings, "pair_balance")),
+            Section(
+                "within",
+                "Within sites",
+                figures=tuple(_runs_within_sites(findings)),
+                tables=tables_of(findings, *unusual),
+            ),
+        ),
+    )
+
+
+def _figures(findings: Findings) -> Iterator[ReportFigure]:
+    """The order of runs, tests of equal samples, and exclusions."""
+    metric, confidence = findings.single_run_metric, findings.declared.confidence
+    if len(residuals := findings["residuals"]):
+        caption = "Each run's distance from its setting's median, over the campaign and by its place in the block."
+        finding = alternatives.order(residuals, metric)
+        yield ReportFigure("order", caption, order.draw, (residuals, metric, findings.canary), finding)
+    if len(p_values := findings["aa_p_values"]):
+        caption = (
+            f"p values of tests of equal samples; they should follow the diagonal, in its {level(confidence)} band."
+        )
+        finding = alternatives.calibration(p_values)
+        yield ReportFigure("calibration", caption, calibration.draw, (p_values, confidence), finding)
+    if len(exclusions := findings["exclusions"]):
+        rates, samples = findings["success_rates"], findings.samples
+        finding = alternatives.exclusions(exclusions, rates.set_index(["network", "protocol"])["attempts"])
+        arguments = (rates, exclusions, samples.networks, samples.protocols)
+        caption = "Share of attempts that do not count, by gate."
+        yield ReportFigure("exclusions", caption, exclusion_bars.draw, arguments, finding)
+
+
+def _runs_within_sites(findings: Findings) -> Iterator[ReportFigure]:
+    """All runs on each network."""
+    for network in findings.samples.networks:
+        caption = f"Every valid run behind {label(network)}; the ticks are medians."
+        arguments = (findings.samples, network, findings.single_run_metric, findings.samples.protocols)
+        yield ReportFigure(f"within_{network}", caption, within.draw, arguments, alternatives.within(*arguments))
+
+
+SECTION = CampaignSection("diagnostics", place=100, of=section)

@@ -1,0 +1,91 @@
+"""The section of films of a campaign's report: for each network one site, and a typical run of both protocols."""
+
+import tempfile
+from pathlib import Path
+
+from analysis import films
+from analysis.figures import figure4
+from analysis.films import Shot, Strip
+from analysis.findings import Findings
+from analysis.report import alternatives
+from analysis.report.run_files import files_of
+from analysis.report.section import ReportFigure, Section
+from analysis.text import label
+from base.errors import EyelevelError
+
+# All films of a page together have at most this many bytes.
+PAGE_BYTES = 16_000_000
+
+
+def films_section(findings: Findings, site: str | None, waterfalls: Path | None) -> Section:
+    """The strips and films of the first pair of the family that has some, for each network, on `site` or where SI and
+    PLT disagree most; and the waterfalls of these runs, which are written into a new folder `waterfalls`. Without that,
+    the section has strips alone. Raises EyelevelError when there is no such site.
+    """
+    if site and site not in findings.samples.sites:
+        raise EyelevelError(f"the site {site} is not in the campaign; it has {', '.join(findings.samples.sites)}")
+    strips: list[list[Strip]] = []
+    films_by_network: list[list[tuple[Shot, bytes]]] = []
+    missing: list[str] = []
+    free_bytes = PAGE_BYTES
+    for network in findings.samples.networks:
+        shots = _shots(findings, network, site)
+        if not shots:
+            missing.append(f"There are no films of {site or 'any site'} behind {network} for any declared pair.")
+            continue
+        try:
+            strips.append(films.strips(shots))
+            copies = [(shot, _small_copy(shot)) for shot in shots] if waterfalls else []
+        except EyelevelError as error:
+            missing.append(str(error))
+            continue
+        free_bytes -= sum(len(film) for _, film in copies)
+        if free_bytes < 0:
+            missing.append(f"The films of {shots[0].site} behind {network} are too large for this page.")
+        elif copies:
+            films_by_network.append(copies)
+    titles: dict[str, str] = {}
+    if strips and waterfalls:
+        from analysis.report.waterfall import write_waterfalls
+
+        titles, without = write_waterfalls(strips, findings.campaign.folder, waterfalls)
+        missing += without
+    figures = tuple(strip_figure(number, group) for number, group in enumerate(strips, start=1))
+    values = {"missing": missing, "waterfalls": titles, "films": films_by_network}
+    return Section("films", "Films", figures=figures, values=values)
+
+
+def strip_figure(number: int, strips: list[Strip]) -> ReportFigure:
+    """The strips of a network's runs, with the files that these have left, except their films."""
+    shot = strips[0].shot
+    caption = f"{shot.site} behind {label(shot.network)}: one typical run of each protocol."
+    finding = alternatives.strip({strip.shot.protocol: strip.shot.metrics for strip in strips})
+    run_files = {
+        f"{label(strip.shot.protocol)} run {strip.shot.run}: {text}": path
+        for strip in strips
+        for files in files_of(strip.shot.film.parent).values()
+        for text, path in files.items()
+    }
+    return ReportFigure(f"figure4_{shot.network}_{number}", caption, figure4.draw, (strips,), finding, run_files)
+
+
+def _small_copy(shot: Shot) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="eyelevel-film-") as folder:
+        copy = Path(folder) / "film.webm"
+        films.playable(shot, copy)
+        return copy.read_bytes()
+
+
+def _shots(findings: Findings, network: str, site: str | None) -> list[Shot]:
+    campaign = findings.campaign
+    for pair in findings.hypotheses.family:
+        for name in [site] if site else films.disagreement(findings["gains"], network, pair):
+            shots = []
+            for protocol in pair:
+                shot = films.typical(campaign.runs, campaign.folder, name, network, protocol)
+                if not shot:
+                    break
+                shots.append(shot)
+            else:
+                return shots
+    return []

@@ -1,0 +1,133 @@
+"""The settings that a campaign measured, and its sites."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import pandas as pd
+
+from analysis.as_deployed import http3_shares
+from analysis.diagnostics import link_use, readings, spread
+from analysis.figures import figure1
+from analysis.findings import Findings
+from analysis.networks import further
+from analysis.report import alternatives
+from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.sections.contract import CampaignSection
+from analysis.report.tables import report_table, tables_of
+from analysis.runs import CampaignTable
+from analysis.text import NOTHING, label, plural
+from dataset.checks import UNCHECKED
+from tuning.protocols import Protocol
+
+NAME = "measured"
+# Keys of protocols that Table 1 has in columns.
+KEYS_IN_TABLE = {"name", "transport", "server", "alternative", "alternative_settings", "congestion_control"}
+KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls"}
+
+
+def section(findings: Findings) -> Section:
+    """The section of the settings and the sites."""
+    campaign, samples = findings.campaign, findings.samples
+    settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
+    figures: tuple[ReportFigure, ...] = ()
+    if len(sites := findings["sites"]):
+        caption = "Download size and number of servers of each site."
+        figures = (ReportFigure("figure1", caption, figure1.draw, (sites,), alternatives.sites(sites)),)
+    of_sites = Section("sites", "Sites", figures=figures, tables=tables_of(findings, "figure1_sites", "variants"))
+    return Section(NAME, "Measured", tables=tuple(settings), parts=(of_sites,))
+
+
+def section_of_study(campaign: CampaignTable) -> Section:
+    """The section of a study's campaign, whose results are in the section of the study."""
+    settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
+    settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
+    used = link_use(campaign.runs)
+    settings += [report_table("link_use", used)] if len(used) else []
+    return Section(NAME, "What was measured", tables=tuple(settings))
+
+
+def setting_tables(
+    campaign: CampaignTable, protocol_names: Sequence[str], network_names: Sequence[str], data: pd.DataFrame
+) -> list[ReportTable]:
+    """The tables of the measured settings; `data` is from `analysis.diagnostics.spread`."""
+    tables = [protocols(campaign, protocol_names), networks(campaign, network_names), validation(campaign)]
+    optional = {"http3_shares": http3_shares(campaign), "readings": readings(campaign)}
+    tables += [report_table(name, rows) for name, rows in optional.items() if len(rows)]
+    return [*tables, report_table("settings", data)]
+
+
+def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
+    """The paper's Table 1: the protocol settings; of one that is loaded as deployed, those of its TCP."""
+    rows = []
+    for name in names:
+        settings = campaign.settings.protocols.get(name, {})
+        beside = settings.get("alternative_settings") or {}
+        sysctls = [f"{key} = {value}" for key, value in settings.get("server_sysctls", {}).items()]
+        rows.append(
+            {
+                "protocol": label(name),
+                **{
+                    key: " and ".join(of[key] for of in (settings, beside) if of.get(key)) or NOTHING
+                    for key in ("transport", "server")
+                },
+                "congestion control": settings.get("congestion_control", NOTHING),
+                "initial window": str(settings.get("initial_window_packets", NOTHING)),
+                "pacing": {True: "yes", False: "no"}.get(settings.get("pacing"), NOTHING),  # type: ignore[arg-type]
+                "connection options": " ".join(settings.get("connection_options", ())) or NOTHING,
+                "servers' kernel": "; ".join(sysctls) or NOTHING,
+                "other keys": "; ".join(_other_keys(settings)) or NOTHING,
+            }
+        )
+    table = pd.DataFrame(rows)
+    if (table["other keys"] == NOTHING).all():
+        table = table.drop(columns="other keys")
+    return ReportTable("table1_protocols", "Protocol settings (the paper's Table 1)", table, table)
+
+
+def _other_keys(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of a protocol that have no column in Table 1, where they are not their default; and the settings of
+    the browser's kernel that differ from those of the servers'."""
+    defaults = {key.name: key.default for key in fields(Protocol)}
+    of_servers = settings.get("server_sysctls", {})
+    for key, value in settings.items():
+        if key == "client_sysctls":
+            yield from (f"{name} = {text} (browser)" for name, text in value.items() if of_servers.get(name) != text)
+        elif key not in KEYS_IN_TABLE and value != defaults.get(key):
+            yield f"{key} = {json.dumps(value)}"
+
+
+def networks(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
+    """The paper's Table 2: the networks."""
+    columns = {
+        "up_mbps": "up [Mbit/s]", "down_mbps": "down [Mbit/s]", "min_rtt_ms": "min. RTT [ms]", "loss": "loss",
+        "queue_ms": "queue [ms]",
+    }  # fmt: skip
+    rows = []
+    for name in names:
+        settings = campaign.network_settings.get(name, {})
+        texts = {title: NOTHING if settings.get(key) is None else str(settings[key]) for key, title in columns.items()}
+        rows.append({"network": label(name), **texts, "further": "; ".join(further(settings))})
+    table = pd.DataFrame(rows)
+    if not table["further"].any():
+        table = table.drop(columns="further")
+    return ReportTable("table2_networks", "Networks (the paper's Table 2)", table, table)
+
+
+def validation(campaign: CampaignTable) -> ReportTable:
+    """The checks of networks and protocols before the first run."""
+    data = campaign.validation
+    is_unchecked = data["measured"].astype(str).str.startswith(UNCHECKED)
+    verdicts = data["passed"].map({True: "ok", False: "FAILED"}).mask(is_unchecked, NOTHING)
+    failures = int((~data["passed"].astype(bool)).sum())
+    summary = (
+        f"{plural('check', int((~is_unchecked).sum()))} before the first run, {failures} failed."
+        if len(data)
+        else "This campaign was made without: nothing shows that its networks and protocols were as configured."
+    )
+    table = report_table("validation", data, summary=summary)
+    return replace(table, texts=table.texts.assign(verdict=verdicts))
+
+
+SECTION = CampaignSection(NAME, place=10, of=section)
