@@ -24,8 +24,8 @@ from record.recorder.proxy_output import ProxyOutput
 from record.recorder.proxy_settings import ProxySettings
 from record.site import Exchange
 
-# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode those that need
-# a dictionary, and no switch of the browser turns them off. Not every browser that replays are loaded by has zstd.
+# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode those that
+# need a dictionary, and no switch of the browser turns them off. Not every browser that loads a replay has zstd.
 UNWANTED_ENCODINGS = {"zstd", "dcb", "dcz"}
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
