@@ -28,7 +28,11 @@ def gzip_with_a_name() -> bytes:
 
 
 @pytest.mark.case("gzip-with-bytes-behind")
-@pytest.mark.parametrize("behind", [b"\n \n", b"\0" * 9, b"</html>" * 99, gzip.compress(b"another member")])
+@pytest.mark.parametrize(
+    "behind",
+    [b"\n \n", b"\0" * 9, b"</html>" * 99, gzip.compress(b"another member")],
+    ids=["blanks", "zeros", "text", "another member"],
+)
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "gzip, br"])
 def test_bytes_behind_a_stream_are_ignored(encoding: str, behind: bytes) -> None:
     assert decode(encode(CONTENT, encoding) + behind, encoding) == CONTENT
