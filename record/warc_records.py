@@ -23,6 +23,8 @@ LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
 BLOCK_BYTES = 1 << 16
 # The first bytes of a packed part (RFC 1952, section 2.3.1: gzip, deflate).
 PACKED = b"\x1f\x8b\x08"
+# A part that gives nothing by then is none: its head has 64 KiB of further fields, at most, and a file's name.
+VAIN_BYTES = 1 << 17
 VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 FIRST_LINE_BYTES = len(b"WARC/1.1\r\n")
 LENGTH = re.compile("[0-9]{1,15}")
@@ -301,6 +303,7 @@ class _Unpacked(io.RawIOBase):
         self._packed = b""
         self._inflater: zlib._Decompress | None = None
         self._part_bytes = 0  # read of the present packed part
+        self._vain = b""  # the beginning of the present part, as long as it has given nothing
         self._is_packed: bool | None = None
 
     def readable(self) -> bool:
@@ -325,17 +328,19 @@ class _Unpacked(io.RawIOBase):
             if self._inflater is None:
                 if not self._begin():
                     return b""
-                self._inflater, self._part_bytes = zlib.decompressobj(16 + zlib.MAX_WBITS), 0
-            if not self._packed and not self._fill(1):
+                self._inflater, self._part_bytes, self._vain = zlib.decompressobj(16 + zlib.MAX_WBITS), 0, b""
+            if len(self._vain) > VAIN_BYTES or (not self._packed and not self._fill(1)):
+                self._abandon()
                 raise self._damaged("it breaks off within a packed part")
             try:
                 part = self._inflater.decompress(self._packed, length)
             except zlib.error as error:
-                # The next part may begin in what was unpacked in vain.
-                self._find(1)
+                self._abandon()
                 raise self._damaged(f"a packed part of it is damaged ({error})") from None
-            self._packed = self._inflater.unconsumed_tail or self._inflater.unused_data
+            rest = self._inflater.unconsumed_tail or self._inflater.unused_data
             self._part_bytes += len(part)
+            self._vain = b"" if self._part_bytes else self._vain + self._packed[: len(self._packed) - len(rest)]
+            self._packed = rest
             if self._inflater.eof:
                 self._inflater = None
             if part:
@@ -353,6 +358,12 @@ class _Unpacked(io.RawIOBase):
                 self._part_bytes = 0
                 raise self._damaged("a part of it is not packed, and others are")
         return False
+
+    def _abandon(self) -> None:
+        """Go to the next part. It may begin in bytes of which nothing was unpacked."""
+        self._packed = self._vain + self._packed
+        self._bounds.count(packed_bytes=len(self._packed))  # they are read once more
+        self._find(1)
 
     def _find(self, begin: int) -> None:
         """Go to the next place behind `begin` where a packed part may begin, or to the end."""

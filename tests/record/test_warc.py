@@ -191,6 +191,20 @@ def test_a_damaged_part_of_a_packed_archive_costs_its_record(place: float, damag
     assert len(recording.skipped) == 1
 
 
+@pytest.mark.parametrize("field", [b"\x04", b"\x08"], ids=["further fields", "a name"])
+@pytest.mark.parametrize("records", [3, 3000])
+def test_a_packed_part_whose_damaged_head_covers_others_costs_itself(
+    field: bytes, records: int, tmp_path: Path
+) -> None:
+    """The head says that more fields follow, of 65,535 bytes, or a name, which ends with the next zero."""
+    packed = gzip.compress(style())
+    damaged = packed[:3] + field + packed[4:10] + b"\xff\xff" + packed[10:]
+    urls = [f"{HOME}{number}" for number in range(records)]
+    recording = imported(tmp_path, gzip.compress(page()), damaged, *(gzip.compress(page(url)) for url in urls))
+    assert bodies(recording) == dict.fromkeys((HOME, *urls), DOCUMENT)
+    assert len(recording.skipped) == 1
+
+
 @pytest.mark.case("warc-packed-as-a-whole")
 def test_an_archive_that_was_packed_as_a_whole_is_imported(tmp_path: Path) -> None:
     recording = imported(tmp_path, gzip.compress(page() + style()), name="x.warc.gz")
