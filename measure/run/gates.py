@@ -141,6 +141,11 @@ def load_unfinished(evidence: Evidence, claim: Claim) -> str | None:
     return f"there was no load event{_login(evidence)}" if evidence.plt is None else None
 
 
+def opens_window(evidence: Evidence, claim: Claim) -> str | None:
+    """The page opened something that stands in front of it, and in its film."""
+    return "the page opened a window, or the dialog for printing" if evidence.windows > 1 else None
+
+
 def error_page(evidence: Evidence, claim: Claim) -> str | None:
     """The page that was shown is not the recorded one."""
     pages = [request for request in evidence.requests if request.main_frame]
@@ -334,6 +339,7 @@ GATES: list[Gate] = [
     Gate("goes_on", goes_on, about_load=True),
     Gate("error_page", error_page, about_load=True),
     LOAD_FAILED,
+    Gate("opens_window", opens_window, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),
     Gate("alternative_unknown", alternative_unknown, about_load=True),
