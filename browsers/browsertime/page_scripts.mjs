@@ -21,7 +21,10 @@ replace(
       const { [BENCHMARK]: benchmark, ...browser } = categories.browser;
       const others = { ...categories, browser };
       try {
-        return answers(others, await this.driver.executeScript(`return [${list(others).map(answer)}];`, null));
+        const results = answers(others, await this.driver.executeScript(`return [${list(others).map(answer)}];`, null));
+        // Windows that the page opened, and the dialog for printing, stand in front of it, and in its film.
+        if (results.custom) results.custom.windows = (await this.driver.getAllWindowHandles()).length;
+        return results;
       } catch (error) {
         console.log(`the page is asked one script after another, since it does not answer all at once: ${error}`);
         return original.call(this, others);

@@ -129,6 +129,12 @@ class Evidence:
         return next((view for view in views if view), {})
 
     @property
+    def windows(self) -> int:
+        """How many windows the browser had at the end, as the driver counts them: the dialog for printing is one."""
+        counts = [scripts.get("custom", {}).get("windows") for scripts in self.page.get("browserScripts", ())]
+        return next((count for count in counts if count), 1)
+
+    @property
     def page_url(self) -> str | None:
         """The address of the page whose times these are, without a fragment; None when nobody asked it."""
         urls = [scripts.get("pageinfo", {}).get("url") for scripts in self.page.get("browserScripts", ())]

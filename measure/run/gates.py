@@ -154,6 +154,11 @@ def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
     return f"the page script did not end: {f'it did {steps}' if steps else 'none of its steps was done'}"
 
 
+def opens_window(evidence: Evidence, claim: Claim) -> str | None:
+    """The page opened something that stands in front of it, and in its film."""
+    return "the page opened a window, or the dialog for printing" if evidence.windows > 1 else None
+
+
 def error_page(evidence: Evidence, claim: Claim) -> str | None:
     """The page that was shown is not the recorded one."""
     pages = [request for request in evidence.requests if request.main_frame]
@@ -347,6 +352,7 @@ GATES: list[Gate] = [
     Gate("goes_on", goes_on, about_load=True),
     Gate("error_page", error_page, about_load=True),
     LOAD_FAILED,
+    Gate("opens_window", opens_window, about_load=True),
     Gate("load_unfinished", load_unfinished, about_load=True),
     Gate("page_script_unfinished", page_script_unfinished, about_load=True),
     Gate("wrong_protocol", wrong_protocol, about_load=True),

@@ -226,9 +226,9 @@ def whole_run(folder: Path) -> None:
     """Write what a sound run leaves."""
     page = {"errors": [[]], "browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": 1234}}}]}
     (folder / TIMINGS).write_text(json.dumps([page]))
-    har = {"log": {"entries": [{"response": {"httpVersion": version}} for version in ("h3", "h3", "H3")]}}
-    for entry in har["log"]["entries"]:
-        entry["serverIPAddress"] = "198.18.0.1"
+    versions = ("h3", "h3", "H3")
+    entries = [{"serverIPAddress": "198.18.0.1", "response": {"httpVersion": version}} for version in versions]
+    har = {"log": {"entries": entries}}
     (folder / HAR).write_bytes(gzip.compress(json.dumps(har).encode()))
     netlog(folder / BROWSER.network_log, log_text(PAGE))
     visual = {

@@ -112,6 +112,7 @@ FAULTS = {
         replace(SOUND, failures=("it broke",), requests=()),
         replace(SOUND, failures=("it broke",), requests=(replace(PAGE, status=None),)),
     ],
+    "opens_window": [replace(SOUND, page={"browserScripts": [{"custom": {"windows": 2}}]})],
     "goes_on": [
         replace(SOUND, requests=(PAGE, NEXT)),
         replace(SOUND, requests=(PAGE, NEXT), failures=("it broke",)),

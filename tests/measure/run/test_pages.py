@@ -24,6 +24,7 @@ SHOP = "https://shop.example/"
 NEXT = f"{SHOP}en/"
 BY_ITSELF = f"goes_on: the page {SHOP} goes on to {NEXT}"
 IMPORT = "by itself; import the recording with URL="
+WINDOW = "opens_window: the page opened a window, or the dialog for printing"
 GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 
 
@@ -88,6 +89,8 @@ CASES = {
             "<script>onload = () => setTimeout(() => confirm('Cookies?'), 200)</script>",
             'load_failed: the page opened a dialog: "Cookies?"',
         ),
+        "print": Case("<script>onload = () => print()</script>", WINDOW),
+        "window": Case("<script>onload = () => open('/en/')</script>", WINDOW),
         "status": Case(status=404, reason=f"error_page: the page's status is 404: {SHOP}"),
         "host": Case(
             status=302,
