@@ -5,13 +5,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from analysis.as_deployed import SHARES
+import pandas as pd
+
 from analysis.aspects import ASPECTS, BACK_OFF, FURTHER_KEYS, Aspect, Choices, Seen, protocol_of
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Pair
 from analysis.text import label, level, listing, share
 from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 
+# The columns of the shares of a load that went over HTTP/3, where the browser could choose (docs/as-deployed.md).
+SHARES = {"requests": "h3_request_share", "bytes": "h3_byte_share"}
 # How the browser finds HTTP/3, by a protocol's `discovery`.
 FINDS = {
     ALT_SVC: "learns that from their responses (Alt-Svc) while it loads the page, and uses what it likes",
@@ -79,6 +82,38 @@ def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
         if not math.isnan(requests):
             shares.append(f"{share(requests)} of requests and {share(sizes)} of bytes behind {label(network)}")
     return f"{text}. It used HTTP/3 for {listing(shares)}, on average over the runs that count."
+
+
+def _discoveries(campaign: CampaignTable) -> dict[str, str]:
+    """Each protocol whose servers speak another one beside it → how the browser finds that one."""
+    return {
+        name: settings["discovery"]
+        for name, settings in campaign.settings.protocols.items()
+        if settings.get("alternative")
+    }
+
+
+def http3_shares(campaign: CampaignTable) -> pd.DataFrame:
+    """The shares of requests and of their responses' bytes that went over HTTP/3, over the runs that count.
+
+    Columns: network, site, protocol, discovery, runs, and of requests and bytes the mean, least and most share
+    (`requests`, `requests_least`, `requests_most`, `bytes`, …). No rows where no protocol of the campaign has two.
+    """
+    found_by = _discoveries(campaign)
+    runs = campaign.valid
+    if not found_by or not set(SHARES.values()) <= set(runs):
+        return pd.DataFrame()
+    runs = runs[runs["protocol"].isin(found_by)].astype(dict.fromkeys(SHARES.values(), float))
+    aggregated = {
+        f"{what}{suffix}": (column, how)
+        for what, column in SHARES.items()
+        for suffix, how in (("", "mean"), ("_least", "min"), ("_most", "max"))
+    }
+    keys = ["network", "site", "protocol"]
+    table = runs.groupby(keys, sort=False).agg(runs=(SHARES["requests"], "count"), **aggregated)
+    table = table.reset_index()
+    table.insert(len(keys), "discovery", table["protocol"].map(found_by))
+    return table
 
 
 def _measured(

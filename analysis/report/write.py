@@ -15,9 +15,10 @@ from analysis.report.latex import family_latex, latex
 from analysis.report.page import campaign_page, study_page
 from analysis.report.run_files import Links
 from analysis.report.section import ReportTable, Section, with_parts
-from analysis.report.sections import exclusions, measured
 from analysis.report.sections.contract import sections_of
+from analysis.report.sections.diagnostics import exclusions_of_study
 from analysis.report.sections.films import films_section
+from analysis.report.sections.measured import measured_of_study
 from analysis.runs import CampaignTable, load, typed
 from analysis.statistics.hypotheses import Hypotheses
 from base.errors import EyelevelError
@@ -55,7 +56,7 @@ def write_report(
         if findings:
             own_sections = sections_of(findings, films_section(findings, site, new / "waterfalls"), pool)
         else:
-            own_sections = [measured.section_of_study(campaign), exclusions.section_of_study(campaign)]
+            own_sections = [measured_of_study(campaign), exclusions_of_study(campaign)]
         parts = with_parts([*own_sections, *sections])
         draw(parts, new / FIGURES, pool)
         families = write_tables(

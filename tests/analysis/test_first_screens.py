@@ -55,8 +55,8 @@ def test_the_page_begins_with_them(name: str, tmp_path: Path) -> None:
     write(folder, name)
     campaign = load(folder)
     findings = findings_of(campaign, of_campaign(folder, campaign.document))
-    section = replace(summary.section(findings), figures=())
-    html = campaign_page(findings, [section], [], set(), tmp_path, Links(folder, folder / "report"))
+    sections = [replace(section, figures=()) for section in summary.sections(findings)]
+    html = campaign_page(findings, sections, [], set(), tmp_path, Links(folder, folder / "report"))
     html = html[html.index('<section id="summary">') : html.index('<section id="methods">')]
     text = unescape(re.sub(r"<[^>]*>", "", html))
     screen = known_screen(name)

@@ -25,18 +25,18 @@ FORM = {
 }
 
 
-def section(findings):
+def sections(findings):
     runs = findings.campaign.valid
     if runs["plt"].max() < 1000:
-        return None
+        return []
     longest = runs.groupby("protocol", as_index=False)["plt"].max()
     slow = ReportFigure("toy_order", "The order of loads.", order.draw, (findings["residuals"], "plt", findings.canary))
     table = formed("toy_longest", FORM, longest, runs=len(runs))
     sentence = f"The longest took {runs['plt'].max():.0f} ms."
-    return Section("toy", "The longest loads", (sentence,), figures=(slow,), tables=(table,))
+    return [Section("toy", "The longest loads", (sentence,), figures=(slow,), tables=(table,))]
 
 
-SECTION = CampaignSection("toy", place=2, of=section)
+SECTION = CampaignSection("toy", place=2, of=sections)
 '''
 
 FORMAT = '''

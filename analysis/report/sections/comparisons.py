@@ -1,4 +1,4 @@
-"""All comparisons of a campaign, of which the page's script shows those that are chosen."""
+"""All comparisons of a campaign, of which the page's script shows those that are chosen, and the runs they need."""
 
 import json
 import math
@@ -7,11 +7,14 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from analysis.figures import runs_needed
 from analysis.findings import Findings
-from analysis.report.section import Section
+from analysis.report import alternatives
+from analysis.report.section import ReportFigure, Section
 from analysis.report.sections.contract import CampaignSection
-from analysis.report.tables import FORMS
+from analysis.report.tables import FORMS, tables_of
 from analysis.statistics.hypotheses import Pair
+from analysis.statistics.planning import NEEDED
 from analysis.statistics.samples import CELL
 from analysis.text import label, label_with_unit, pair_label
 
@@ -19,9 +22,9 @@ from analysis.text import label, label_with_unit, pair_label
 DIGITS = 4
 
 
-def section(findings: Findings) -> Section:
-    """The section of all comparisons."""
-    return Section("comparisons", "Comparisons", values={"data": Markup(explorer(findings))})
+def sections(findings: Findings) -> list[Section]:
+    """The sections of the comparisons and of their runs."""
+    return [Section("comparisons", "Comparisons", values={"data": Markup(explorer(findings))}), runs(findings)]
 
 
 def explorer(findings: Findings) -> str:
@@ -63,4 +66,16 @@ def _short(value: float) -> float | int | None:
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
-SECTION = CampaignSection("comparisons", place=70, of=section)
+def runs(findings: Findings) -> Section:
+    """The section of the runs that a campaign needs."""
+    data = findings["power"]
+    figures: tuple[ReportFigure, ...] = ()
+    if len(data):
+        caption = "Runs of each protocol and site that a difference over sites needs; the line is at the paper's 31."
+        finding = alternatives.runs_needed(data, NEEDED[0.05], "5 %")
+        arguments = (data, findings.samples.networks)
+        figures = (ReportFigure("runs_needed", caption, runs_needed.draw, arguments, finding),)
+    return Section("runs", "Runs needed", figures=figures, tables=tables_of(findings, "blocks_needed", "stopping"))
+
+
+SECTION = CampaignSection("comparisons", place=70, of=sections)

@@ -1,17 +1,23 @@
-"""Whether a campaign's runs can be compared: their balance, their drift, and how they scatter."""
+"""Whether a campaign's runs can be compared: their balance, their drift, how they scatter, and which do not count."""
 
 from collections.abc import Iterator
 
 from analysis.figures import calibration, exclusion_bars, order, within
 from analysis.findings import Findings
 from analysis.report import alternatives
-from analysis.report.section import ReportFigure, Section
+from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
-from analysis.report.tables import tables_of
+from analysis.report.tables import FORMS, report_table, tables_of
+from analysis.runs import CampaignTable
 from analysis.text import label, level
 
 
-def section(findings: Findings) -> Section:
+def sections(findings: Findings) -> list[Section]:
+    """The sections of the diagnostics and of the exclusions."""
+    return [diagnostics(findings), exclusions(findings)]
+
+
+def diagnostics(findings: Findings) -> Section:
     """The section of the diagnostics."""
     canaries = ["canaries"] if findings.canary else []
     aa_tests = ["calibration"] if findings.aa_pairs else []
@@ -63,4 +69,21 @@ def _runs_within_sites(findings: Findings) -> Iterator[ReportFigure]:
         yield ReportFigure(f"within_{network}", caption, within.draw, arguments, alternatives.within(*arguments))
 
 
-SECTION = CampaignSection("diagnostics", place=100, of=section)
+def exclusions(findings: Findings) -> Section:
+    """The section of the exclusions."""
+    tables = tables_of(findings, "loss_bounds", "reasons", "empty_settings")
+    return Section("exclusions", "Exclusions", tables=(*tables, excluded_attempts(findings.campaign)), unfolded_rows=0)
+
+
+def exclusions_of_study(campaign: CampaignTable) -> Section:
+    """The section of a study's campaign."""
+    return Section("exclusions", "Exclusions", tables=(excluded_attempts(campaign),), unfolded_rows=0)
+
+
+def excluded_attempts(campaign: CampaignTable) -> ReportTable:
+    """Every attempt that does not count."""
+    data = campaign.runs[~campaign.runs["valid"]].reindex(columns=FORMS["excluded_attempts"]["columns"])
+    return report_table("excluded_attempts", data)
+
+
+SECTION = CampaignSection("diagnostics", place=100, of=sections)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.as_deployed import http3_shares
 from analysis.diagnostics import link_use, readings, spread
 from analysis.figures import figure1
 from analysis.findings import Findings
 from analysis.networks import further
 from analysis.report import alternatives
+from analysis.report.level_ground import http3_shares
 from analysis.report.section import ReportFigure, ReportTable, Section
 from analysis.report.sections.contract import CampaignSection
 from analysis.report.tables import report_table, tables_of
@@ -27,7 +27,7 @@ KEYS_IN_TABLE = {"name", "transport", "server", "alternative", "alternative_sett
 KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls"}
 
 
-def section(findings: Findings) -> Section:
+def sections(findings: Findings) -> list[Section]:
     """The section of the settings and the sites."""
     campaign, samples = findings.campaign, findings.samples
     settings = setting_tables(campaign, samples.protocols, samples.networks, findings["spread"])
@@ -36,10 +36,10 @@ def section(findings: Findings) -> Section:
         caption = "Download size and number of servers of each site."
         figures = (ReportFigure("figure1", caption, figure1.draw, (sites,), alternatives.sites(sites)),)
     of_sites = Section("sites", "Sites", figures=figures, tables=tables_of(findings, "figure1_sites", "variants"))
-    return Section(NAME, "Measured", tables=tuple(settings), parts=(of_sites,))
+    return [Section(NAME, "Measured", tables=tuple(settings), parts=(of_sites,))]
 
 
-def section_of_study(campaign: CampaignTable) -> Section:
+def measured_of_study(campaign: CampaignTable) -> Section:
     """The section of a study's campaign, whose results are in the section of the study."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
@@ -130,4 +130,4 @@ def validation(campaign: CampaignTable) -> ReportTable:
     return replace(table, texts=table.texts.assign(verdict=verdicts))
 
 
-SECTION = CampaignSection(NAME, place=10, of=section)
+SECTION = CampaignSection(NAME, place=10, of=sections)

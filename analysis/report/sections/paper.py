@@ -1,25 +1,32 @@
-"""The gains as in the paper: over all sites, and site by site."""
+"""The gains as in the paper, the paper's numbers and claims, and the gains by means beyond the paper's."""
 
 import math
 from collections.abc import Iterator
 
 import pandas as pd
 
-from analysis.figures import figure3, sites_map
+from analysis.figures import figure3, forest, paper_beside, sites_map
 from analysis.findings import Findings
+from analysis.paper.claims import balance_of
 from analysis.report import alternatives
-from analysis.report.section import ReportFigure, ReportTable, Section
+from analysis.report.section import ReportFigure, ReportTable, Section, text_table
 from analysis.report.sections.contract import CampaignSection
-from analysis.report.tables import tables_of
+from analysis.report.tables import declared_values, report_table, tables_of
 from analysis.runs import rows_of
 from analysis.statistics.hypotheses import Pair
-from analysis.statistics.outcomes import SIGNIFICANT_P
-from analysis.text import file_name, label, listing, pair_label, percent, plural
+from analysis.statistics.outcomes import SIGNIFICANT_P, VERDICTS
+from analysis.statistics.samples import OVER_SITES
+from analysis.text import NOTHING, file_name, label, level, listing, number, pair_label, percent, plural, signed_ms
 
 STOCK = "tcp"
 
 
-def section(findings: Findings) -> Section:
+def sections(findings: Findings) -> list[Section]:
+    """The sections on the paper."""
+    return [as_in_paper(findings), beside(findings), claims(findings), beyond(findings)]
+
+
+def as_in_paper(findings: Findings) -> Section:
     """The section of the gains as in the paper."""
     protocols, gains = findings.samples.protocols, findings["gains"]
     reference = STOCK if STOCK in protocols else protocols[0]
@@ -86,4 +93,97 @@ def _runs_of_metrics(group: pd.DataFrame) -> list[str]:
     ]
 
 
-SECTION = CampaignSection("paper", place=20, of=section)
+def beside(findings: Findings) -> Section:
+    """The section of the paper's numbers."""
+    data = findings["paper"]
+    figures: tuple[ReportFigure, ...] = ()
+    if data["ours"].notna().any():
+        confidence = level(findings.declared.confidence)
+        caption = f"The paper's numbers beside this campaign's, with their {confidence} intervals over sites."
+        finding = alternatives.beside_the_paper(data)
+        figures = (ReportFigure("beside_the_paper", caption, paper_beside.draw, (data,), finding),)
+    agreement = paper_agreement(findings)
+    return Section(
+        "beside", "Beside the paper", figures=figures, tables=(beside_paper(findings),), values={"agreement": agreement}
+    )
+
+
+def paper_agreement(findings: Findings) -> str:
+    """How many of the paper's numbers the campaign has, agrees with in sign, and repeats."""
+    table = findings["paper"]
+    available = table[table["ours"].notna()]
+    if available.empty:
+        return f"This campaign has none of the paper's {len(table)} numbers."
+    signs, agrees = available["same_sign"], available["agrees"]
+    return (
+        f"Of the paper's {len(table)} numbers this campaign has {len(available)}. Of {(signs != '').sum()} with a sign "
+        f"it agrees in {(signs == 'yes').sum()}; {(agrees == 'yes').sum()} of {(agrees != '').sum()} lie where a "
+        f"repetition of the paper would, of which {level(findings.declared.confidence)} do by definition. Its "
+        "browser, QUIC version and sites are not the paper's, so a difference is no error on either side."
+    )
+
+
+def beside_paper(findings: Findings) -> ReportTable:
+    """Each of the paper's numbers and the campaign's."""
+    forms = {"ratio": percent, "ms": signed_ms}
+
+    def value(unit: str, *values: float) -> str:
+        form = forms.get(unit, number)
+        return " to ".join(map(form, values)) if math.isfinite(values[0]) else NOTHING
+
+    def or_nothing(text: object) -> str:
+        return str(text or NOTHING)
+
+    columns = {
+        "kind": ("number", lambda kind: kind.replace("_", " ")),
+        "network": ("network", label),
+        "compared": ("protocol", lambda name: label(name) or NOTHING),
+        "reference": ("against", lambda name: label(name) or NOTHING),
+        "site": ("site", lambda name: name or "all"),
+        "metric": ("metric", lambda names: " ".join(map(label, names.split()))),
+        "unit": ("unit", lambda unit: "" if unit == "ratio" else unit),
+        ("unit", "value"): ("paper", value),
+        ("unit", "ours"): ("here", value),
+        ("unit", "ours_low", "ours_high"): (f"{level(findings.declared.confidence)} interval", value),
+        "same_sign": ("same sign", or_nothing),
+        "agrees": ("as a repetition", or_nothing),
+        "chance": ("by chance", lambda chance: f"{100 * chance:.2g} %" if math.isfinite(chance) else NOTHING),
+        "sites": ("sites here", or_nothing),
+        ("missing", "note"): ("remark", lambda *remarks: "; ".join(filter(None, remarks))),
+    }
+    data = findings["paper"]
+    return ReportTable("beside_the_paper", "The paper's numbers and this campaign's", data, text_table(data, columns))
+
+
+def claims(findings: Findings) -> Section:
+    """The section of the claims."""
+    balance = balance_of(findings["claims"], len(findings.campaign.valid), len(findings.samples.sites))
+    tables = tables_of(findings, "claims", "claim_numbers", "metric_agreement")
+    return Section("claims", "Claims", tables=tables, values={"balance": balance})
+
+
+def beyond(findings: Findings) -> Section:
+    """The section of what the paper has not."""
+    data, samples = findings["aggregates"], findings.samples
+    figures: tuple[ReportFigure, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+    if len(data):
+        confidence = level(findings.declared.confidence)
+        caption = f"Mean gain over sites with two {confidence} intervals that hold for sites like these."
+        arguments = (data, samples.networks, samples.metrics, findings.hypotheses.comparisons)
+        finding = alternatives.over_sites(data, findings.single_run_metric)
+        figures = (ReportFigure("over_sites", caption, forest.draw, arguments, finding),)
+    if len(findings["contrasts"]):
+        names = ("sensitivity", "heterogeneity", "shrunken", "over_sites", "web_metrics")
+        tables = (*tables_of(findings, *names), verdict_counts(findings))
+    return Section("beyond", "Beyond the paper", figures=figures, tables=tables, unfolded_figures=0, unfolded_rows=0)
+
+
+def verdict_counts(findings: Findings) -> ReportTable:
+    """The number of sites with each verdict, by pair, network and metric."""
+    verdicts = findings["contrasts"].groupby(OVER_SITES, sort=False)["verdict"].value_counts()
+    data = verdicts.unstack(fill_value=0).reindex(columns=VERDICTS, fill_value=0).reset_index()
+    return report_table("site_verdicts", data, **declared_values(findings))
+
+
+SECTION = CampaignSection("paper", place=20, of=sections)

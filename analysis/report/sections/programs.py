@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from analysis.aspects import decisions
-from analysis.figures import programs as figure
 from analysis.findings import Findings
 from analysis.programs import pairs_beside, program_differences, program_gains, sentences
 from analysis.report import alternatives
@@ -54,15 +53,15 @@ settings that these are compared with have rows, too."
 """)
 
 
-def section(findings: Findings) -> Section | None:
+def sections(findings: Findings) -> list[Section]:
     """The section of a campaign with several programs."""
     campaign, declared = findings.campaign, findings.declared
     differences = program_differences(campaign, findings.samples, declared)
     if differences.empty:
-        return None
+        return []
     gains = program_gains(campaign, findings.samples, declared)
     values = {"tests": len(differences), "program_margin": level(PROGRAM_MARGIN), **declared_values(findings)}
-    return Section(
+    section = Section(
         NAME,
         "Does it hold with other programs?",
         (
@@ -76,10 +75,14 @@ def section(findings: Findings) -> Section | None:
         ),
         unfolded_figures=2,
     )
+    return [section]
 
 
 def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) -> Iterator[ReportFigure]:
     """A figure for each contrast and metric."""
+    # Few campaigns have one.
+    from analysis.figures import programs as figure
+
     for (reference, compared, metric), rows in gains.groupby(["reference", "compared", "metric"], sort=False):
         of_contrast = rows_of(differences, reference=reference, compared=compared, metric=metric)
         if of_contrast.empty:
@@ -94,4 +97,4 @@ def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) 
         yield ReportFigure(name, caption, figure.draw, arguments, alternatives.programs(of_contrast))
 
 
-SECTION = CampaignSection(NAME, place=60, of=section)
+SECTION = CampaignSection(NAME, place=60, of=sections)

@@ -36,9 +36,9 @@ SHOWN_SHARE = 0.005
 LARGE_SHARE = 0.05
 
 
-def section(findings: Findings) -> Section:
+def sections(findings: Findings) -> list[Section]:
     """The section of the question and the answer."""
-    return Section(
+    section = Section(
         "summary",
         "Answer",
         figures=tuple(_figures(findings)),
@@ -52,6 +52,7 @@ def section(findings: Findings) -> Section:
             "headlines": headlines(findings),
         },
     )
+    return [section]
 
 
 def question(findings: Findings) -> str:
@@ -179,4 +180,4 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
         )
 
 
-SECTION = CampaignSection("summary", place=0, of=section)
+SECTION = CampaignSection("summary", place=0, of=sections)

@@ -8,7 +8,7 @@ from support.analysis_truth import simulated_table
 
 from analysis import hypotheses
 from analysis.analyses import analyse
-from analysis.report.sections import claims
+from analysis.report.sections.paper import claims
 from analysis.simulate import Truth
 
 
@@ -17,7 +17,7 @@ def test_the_tables_of_claims() -> None:
     campaign = simulated_table(Truth(sites=9, networks=("dsl",), protocols=("tcp+", "quic"), runs=3))
     with ThreadPoolExecutor() as pool:
         findings = analyse(campaign, replace(hypotheses.load(), significant_p=0.03), pool)
-    by_name = {table.name: table for table in claims.section(findings).tables}
+    by_name = {table.name: table for table in claims(findings).tables}
     assert "tested at p < 0.03;" in by_name["claims"].note
     agreement = by_name["metric_agreement"]
     assert "p < 0.03, corrected by Holm's method" in agreement.note
