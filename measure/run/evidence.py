@@ -1,6 +1,5 @@
 """The evidence that a finished run has left in its folder. Nothing here knows what the run was meant to be."""
 
-import gzip
 import json
 import math
 import re
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from base.files import write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
@@ -315,7 +315,7 @@ def _lateness(log: Path) -> tuple[int, float]:
 def _browsed_s(path: Path) -> float:
     """How long the load took to Browsertime's end, or 0 when that is unknown."""
     try:
-        times = json.loads(path.read_text())
+        times = read_json_value(path)
         return float(times["browsertime_end"] - times["begin"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
@@ -361,9 +361,8 @@ def _transfer(folder: Path, load_s: tuple[float, float] | None) -> Transfer | No
 
 def _json(path: Path, failures: list[str]) -> Any:
     try:
-        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return json.loads(text)
-    except (OSError, EOFError, ValueError) as error:
+        return read_json_value(path)
+    except (OSError, ValueError) as error:
         failures.append(_fault(path, error))
         return None
 
