@@ -48,8 +48,8 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     shape = (len(networks), len(sites), len(protocols), len(metrics), int(blocks.max()))
     if prod(shape) > max(MOST_CELLS, MOST_CELLS_OF_A_ROW * len(runs) * len(metrics)):
         raise EyelevelError(
-            f"{campaign.folder / RUNS} has {len(runs):,} runs that count on {len(networks):,} networks, of {len(sites):,} "
-            f"sites, over {len(protocols):,} protocols, which have hardly anything in common; analyse parts of it"
+            f"{campaign.folder / RUNS} has {len(runs):,} runs that count, of {len(sites):,} sites on {len(networks):,} "
+            f"networks over {len(protocols):,} protocols, which have hardly anything in common; analyse parts of it"
         )
     values = np.full(shape, np.nan)
     places = [

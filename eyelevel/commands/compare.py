@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from base.errors import EyelevelError
-from base.terminal import print_line
+from base.terminal import print_line, terminal
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -69,7 +69,6 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     begin(f"comparing {second} with {first}")
 
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from analysis import hypotheses, runs
@@ -81,7 +80,7 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     question = hypotheses.of_campaign(folders[0], a.document)
     change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
     folder = write(change, into or folders[1] / "compare" / a.name)
-    console = Console(highlight=False)
+    console = terminal()
     table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in COLUMNS:
         table.add_column(name)

@@ -6,6 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from base.text import printable
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
@@ -47,7 +48,9 @@ def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
     from dataset.package import changed_files
 
     if names := changed_files(package):
-        text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"
+        text = (
+            f"eyelevel: WARNING: {printable(str(package / names[0]))} is not what it was when the package was written"
+        )
         click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
         return None
     if not (package / REPORT).is_dir():

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from factories import ROW, campaign_document
+from factories import ROW, campaign_document, rejected
 from support.hostile import Ending, endings
 
+from base.errors import EyelevelError, reports_errors
 from dataset.run_files import HAR
 from dataset.table import header, lines, write_document
 from eyelevel.program import program
@@ -137,3 +138,41 @@ def test_a_waterfall_shows_no_requests_of_another_campaign(place: str, tmp_path:
     ending = called("waterfall", "--proto", "tcp", folder)
     assert ending.is_refused and "no plain file among the campaign's runs" in ending.error
     assert not (folder / "waterfalls").exists()
+
+
+# An escape that clears the screen, and names that rich would take for markup.
+CLEARS = "\x1b[2J"
+NAMES = {"site": f"[/nope]{CLEARS}", "protocol": f"[link=http://a.example]quic{CLEARS}"}
+
+
+@pytest.mark.parametrize("command", [("results",), ("status",), ("compare", "c")])
+def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_terminal(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [ROW, replace(ROW, **NAMES, folder="runs/b/1-1")]
+    rows = [replace(row, run=number, block=number, folder=f"{row.folder}{number}") for row in rows for number in (1, 2)]
+    rows.append(replace(rejected(f"load_failed: it {CLEARS}[/nope]"), run=3, folder="runs/c"))
+    # As a stranger writes it: `lines` escapes what it writes.
+    text = lines(rows).replace(r"\x1b", "\x1b")
+    for name in ("c", "d"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "runs.csv").write_text(header() + text)
+        names = {"tcp": {"transport": "tcp"}, NAMES["protocol"]: {"transport": "quic"}}
+        write_document(tmp_path / name, campaign_document(sites={"s": {}, NAMES["site"]: {}}, protocols=names))
+    ending = called(*command, "d")
+    assert ending.exception in ("", "SystemExit"), ending
+    assert "\x1b" not in ending.output
+    assert command != ("results",) or r"it \x1b[2J[/nope]" in ending.output
+
+
+def test_a_refusal_commands_no_terminal(tmp_path: Path) -> None:
+    folder = campaign(tmp_path / "c")
+
+    @reports_errors
+    def main() -> None:
+        raise EyelevelError(f"{folder}: no site {CLEARS}; there are\na and b")
+
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert str(refused.value).endswith(r"no site \x1b[2J; there are" + "\na and b")
