@@ -8,6 +8,7 @@ server reads it.
 from pathlib import Path
 
 from base.errors import EyelevelError
+from record.content import Budget
 from record.http1 import MalformedMessage, Response, format_response, require_sendable_fields, response_of
 from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
 from record.limits import BODY_BYTES, HEAD_BYTES
@@ -25,7 +26,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, obj
     response which the index lists.
     """
     script = script_of(site) if repeatable else None
-    documents = 0
+    documents, budget = 0, Budget(site.folder)
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
     # Servers follow a link to a file that is named by a path without further links.
@@ -33,7 +34,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, obj
     for exchange in site.exchanges:
         file = recorded / exchange.file
         document = _document(file, exchange)
-        changed = _changed(document, script) if script and document else None
+        changed = _changed(document, script, budget) if script and document else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
@@ -63,9 +64,9 @@ def _document(file: Path, exchange: IndexedExchange) -> Response | None:
     return document
 
 
-def _changed(response: Response, script: bytes) -> Response | None:
+def _changed(response: Response, script: bytes, budget: Budget) -> Response | None:
     """`response` as a document with the script; None when it is none, or its policies become too long to be sent."""
-    changed = with_script(response, script)
+    changed = with_script(response, script, budget)
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")

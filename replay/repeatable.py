@@ -11,7 +11,7 @@ import re
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from record.content import UndecodableContent, decode, encode
+from record.content import Budget, UndecodableContent, decode, encode
 from record.http1 import Response
 from record.site import Site
 
@@ -37,13 +37,14 @@ def script_evidence(script: bytes, documents: int) -> dict[str, object]:
     return {"documents": documents, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
-def with_script(response: Response, script: bytes) -> Response | None:
-    """`response` with `script` in it, allowed by its policies; None when it is no HTML document."""
+def with_script(response: Response, script: bytes, budget: Budget | None = None) -> Response | None:
+    """`response` with `script` in it, allowed by its policies; None when it is no HTML document. Raises EyelevelError
+    when the `budget`, which is spent on its body, is spent."""
     if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
         return None
     encoding = (response.header("content-encoding") or "").strip().lower()
     try:
-        document = decode(response.body, encoding)
+        document = decode(response.body, encoding, budget)
     except UndecodableContent:
         return None
     if not DOCUMENT.match(document):
