@@ -36,7 +36,7 @@ def main(
     from measure.live.loads import load_live
     from record.live import write_live
     from record.recorder import sandbox
-    from record.recorder.addresses import AddressPolicy
+    from record.recorder.addresses import policy_for
     from record.recorder.spec import RecordSpec
     from record.recorder.targets import read_targets
     from record.site import Site
@@ -59,7 +59,7 @@ def main(
                 mobile,
                 keep_cookies,
                 origin_ca,
-                address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
+                address_policy=policy_for(target.url, allow_private=allow_private),
             )
             if not sandbox.run(spec):
                 failed.append(target.name)
