@@ -3,7 +3,6 @@
 Reports without films do not load what decodes them.
 """
 
-import json
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.runs import metrics_in, rows_of
 from analysis.statistics.hypotheses import Pair
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from base.places import tool
 from dataset.run_files import FILM, SMALL_FILM, VISUAL, is_film
@@ -154,7 +154,7 @@ def progress(film: Path) -> list[tuple[float, int]]:
 def _visual_document(film: Path) -> dict[str, Any]:
     """The measurement's document on `film`; empty when there is none."""
     try:
-        return dict(json.loads((film.parent / VISUAL).read_text()))
+        return dict(read_json_value(film.parent / VISUAL))
     except (OSError, ValueError, TypeError):
         return {}
 

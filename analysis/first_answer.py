@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from analysis.attempts import exclusions, means
 from analysis.report.conditions import of_conditions
@@ -66,9 +66,8 @@ def network_table(
 ) -> Table:
     """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
     table = Table(
-        title=title,
+        title=Text(title, style="bold"),
         title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         collapse_padding=True,
         pad_edge=False,
@@ -77,14 +76,14 @@ def network_table(
     for name in ("protocol", "runs"):
         table.add_column(name, no_wrap=True)
     for metric in metrics:
-        table.add_column(escape(label_with_unit(metric).replace(" ", "\n")), justify="right")
+        table.add_column(Text(label_with_unit(metric).replace(" ", "\n")), justify="right")
     gains_of = gain_table.set_index(["site", "compared", "metric"]).sort_index()
     summary = in_order(means(runs), "protocol", protocols).sort_values("site", kind="stable")
     for site, settings in summary.groupby("site"):
         name = str(site)
         for _, setting in settings.iterrows():
             count = f"{setting['valid']}/{setting['attempts']}"
-            table.add_row(name, setting["protocol"], count, *(_mean(setting[metric]) for metric in metrics))
+            table.add_row(Text(name), Text(setting["protocol"]), count, *(_mean(setting[metric]) for metric in metrics))
             name = ""
             if (site, setting["protocol"]) in gains_of.index:
                 rows = gains_of.loc[(site, setting["protocol"])]

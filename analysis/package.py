@@ -5,8 +5,8 @@ The report in it is made of what is in the folder alone, so nothing of the recor
 
 import hashlib
 import mimetypes
-import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 from dataset.last_frames import all_digests, write_digests
 from dataset.package import FILES, METADATA
+from dataset.reading import read_bytes
 from dataset.schema import SCHEMA, schema
 from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
@@ -47,8 +48,8 @@ def write_package(folder: Path, into: Path, licence: str, report: Callable[[Path
         draft = new / folder.resolve().name
         draft.mkdir()
         for name in FILES:
-            if (folder / name).is_file():
-                shutil.copyfile(folder / name, draft / name)
+            with suppress(FileNotFoundError):
+                (draft / name).write_bytes(read_bytes(folder / name))
         write_digests(draft, all_digests(folder, (row.folder for row in read_rows(folder))))
         write_json(draft / SCHEMA.name, schema(require_document(folder).columns))
         report(draft)

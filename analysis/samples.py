@@ -1,6 +1,7 @@
 """The valid runs of a campaign as samples: which runs were measured side by side, and in which order."""
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,12 @@ from analysis.runs import CampaignTable
 from analysis.statistics.samples import Samples
 from base.errors import EyelevelError
 from dataset.declaration import declaration_of
-from dataset.table import read_given_up
+from dataset.table import RUNS, read_given_up
 
 # Runs that began further from each other than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
+# A table may be a stranger's. The samples of a whole campaign have about as many cells as its rows have metrics.
+MOST_CELLS, MOST_CELLS_OF_A_ROW = 10_000_000, 300
 
 
 def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) -> Samples:
@@ -32,9 +35,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     for number in ("run", "block"):
         if (is_second := runs[[*setting, number]].duplicated()).any():
             run = " ".join(str(value) for value in runs.loc[is_second, [*setting, number]].iloc[0])
-            raise EyelevelError(
-                f"{campaign.folder / 'runs.csv'} has the {number} {run} as valid more than once; keep one"
-            )
+            raise EyelevelError(f"{campaign.folder / RUNS} has the {number} {run} as valid more than once; keep one")
     networks = _in_order(set(runs["network"]), campaign.networks)
     protocols = _in_order(set(runs["protocol"]), campaign.protocols)
     sites = tuple(sorted(set(runs["site"])))
@@ -44,7 +45,13 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     # A block of which no run counts keeps its place, so that nothing after it moves.
     order = attempts["block"] + is_added * (attempts["block"].max() + 1)
     blocks = order.groupby([attempts["network"], attempts["site"]]).rank("dense").astype(int)[attempts["valid"]]
-    values = np.full((len(networks), len(sites), len(protocols), len(metrics), blocks.max()), np.nan)
+    shape = (len(networks), len(sites), len(protocols), len(metrics), int(blocks.max()))
+    if prod(shape) > max(MOST_CELLS, MOST_CELLS_OF_A_ROW * len(runs) * len(metrics)):
+        raise EyelevelError(
+            f"{campaign.folder / RUNS} has {len(runs):,} runs that count, of {len(sites):,} sites on {len(networks):,} "
+            f"networks over {len(protocols):,} protocols, which have hardly anything in common; analyse parts of it"
+        )
+    values = np.full(shape, np.nan)
     places = [
         pd.Index(names).get_indexer(runs[column])
         for names, column in zip((networks, sites, protocols), setting, strict=True)

@@ -16,7 +16,7 @@ from base.bounded import parse_json
 from base.errors import EyelevelError
 from dataset.har import navigated_s, started_s
 from dataset.reading import read_text
-from dataset.run_files import HAR
+from dataset.run_files import HAR, is_of_runs
 
 # The phases of a request's time, in this order.
 PHASES = {
@@ -166,6 +166,8 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
     """The load that a `row` of the runs of the `campaign` is about, from its HAR. Raises EyelevelError."""
     folder = campaign / str(row.get("folder") or "?")
     path = folder / HAR
+    if path.exists() and not is_of_runs(path, campaign):
+        raise EyelevelError(f"{path} is no plain file among the campaign's runs: copy it to where it seems to be")
     try:
         text = read_text(path)
         requests = requests_of(parse_json(text.encode()))

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from typing import Any
 JSON_TOKEN = re.compile(rb'"[^"]*"?|[\[{,]')
 # Empty lists in a list take twenty times what they have in the file, empty objects more.
 JSON_VALUES = 3_000_000
+# The most bytes of a file of JSON, and of what it is when decompressed.
+JSON_BYTES = 64 << 20
 
 
 class TooLong(OSError):
@@ -48,6 +51,30 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = False) -> bytes
     if content is None or len(content) > limit_bytes:
         raise TooLong(f"it is longer than {limit_bytes >> 20} MiB")
     return content
+
+
+def unpacked(content: bytes, limit_bytes: int) -> bytes:
+    """The bytes that gzip (RFC 1952) compressed to `content`. Raises ValueError when it is broken, or they are
+    more than `limit_bytes`."""
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        unpacked = unpacking.decompress(content, limit_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(unpacked) > limit_bytes:
+        raise ValueError(f"it is longer than {limit_bytes >> 20} MiB when decompressed")
+    if not unpacking.eof:
+        raise ValueError("it is truncated")
+    if unpacking.unused_data:
+        raise ValueError("something follows the compressed file")
+    return unpacked
+
+
+def read_json_value(path: Path) -> Any:
+    """The JSON value in the file `path`, compressed if its name ends in `.gz`. Raises OSError as `read_regular` does,
+    and ValueError when it is broken."""
+    content = read_regular(path, JSON_BYTES)
+    return parse_json(unpacked(content, JSON_BYTES) if path.suffix == ".gz" else content)
 
 
 def parse_json(document: bytes) -> Any:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from base.text import printable_lines
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,6 +27,6 @@ def reports_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except EyelevelError as error:
-            sys.exit(f"eyelevel: {error}")
+            sys.exit(f"eyelevel: {printable_lines(str(error))}")
 
     return run

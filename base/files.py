@@ -3,19 +3,18 @@
 import ctypes
 import errno
 import fcntl
-import gzip
 import json
 import os
 import re
 import shutil
 import stat
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 
@@ -290,12 +289,11 @@ def _umask() -> int:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in the file at `path`, packed by gzip if its name ends so. Raises EyelevelError when it is
-    missing or broken."""
+    """The JSON object in the file at `path`, which anybody may have made (`base.bounded`). Raises EyelevelError when it
+    is missing or broken."""
     try:
-        content = path.read_bytes()
-        document = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+        document = read_json_value(path)
+    except (OSError, ValueError) as error:
         raise EyelevelError(f"{path} cannot be read: {error}") from None
     if not isinstance(document, dict):
         raise EyelevelError(f"{path} is broken: it holds no JSON object")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import cattrs
 from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
 
+from base.bounded import parse_json
 from base.errors import EyelevelError
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def unstructured(value: Any) -> Any:
 def from_json(text: str, kind: type[T], where: str) -> T:
     """The `kind` that `text` holds as JSON. Raises EyelevelError that begins with `where`."""
     try:
-        document = json.loads(text)
+        document = parse_json(text.encode())
     except ValueError as error:
         raise EyelevelError(f"{where}: {error}") from None
     return structured(document, kind, where)

@@ -1,11 +1,29 @@
-"""Printing to a terminal."""
+"""Printing to a terminal, also texts of others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from base.text import printable_lines
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+
+def terminal() -> Console:
+    """The terminal, for texts of others: none of them is taken for markup, and those that would command it are
+    escaped, in tables, too."""
     from rich.console import Console
+
+    class Terminal(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
+
+    return Terminal(highlight=False, markup=False)
 
 
 def print_line(console: Console, text: str) -> None:

@@ -8,6 +8,11 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
+def printable_lines(text: str) -> str:
+    """`text` with such escapes, but for its line ends."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def excerpt(text: str) -> str:
     """The beginning of `text`, safe to print on one line."""
     return ascii(text[:80])[1:-1]

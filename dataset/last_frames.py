@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from base.bounded import read_regular
 from base.errors import EyelevelError
 from base.files import sync, write_atomically
 from dataset.reading import read_text
@@ -23,6 +24,9 @@ from dataset.run_files import LAST
 from dataset.table import LAST_FRAMES
 
 COLUMNS = ("folder", "sha256")
+# Those of a screen of 16,000 by 16,000 pixels.
+MOST_BLOCKS = 4_000_000
+FILE_BYTES = 16 << 20
 
 
 def write_last_frame(blocks: NDArray[np.uint8], folder: Path) -> None:
@@ -32,11 +36,13 @@ def write_last_frame(blocks: NDArray[np.uint8], folder: Path) -> None:
 
 
 def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
-    """The blocks that `write_last_frame` stored (height x width x RGB); None if the file is missing or broken."""
+    """The blocks that `write_last_frame` stored (height x width x RGB); None if it is missing or broken. It may be a
+    stranger's."""
     try:
-        with Image.open(folder / LAST) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except OSError:
+        # Pillow hands some other formats to programs, such as PostScript to Ghostscript.
+        with Image.open(io.BytesIO(read_regular(folder / LAST, FILE_BYTES)), formats=("PNG",)) as picture:
+            return np.asarray(picture.convert("RGB")) if picture.width * picture.height <= MOST_BLOCKS else None
+    except Exception:  # Pillow has one of its own for each way in which a picture may be broken
         return None
 
 

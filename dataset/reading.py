@@ -1,15 +1,14 @@
 """Reads the files of a campaign's folder as untrusted input: regular files only, no links, up to a size limit."""
 
 import errno
-import zlib
 from pathlib import Path
 from typing import Any
 
-from base.bounded import TooLong, parse_json, read_regular
+from base.bounded import JSON_BYTES, TooLong, parse_json, read_regular, unpacked
 from base.errors import EyelevelError
 
 # Size limits by suffix. Other files are pages, pictures and tables of a report.
-MOST_BYTES = {".csv": 160 << 20, ".json": 64 << 20, ".jsonl": 64 << 20, ".toml": 1 << 20, ".gz": 64 << 20}
+MOST_BYTES = {".csv": 160 << 20, ".json": JSON_BYTES, ".jsonl": 64 << 20, ".toml": 1 << 20, ".gz": JSON_BYTES}
 MOST_BYTES_OF_OTHERS = 160 << 20
 
 
@@ -35,8 +34,8 @@ def read_text(path: Path) -> str:
     when it cannot be read, is too long or is broken."""
     content = read_bytes(path)
     try:
-        return (_unpacked(content) if path.suffix == ".gz" else content).decode()
-    except (ValueError, zlib.error) as error:
+        return (unpacked(content, JSON_BYTES) if path.suffix == ".gz" else content).decode()
+    except ValueError as error:
         raise EyelevelError(f"{path} is broken: {error}") from None
 
 
@@ -49,16 +48,3 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise EyelevelError(f"{path} is broken: it is no JSON object")
     return document
-
-
-def _unpacked(content: bytes) -> bytes:
-    """Raises ValueError or zlib.error."""
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)  # gzip (RFC 1952)
-    unpacked = unpacking.decompress(content, MOST_BYTES[".gz"] + 1)
-    if len(unpacked) > MOST_BYTES[".gz"]:
-        raise ValueError(f"it is longer than {MOST_BYTES['.gz'] >> 20} MiB when decompressed")
-    if not unpacking.eof:
-        raise ValueError("it is truncated")
-    if unpacking.unused_data:
-        raise ValueError("something follows the compressed file")
-    return unpacked

@@ -36,12 +36,16 @@ CROSS_TRAFFIC = "cross-traffic.json"
 CROSS_TRAFFIC_SAMPLES = "cross-traffic.tsv"
 
 
-def is_film(path: Path, campaign: Path) -> bool:
-    """Whether `path` is a film that lies among the runs of `campaign`, which may be somebody else's.
+def is_of_runs(path: Path, campaign: Path) -> bool:
+    """Whether `path` is a file that lies among the runs of `campaign`, which may be somebody else's: no link, not of
+    its folders either, leads to it from elsewhere."""
+    return path.is_file() and path.resolve().is_relative_to(campaign.resolve() / "runs")
 
-    A link may lead elsewhere, and FFmpeg takes other formats than MP4 for lists of files that it is to read.
-    """
-    if not path.is_file() or not path.resolve().is_relative_to((campaign / "runs").resolve()):
+
+def is_film(path: Path, campaign: Path) -> bool:
+    """Whether `path` is a film among the runs of `campaign`: FFmpeg takes other formats than MP4 for lists of files
+    that it is to read."""
+    if not is_of_runs(path, campaign):
         return False
     with path.open("rb") as file:
         return file.read(8).endswith(b"ftyp")  # ISO/IEC 14496-12, section 4.3

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from base.errors import EyelevelError, reports_errors
 from base.options import Option
 from base.places import PROJECT, use_cache
+from base.text import printable_lines
 from eyelevel.options import STUDY, options_of
 from eyelevel.program import COMMANDS, program
 from studies import STUDIES
@@ -199,7 +200,7 @@ def status_of(line: Sequence[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except EyelevelError as error:
-        click.echo(f"eyelevel: {error}", err=True)
+        click.echo(f"eyelevel: {printable_lines(str(error))}", err=True)
         return 1
     except click.ClickException as error:
         error.show()

@@ -9,7 +9,7 @@ from itertools import islice
 
 from base.errors import EyelevelError
 from base.text import excerpt, printable
-from record.content import UndecodableContent, decode
+from record.content import UndecodableContent, decode_beginning
 from record.http1 import MalformedMessage, first_value
 from record.index import is_user_agent
 from record.intake import Intake
@@ -212,7 +212,7 @@ def _is_page(exchange: Exchange) -> bool:
     if response.status != 200 or not response.is_html:
         return False
     try:
-        text = decode(response.body, response.encoding)
+        text = decode_beginning(response.body, response.encoding)
     except UndecodableContent:
         return bool(response.body)
     beginning = text[:MARKUP_BYTES].replace(b"\0", b"")  # of UTF-16

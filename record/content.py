@@ -5,12 +5,16 @@ A text of several, such as `gzip, br`, names them in the order in which they wer
 
 import gzip
 import zlib
-from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 import brotli
 
-from record.limits import BODY_BYTES
+from base.errors import EyelevelError
+from record.limits import BODY_BYTES, DECODED_BYTES
+
+# A body that turns out to be broken has cost as much, at most, as was not seen of it.
+PIECE_BYTES = 1 << 16
 
 # Flags of a gzip header, by which it has further parts (RFC 1952, section 2.3.1).
 HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
@@ -29,30 +33,52 @@ class BrokenContent(UndecodableContent):
     """The body is not what its Content-Encoding says, or too long."""
 
 
+class Budget:
+    """How much all bodies of `source`, a recording or a site, may become when they are decoded: each may be small and
+    take a second."""
+
+    def __init__(self, source: object) -> None:
+        self._source = source
+        self._bytes_left = DECODED_BYTES
+
+    def spend(self, count: int) -> None:
+        """Take `count` bytes off. Raises EyelevelError when so many are not left."""
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            most = f"more than {DECODED_BYTES >> 20} MiB of compressed or chunked bodies, decoded"
+            raise EyelevelError(f"{self._source} holds {most}; use one page's load of it")
+
+
 def codings(encoding: str) -> list[str]:
     """The codings that a Content-Encoding names, in lower case and in the order in which they were put on."""
     names = (name.strip().lower().removeprefix("x-") for name in encoding.split(","))
     return [name for name in names if name not in ("", "identity")]
 
 
-def decode(body: bytes, encoding: str) -> bytes:
-    """`body` without its content-encoding. Raises UndecodableContent.
+def decode(body: bytes, encoding: str, budget: Budget | None = None) -> bytes:
+    """`body` without its content-encoding; a `budget` is spent on whatever was encoded. Raises UndecodableContent, and
+    EyelevelError when the budget is spent.
 
     Bytes behind a stream of gzip, deflate or Brotli are ignored, as in browsers.
     """
     for coding in reversed(codings(encoding) if body else []):
-        if coding not in CODINGS:
-            raise UndecodableContent(f"unknown content-encoding {coding}")
-        try:
-            # At most one byte more than BODY_BYTES, so that a decompression bomb cannot fill the memory.
-            body, is_complete = CODINGS[coding][0](body, BODY_BYTES + 1)
-        except (OSError, ValueError, IndexError, zlib.error, brotli.error) as error:
-            raise BrokenContent(f"not valid {coding}: {error}") from error
-        if len(body) > BODY_BYTES:
-            raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
-        if not is_complete:
-            raise BrokenContent(f"not valid {coding}: it is cut short")
+        content = bytearray()
+        for piece in _pieces(body, coding):
+            if budget:
+                budget.spend(len(piece))
+            content += piece
+            if len(content) > BODY_BYTES:
+                raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
+        body = bytes(content)
     return body
+
+
+def decode_beginning(body: bytes, encoding: str) -> bytes:
+    """The first PIECE_BYTES of `decode(body, encoding)`, or a few less. Raises UndecodableContent."""
+    match codings(encoding):
+        case [coding] if body:
+            return next((piece for piece in _pieces(body, coding) if piece), b"")
+    return decode(body, encoding)
 
 
 def is_packed(body: bytes, encoding: str) -> bool:
@@ -77,7 +103,22 @@ def encode(content: bytes, encoding: str) -> bytes:
     return content
 
 
-def _decoded_gzip(body: bytes, limit: int) -> tuple[bytes, bool]:
+def _pieces(body: bytes, coding: str) -> Iterator[bytes]:
+    """The content of `body` without this coding, piece by piece, so that a decompression bomb cannot fill the memory.
+    Raises UndecodableContent."""
+    if coding not in CODINGS:
+        raise UndecodableContent(f"unknown content-encoding {coding}")
+    try:
+        yield from CODINGS[coding][0](body)
+    except (OSError, EOFError, ValueError, IndexError, zlib.error, brotli.error) as error:
+        raise BrokenContent(f"not valid {coding}: {error}") from error
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    return (body[start : start + PIECE_BYTES] for start in range(0, len(body), PIECE_BYTES))
+
+
+def _from_gzip(body: bytes) -> Iterator[bytes]:
     """The first member alone. Its check sum is not looked at, as browsers do not."""
     if not body.startswith(b"\x1f\x8b\x08"):
         raise ValueError("it does not begin as gzip does")
@@ -87,50 +128,79 @@ def _decoded_gzip(body: bytes, limit: int) -> tuple[bytes, bool]:
     for flag in (NAME, COMMENT):
         if flags & flag:
             place = body.index(b"\0", place) + 1
-    return _inflated(body[place + (2 if flags & HEADER_CRC else 0) :], -zlib.MAX_WBITS, limit)
+    return _inflated(body[place + (2 if flags & HEADER_CRC else 0) :], -zlib.MAX_WBITS)
 
 
-def _decoded_deflate(body: bytes, limit: int) -> tuple[bytes, bool]:
+def _from_deflate(body: bytes) -> Iterator[bytes]:
     """Both zlib's streams, of any window, and raw ones are sent under this name (RFC 9110, section 8.4.1.2)."""
     try:
-        return _inflated(body, zlib.MAX_WBITS, limit)
+        zlib.decompressobj().decompress(body[:PIECE_BYTES], PIECE_BYTES)
     except zlib.error:
-        return _inflated(body, -zlib.MAX_WBITS, limit)
+        return _inflated(body, -zlib.MAX_WBITS)
+    return _inflated(body, zlib.MAX_WBITS)
 
 
-def _inflated(stream: bytes, wbits: int, limit: int) -> tuple[bytes, bool]:
-    inflating = zlib.decompressobj(wbits)
-    content = inflating.decompress(stream, limit)
-    return content, inflating.eof or len(content) == limit
+def _inflated(body: bytes, window: int) -> Iterator[bytes]:
+    stream = zlib.decompressobj(window)
+    for part in _parts(body):
+        rest = part
+        while rest and not stream.eof:
+            yield stream.decompress(rest, PIECE_BYTES)
+            rest = stream.unconsumed_tail
+    while not stream.eof and (piece := stream.decompress(b"", PIECE_BYTES)):
+        yield piece
+    if not stream.eof:
+        raise EOFError("it is cut short")
 
 
-def _decoded_brotli(body: bytes, limit: int) -> tuple[bytes, bool]:
-    try:
-        return _brotli_of(body, limit)
-    except brotli.error:
-        # The library refuses bytes behind a stream. The shortest beginning that is not merely cut short ends it.
-        return _brotli_of(body[: bisect_left(range(len(body)), True, key=lambda end: _is_ended(body[:end]))], limit)
+def _from_brotli(body: bytes) -> Iterator[bytes]:
+    """The library refuses a part in which bytes are behind the stream: that part is read again, byte by byte."""
+    stream, count = brotli.Decompressor(), 0
+    for start in range(0, len(body), PIECE_BYTES):
+        part = body[start : start + PIECE_BYTES]
+        try:
+            for piece in _from_part(stream, part):
+                count += len(piece)
+                yield piece
+        except brotli.error:
+            yield from _behind(_from_bytes(body[:start], part), count)
+            return
+        if stream.is_finished():
+            return
+    if not stream.is_finished():
+        raise EOFError("it is cut short")
 
 
-def _brotli_of(stream: bytes, limit: int) -> tuple[bytes, bool]:
-    decompressor = brotli.Decompressor()
-    content = bytes(decompressor.process(stream, output_buffer_limit=limit))
-    return content, decompressor.is_finished() or len(content) == limit
+def _from_part(stream: brotli.Decompressor, part: bytes) -> Iterator[bytes]:
+    # A decoder keeps a copy of what it has not used yet each time.
+    yield stream.process(part, output_buffer_limit=PIECE_BYTES)
+    while not (stream.is_finished() or stream.can_accept_more_data()):
+        yield stream.process(b"", output_buffer_limit=PIECE_BYTES)
 
 
-def _is_ended(stream: bytes) -> bool:
-    """Whether a Brotli stream is complete, or broken."""
-    try:
-        return _brotli_of(stream, BODY_BYTES + 1)[1]
-    except brotli.error:
-        return True
+def _from_bytes(before: bytes, part: bytes) -> Iterator[bytes]:
+    """The content of a Brotli stream that ends, or breaks, within `part`, which comes after `before`."""
+    stream = brotli.Decompressor()
+    for piece in chain(_parts(before), (part[place : place + 1] for place in range(len(part)))):
+        yield from _from_part(stream, piece)
+        if stream.is_finished():
+            return
+    raise EOFError("it is cut short")
 
 
-def _decoded_zstd(body: bytes, limit: int) -> tuple[bytes, bool]:
+def _behind(pieces: Iterator[bytes], count: int) -> Iterator[bytes]:
+    """`pieces` without their first `count` bytes."""
+    for piece in pieces:
+        yield piece[count:]
+        count = max(0, count - len(piece))
+
+
+def _from_zstd(body: bytes) -> Iterator[bytes]:
     import pyarrow
 
-    content: bytes = pyarrow.CompressedInputStream(pyarrow.BufferReader(body), "zstd").read(limit)
-    return content, True
+    stream = pyarrow.CompressedInputStream(pyarrow.BufferReader(body), "zstd")
+    while piece := stream.read(PIECE_BYTES):
+        yield piece
 
 
 def _encoded_zstd(content: bytes) -> bytes:
@@ -148,11 +218,10 @@ def _encoded_brotli(content: bytes) -> bytes:
     return bytes(brotli.compress(content, quality=5))
 
 
-# Coding → how it is taken off a body, at most so many bytes of the content and whether the stream is complete, and how
-# it is put on.
-CODINGS: dict[str, tuple[Callable[[bytes, int], tuple[bytes, bool]], Callable[[bytes], bytes]]] = {
-    "gzip": (_decoded_gzip, _encoded_gzip),
-    "deflate": (_decoded_deflate, zlib.compress),
-    "br": (_decoded_brotli, _encoded_brotli),
-    "zstd": (_decoded_zstd, _encoded_zstd),
+# Coding → how it is taken off a body, piece by piece, and how it is put on.
+CODINGS: dict[str, tuple[Callable[[bytes], Iterator[bytes]], Callable[[bytes], bytes]]] = {
+    "gzip": (_from_gzip, _encoded_gzip),
+    "deflate": (_from_deflate, zlib.compress),
+    "br": (_from_brotli, _encoded_brotli),
+    "zstd": (_from_zstd, _encoded_zstd),
 }

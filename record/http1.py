@@ -8,7 +8,7 @@ import re
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from record.limits import HEAD_BYTES, HEADER_BYTES, HEADER_FIELDS
+from record.limits import CHUNK_BYTES, DECODED_BYTES, HEAD_BYTES, HEADER_BYTES, HEADER_FIELDS
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -100,12 +100,17 @@ class Response(NamedTuple):
         kind = (self.header("content-type") or "").partition(";")[0].lower()
         return kind.endswith(("javascript", "ecmascript"))
 
+    @property
+    def is_chunked(self) -> bool:
+        """Whether it says that its body is framed in chunks."""
+        return "chunked" in (self.header("transfer-encoding") or "").lower()
+
     def without_chunks(self) -> "Response":
         """This response without chunk framing and its header field.
 
         Some recorders store the header field but not the framing; such a response stays as it is.
         """
-        if "chunked" not in (self.header("transfer-encoding") or "").lower():
+        if not self.is_chunked:
             return self
         try:
             body = unchunk(self.body)
@@ -211,7 +216,9 @@ def format_response(response: Response) -> bytes:
 
 def unchunk(body: bytes) -> bytes:
     """The content of a chunked body (RFC 9112 section 7.1), trailers dropped. Raises MalformedMessage."""
-    content: list[bytes] = []
+    if body.count(b"\r\n") > DECODED_BYTES // CHUNK_BYTES:
+        raise MalformedMessage("it has more chunks than those of a page")
+    content = bytearray()
     position = 0
     while True:
         end = body.find(b"\r\n", position)
@@ -220,10 +227,10 @@ def unchunk(body: bytes) -> bytes:
             raise MalformedMessage(f"no chunk size at byte {position}")
         size = int(size_text, 16)
         if size == 0:
-            return b"".join(content)
+            return bytes(content)
         start = end + 2
         position = start + size
         if body[position : position + 2] != b"\r\n":
             raise MalformedMessage(f"chunk at byte {start} is cut short")
-        content.append(body[start:position])
+        content += body[start:position]
         position += 2

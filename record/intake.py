@@ -15,7 +15,7 @@ from base.bounded import TooLong, read_regular
 from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.connections import CONNECTIONS, Connection, sound
-from record.content import BrokenContent, UndecodableContent, decode
+from record.content import BrokenContent, Budget, UndecodableContent, decode
 from record.http1 import (
     METHOD,
     NOT_IN_A_LINE,
@@ -33,6 +33,7 @@ from record.layout import authority_of, without_originals
 from record.limits import (
     BODY_BYTES,
     BODY_TOO_LONG,
+    CHUNK_BYTES,
     HEAD_BYTES,
     LINE_LETTERS,
     LINES,
@@ -65,6 +66,7 @@ class Intake:
         self.skipped: list[str] = []
         self._skipped_letters = self._further_skipped = 0
         self._body_bytes = self._text_bytes = 0
+        self._budget = Budget(self.source)
         self._servers: set[str] = set()
         self._hosts: set[str] = set()
 
@@ -75,7 +77,7 @@ class Intake:
         Raises EyelevelError when all exchanges together are more than those of a page.
         """
         try:
-            exchange = admitted(read(), keep_cookies=self.keep_cookies)
+            exchange = admitted(read(), self._budget, keep_cookies=self.keep_cookies)
         # MalformedMessage is a ValueError, too. Other errors of a library or of Python about odd text cost one
         # exchange, too.
         except (ValueError, OSError) as error:
@@ -165,8 +167,9 @@ def with_true_length(method: str, response: Response) -> Response:
     return response
 
 
-def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
-    """`exchange` in the form that a site stores. Raises ValueError when it cannot be replayed."""
+def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Exchange:
+    """`exchange` in the form that a site stores; `budget` is spent on its body. Raises ValueError when it cannot be
+    replayed, and EyelevelError when the budget is spent."""
     method, response = exchange.method, exchange.response
     if not METHOD.fullmatch(method):
         raise MalformedMessage(f"{excerpt(method)} is no method that a page can use")
@@ -176,6 +179,8 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
     if len(response.body) > BODY_BYTES:
         raise MalformedMessage(BODY_TOO_LONG)
+    if response.is_chunked:
+        budget.spend(CHUNK_BYTES * response.body.count(b"\r\n"))
     if not is_recorded_ip(exchange.recorded_ip):
         raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
     # Recorded fields with the names of our own (gateways send them) would say which request the response answers.
@@ -183,7 +188,7 @@ def admitted(exchange: Exchange, *, keep_cookies: bool) -> Exchange:
     headers = headers if keep_cookies else without_credentials(headers)
     sound = response._replace(reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
     require_sendable_fields(sound.replayable(method).headers)
-    _require_decodable(response)
+    _require_decodable(response, budget)
     return replace(
         exchange,
         url=normal_url(exchange.url),
@@ -214,12 +219,12 @@ def _latin1(text: str) -> str:
     return text
 
 
-def _require_decodable(response: Response) -> None:
+def _require_decodable(response: Response, budget: Budget) -> None:
     """Refuse a body that is not in its Content-Encoding. Bodies in encodings that we do not support are accepted."""
     if response.status == 206 or not response.body:  # a part of an encoded body cannot be decoded by itself
         return
     try:
-        decode(response.replayable("GET").body, response.encoding)
+        decode(response.replayable("GET").body, response.encoding, budget)
     except BrokenContent as error:
         raise MalformedMessage(f"its body is {error}") from None
     except UndecodableContent:

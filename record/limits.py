@@ -15,6 +15,9 @@ BODY_BYTES = 256 << 20
 BODY_TOO_LONG = f"its body is longer than {BODY_BYTES >> 20} MiB"
 # All bodies together: servers and importers hold a site in memory.
 SITE_BYTES = 2 << 30
+# All of them that are compressed, once they are decoded: seconds of work. Each chunk of a body counts as so many bytes.
+DECODED_BYTES = 512 << 20
+CHUNK_BYTES = 256
 # All files of a site's folder together, header fields included; and the number of files that people may keep beside a
 # recording. A campaign identifies the site by a hash of all of them.
 FOLDER_BYTES = 3 << 30

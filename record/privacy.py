@@ -8,30 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlsplit
 
-from record.http1 import Headers, without_fields
+from record.http1 import Headers
 
 FILLER = "x"
-
-# Fields of responses that carry a credential or a token of the session, and that no page is drawn by. They are taken
-# off. (Set-Cookie keeps its field, since pages look for the cookies' names.)
-CREDENTIALS = frozenset(
-    {
-        "authentication-info",
-        "authorization",
-        "proxy-authentication-info",
-        "proxy-authorization",
-        "set-cookie2",
-        "x-access-token",
-        "x-amz-security-token",
-        "x-api-key",
-        "x-auth-token",
-        "x-csrf-token",
-        "x-refresh-token",
-        "x-session-id",
-        "x-session-token",
-        "x-xsrf-token",
-    }
-)
 
 # Query parameters whose values often are secrets, by a part of the name between `-`, `_`, `.`, `[` and changes of case.
 SECRET_WORDS = frozenset(
@@ -42,6 +21,10 @@ SECRET_WORDS = frozenset(
 )
 SECRET_NAMES = frozenset({"access_key", "api_key", "key", "pass", "private_key"})
 WORD = re.compile("[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+# Fields of responses whose values carry a credential or a token of the session, and that no page is drawn by, by such a
+# part of the name, too; they are taken off. (Set-Cookie keeps its field, since pages look for the cookies' names.)
+FIELD_WORDS = SECRET_WORDS - {"code", "nonce"} | {"cookie", "cookie2"}
+CREDENTIALS = frozenset({"authentication-info", "proxy-authentication-info", "x-api-key"})
 JWT = re.compile(r"ey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
 # A value that short is a number or a word.
 SECRET_LETTERS = 8
@@ -69,7 +52,12 @@ def _looks_secret(name: str, value: str) -> bool:
 
 def without_credentials(headers: Headers) -> Headers:
     """`headers` of a response without those that carry credentials, and with stand-ins for cookies' values."""
-    return without_fields(without_cookie_values(headers), CREDENTIALS)
+    return tuple(field for field in without_cookie_values(headers) if not _is_credential(field[0].lower()))
+
+
+def _is_credential(name: str) -> bool:
+    """Whether the field `name` (lower case) carries a credential."""
+    return name in CREDENTIALS or (name != "set-cookie" and not FIELD_WORDS.isdisjoint(WORD.findall(name)))
 
 
 def without_cookie_values(headers: Headers) -> Headers:

@@ -8,6 +8,7 @@ each file says of itself is read here before a server reads it.
 from pathlib import Path
 
 from base.errors import EyelevelError
+from record.content import Budget
 from record.http1 import MalformedMessage, Response, format_response, require_sendable_fields, response_of
 from record.layout import INDEX, ORIGINAL_METHOD, ORIGINAL_URL, require_single_originals, without_originals
 from record.limits import BODY_BYTES, HEAD_BYTES
@@ -29,7 +30,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dic
     scripts: dict[str, bytes] = {"repeatable": script_of(site)} if repeatable else {}
     if site.page_script is not None:
         scripts["page_script"] = runnable(site.page_script, placeholders(site.page_script)).encode()
-    documents, urls, workers = 0, dict[Path, str](), set[str]()
+    documents, urls, workers, budget = 0, dict[Path, str](), set[str](), Budget(site.folder)
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
     # Servers follow a link to a file that is named by a path without further links.
@@ -37,10 +38,10 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dic
     for exchange in site.exchanges:
         response = _text(recorded / exchange.file, exchange)
         if repeatable and response:
-            workers |= workers_named(response)
+            workers |= workers_named(response, budget)
         if repeatable and response and response.is_script:
             urls[Path(exchange.file)] = exchange.url
-        changed = _sendable(with_scripts(response, tuple(scripts.values()))) if scripts and response else None
+        changed = _sendable(with_scripts(response, tuple(scripts.values()), budget)) if scripts and response else None
         if changed is None:
             (folder / exchange.file).symlink_to(recorded / exchange.file)
         else:
@@ -49,7 +50,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dic
     of_workers = 0
     for file in (file for file, url in urls.items() if is_worker(url, workers)):
         response = response_of(*read_message(recorded / file, FILE_BYTES))
-        if changed := _sendable(worker_with_script(response, scripts["repeatable"])):
+        if changed := _sendable(worker_with_script(response, scripts["repeatable"], budget)):
             (folder / file).unlink()
             (folder / file).write_bytes(format_response(changed))
             of_workers += 1

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from record.content import UndecodableContent, decode, encode
+from record.content import Budget, UndecodableContent, decode, encode
 from record.http1 import Response
 from record.site import Site
 
@@ -50,10 +50,11 @@ def script_evidence(script: bytes, documents: int, workers: int) -> dict[str, ob
     return {"documents": documents, "workers": workers, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
-def workers_named(response: Response) -> set[str]:
-    """The names of the files, without their folders, that `response` names as scripts of workers."""
+def workers_named(response: Response, budget: Budget | None = None) -> set[str]:
+    """The names of the files, without their folders, that `response` names as scripts of workers. Raises EyelevelError
+    when the `budget`, which is spent on its body, is spent."""
     try:
-        text = decode(response.body, response.encoding)
+        text = decode(response.body, response.encoding, budget)
     except UndecodableContent:
         return set()
     urls = (match["url"].decode(errors="replace") for match in NAMES_WORKER.finditer(text))
@@ -66,10 +67,11 @@ def is_worker(url: str, named: Collection[str]) -> bool:
     return name in named or CALLED_WORKER.search(name) is not None
 
 
-def worker_with_script(response: Response, script: bytes) -> Response | None:
-    """`response`, the script of a worker, that begins with `script`; None when it cannot be decoded."""
+def worker_with_script(response: Response, script: bytes, budget: Budget | None = None) -> Response | None:
+    """`response`, the script of a worker, that begins with `script`; None when it cannot be decoded. The `budget` as in
+    `workers_named`."""
     try:
-        text = decode(response.body, response.encoding)
+        text = decode(response.body, response.encoding, budget)
         beginning = BEGINNING.match(text)
         assert beginning is not None  # it fits everything
         mark, strict = beginning["mark"] or b"", b'"use strict";' if beginning["strict"] else b""
@@ -79,13 +81,14 @@ def worker_with_script(response: Response, script: bytes) -> Response | None:
     return response._replace(body=body)
 
 
-def with_scripts(response: Response, scripts: Sequence[bytes]) -> Response | None:
-    """`response` with `scripts` in it, allowed by its policies; None when it is no HTML document."""
+def with_scripts(response: Response, scripts: Sequence[bytes], budget: Budget | None = None) -> Response | None:
+    """`response` with `scripts` in it, allowed by its policies; None when it is no HTML document. The `budget` as in
+    `workers_named`."""
     if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
         return None
     encoding = response.encoding
     try:
-        document = decode(response.body, encoding)
+        document = decode(response.body, encoding, budget)
     except UndecodableContent:
         return None
     if not DOCUMENT.match(document):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from analysis.runs import CampaignTable
 from analysis.text import label
 from base.qlog import QLOG_ENDING
-from dataset.run_files import HAR, NETWORK_LOGS
+from dataset.run_files import HAR, NETWORK_LOGS, is_of_runs
 
 # Kinds of files of which a run may have several → the ending of their names; and all kinds, the columns of their table.
 ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG_ENDING}
@@ -63,7 +63,7 @@ class Links:
 
     def __call__(self, files: Mapping[str, Path]) -> list[Link]:
         """Links with these texts to those of `files` that are there, among the campaign's runs."""
-        return [Link(text, self._href(path)) for text, path in files.items() if self._is_there(path)]
+        return [Link(text, self._href(path)) for text, path in files.items() if is_of_runs(path, self.campaign)]
 
     def table(self, campaign: CampaignTable) -> RunFilesTable:
         """The files of the campaign's runs that count, MOST_RUNS of them at most: of each setting the first ones."""
@@ -78,10 +78,6 @@ class Links:
                 setting = (str(row["site"]), label(str(row["network"])), label(str(row["protocol"])))
                 runs.append(RunFiles(*setting, int(row["run"]), links))
         return RunFilesTable(runs, len(valid))
-
-    def _is_there(self, path: Path) -> bool:
-        # A campaign may be somebody else's, with links that lead out of it.
-        return path.is_file() and path.resolve().is_relative_to((self.campaign / "runs").resolve())
 
     def _href(self, path: Path) -> str:
         return quote(os.path.relpath(path.resolve(), self.report.resolve()))

@@ -6,11 +6,16 @@ client. Whoever reaches its port can send votes, so these are checked, and their
 
 import json
 import re
+import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
-from socket import socket
+from socket import SHUT_RDWR, socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,8 +28,16 @@ MOST_VOTE_BYTES = 4096
 MOST_CONNECTIONS = 64
 # For what is announced and does not come, and for a client that takes nothing (s).
 PATIENCE_S = 30
+# All of a request must have come by then, however steadily its bytes come.
+REQUEST_S = 60
+# One address's, unless there is this machine's own alone: others must find room, too.
+MOST_CONNECTIONS_OF_ONE = 32
+# One address's, in a minute of the clock; people take seconds for each.
+MOST_VOTES_A_MINUTE = 600
+WARNING_BYTES = 10_000_000
 # A client that takes a film more slowly than this is cut off.
 SLOWEST_BYTES_PER_S = 20_000
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -61,6 +74,7 @@ class Collector:
         table = read_votes(self.file.parent, self.key).table
         self._known = set(zip(table["participant"], table["trial"], strict=True))
         self._lock = threading.Lock()
+        self._has_warned = False
 
     def add(self, document: Any) -> bool:
         """Keep the vote that `document` is, once; returns whether there is room. Raises EyelevelError, OSError."""
@@ -72,6 +86,12 @@ class Collector:
                 return False
             append_vote(self.file, vote)
             self._known.add(vote.identity)
+            if not self._has_warned and self.file.stat().st_size > WARNING_BYTES:
+                self._has_warned = True
+                most = f"{WARNING_BYTES // 1_000_000} MB"
+                sys.stderr.write(
+                    f"eyelevel: WARNING: {self.file} has more than {most}: do its votes come from people?\n"
+                )
         return True
 
 
@@ -85,15 +105,33 @@ class StudyServer(ThreadingHTTPServer):
     # Else the kernel resets some of those that come together.
     request_queue_size = MOST_CONNECTIONS
 
-    def __init__(self, address: tuple[str, int], collector: Collector, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        collector: Collector,
+        patience_s: float = PATIENCE_S,
+        request_s: float = REQUEST_S,
+        minute: Callable[[], int] = lambda: int(time.monotonic() // 60),
+    ) -> None:
         self.collector = collector
         self.patience_s = patience_s
-        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.request_s = request_s
+        self._minute = minute
+        self._lock = threading.Lock()
+        self._connections: Counter[str] = Counter()
+        self._votes: tuple[int, Counter[str]] = (0, Counter())
         super().__init__(address, Handler)
+        # A server in front of it, and all users of the machine, have one address.
+        self.is_local = ip_address(self.server_address[0]).is_loopback
+        self._most_of_one = MOST_CONNECTIONS if self.is_local else MOST_CONNECTIONS_OF_ONE
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Turn away whoever comes while there are too many."""
-        if self._free.acquire(blocking=False):
+        client = client_address[0]
+        with self._lock:
+            has_room = self._connections.total() < MOST_CONNECTIONS and self._connections[client] < self._most_of_one
+            self._connections[client] += has_room
+        if has_room:
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -103,7 +141,17 @@ class StudyServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                self._connections -= Counter([client_address[0]])
+
+    def may_vote(self, client: str) -> bool:
+        """Whether the address `client` has not sent too many votes in this minute; this one counts."""
+        now = self._minute()
+        with self._lock:
+            if self._votes[0] != now:
+                self._votes = (now, Counter())
+            self._votes[1][client] += 1
+            return self._votes[1][client] <= MOST_VOTES_A_MINUTE
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
         """A client that went away is no error of ours."""
@@ -119,7 +167,26 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Wait for the client no longer than the server does."""
         self.request.settimeout(self.server.patience_s)
+        self._deadline = threading.Timer(self.server.request_s, self._hang_up)
+        self._deadline.daemon = True
+        self._deadline.start()
         super().setup()
+
+    def finish(self) -> None:
+        """Nothing is waited for any more."""
+        self._deadline.cancel()
+        super().finish()
+
+    def parse_request(self) -> bool:
+        """Also refuses what came under another name than this machine's, where it alone is served: a page of somebody
+        else's can let its own name stand for this address (DNS rebinding)."""
+        if not super().parse_request():
+            return False
+        name = urlsplit(f"//{self.headers.get('host', '')}").hostname
+        if self.server.is_local and name not in LOCAL_NAMES:
+            self.send_error(403, explain="the Host of requests must be this machine's: localhost, or its address")
+            return False
+        return True
 
     def do_GET(self) -> None:
         """A file of the kit."""
@@ -147,6 +214,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(413)
             return
         body = self.rfile.read(int(length))
+        if not self.server.may_vote(self.client_address[0]):
+            self._answer(429)
+            return
         try:
             has_room = self.server.collector.add(json.loads(body))
         except (EyelevelError, ValueError, RecursionError) as error:
@@ -157,7 +227,12 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._answer(204 if has_room else 507)
 
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)
+
     def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain; charset=utf-8") -> None:
+        self._deadline.cancel()
         self.send_response(status)
         for name, value in HEADERS:
             self.send_header(name, value)

@@ -17,6 +17,7 @@ import pandas as pd
 
 from analysis.user_study.clips import Clip, Key
 from analysis.user_study.settings import HIGHEST, LOWEST, PAIRS
+from base.bounded import read_regular
 from base.errors import EyelevelError
 from base.structure import structured
 
@@ -157,10 +158,8 @@ def read_votes(folder: Path, key: Key) -> VotesRead:
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    if file.stat().st_size > MOST_BYTES:
-        raise EyelevelError(f"{file} is larger than {MOST_BYTES // 1_000_000} MB: it is no file of votes")
     try:
-        reader = csv.DictReader(io.StringIO(file.read_text(), newline=""))
+        reader = csv.DictReader(io.StringIO(read_regular(file, MOST_BYTES, follow=True).decode(), newline=""))
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise EyelevelError(f"{file} is no file of votes: its first line must be {','.join(COLUMNS)}")
         return list(reader)

@@ -16,7 +16,7 @@ from measure.sites.completeness import Completeness, read
 from record.collection import choose_site, sites_in
 from record.http1 import MalformedMessage
 from record.recorder import sandbox
-from record.recorder.addresses import AddressPolicy
+from record.recorder.addresses import policy_for
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target
 from record.round_trips import extra_rtts_ms, rtts_of
@@ -59,7 +59,7 @@ class Recorder:
             progress.skips("record", f"{into.name} was recorded before; 'make record SITES={target.url}' does it again")
             return site
         progress.begins("record", f"loading {target.url}")
-        policy = AddressPolicy.ALL if self.allow_private else AddressPolicy.SAME_SPACE
+        policy = policy_for(target.url, allow_private=self.allow_private)
         if not sandbox.run(RecordSpec(target.url, into, origin_ca=self.origin_ca, address_policy=policy)):
             raise EyelevelError(f"{target.url} could not be recorded; see above")
         site = Site.load(into)

@@ -10,7 +10,7 @@ import click
 
 from base.errors import EyelevelError
 from base.files import require_replaceable
-from base.terminal import print_line
+from base.terminal import print_line, terminal
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -72,7 +72,6 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     begin(f"comparing {second} with {first}")
 
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from analysis import hypotheses, runs
@@ -84,7 +83,7 @@ def main(first: str, second: str, worse_than: str, into: Path | None) -> None:
     question = hypotheses.of_campaign(folders[0], a.document)
     change = compare(a, b, question.restricted_to(a.protocols, a.metrics), threshold)
     folder = write(change, into)
-    console = Console(highlight=False)
+    console = terminal()
     table = Table(title=f"{b.name} against {a.name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in COLUMNS:
         table.add_column(name)

@@ -6,10 +6,12 @@ import click
 
 from base.files import require_replaceable
 from base.places import RESULTS
+from base.text import printable
 from dataset.package import ENDING
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
+from record.privacy import secret_parameters
 
 
 @click.command(params=parameters_of("package"))
@@ -21,6 +23,10 @@ def main(campaign: str, into: Path | None, licence: str) -> None:
     """
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
+    if secrets := secret_parameters(str(site.get("url")) for site in require_document(folder).settings.sites.values()):
+        names = ", ".join(map(printable, secrets))
+        text = f"the URLs of its sites, which are in the package, have values that look like secrets: {names}"
+        click.echo(f"eyelevel: WARNING: {text}", err=True)
     click.echo(package_of(folder, into or RESULTS / f"{folder.resolve().name}{ENDING}", licence))
 
 

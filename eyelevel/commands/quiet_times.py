@@ -9,7 +9,7 @@ import click
 
 from base.errors import EyelevelError
 from base.files import write_file
-from base.terminal import print_line
+from base.terminal import print_line, terminal
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -31,8 +31,6 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
     folders = [campaign_folder(campaign) for campaign in campaigns]
     begin(f"reading {', '.join(campaigns)}")
 
-    from rich.console import Console
-
     from measure.campaign.quiet_times import run_changes, summary
 
     times_ms = [text.strip() for text in candidates.split(",")]
@@ -48,7 +46,7 @@ def main(campaigns: tuple[str, ...], candidates: str, file: Path | None) -> None
         raise EyelevelError("no run that counts has had a longer quiet time than these, so none says what they change")
     if file:
         write_file(file, table.to_csv(index=False))
-    console, numbers = Console(highlight=False), summary(table)
+    console, numbers = terminal(), summary(table)
     for network, of_network in table[table["valid"]].groupby("network", sort=False):
         console.print(network_table(str(network), numbers[numbers["network"] == network]))
         for line in network_lines(of_network):

@@ -41,7 +41,7 @@ def main(
     from record.live import write_live
     from record.page_script import read_page_script, values_of
     from record.recorder import sandbox
-    from record.recorder.addresses import AddressPolicy
+    from record.recorder.addresses import policy_for
     from record.recorder.spec import RecordSpec
     from record.recorder.targets import read_targets
     from record.site import Site
@@ -66,7 +66,7 @@ def main(
                 mobile,
                 keep_cookies,
                 origin_ca,
-                address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.SAME_SPACE,
+                address_policy=policy_for(target.url, allow_private=allow_private),
                 page_script=page_script,
                 values=values,
             )

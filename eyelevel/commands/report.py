@@ -6,6 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import RESULTS
+from base.text import printable
 from dataset.table import require_document
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
@@ -28,10 +29,7 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
     from eyelevel.sections import sections_of
 
     if is_package(folder):
-        is_usual = not (site or file or into)
-        if is_usual and (report := report_of_package(folder, figures_only=figures_only)):
-            click.echo(report)
-            return
+        warn_of_changes(folder)
         into = place_for_package(folder, into, figures_only=figures_only)
     question, sections = hypotheses.of_campaign(folder, require_document(folder), file), sections_of(folder)
     if figures_only:
@@ -40,20 +38,14 @@ def main(campaign: str, site: str | None, file: Path | None, figures_only: bool,
         click.echo(write_report(folder, sections, question, site, into))
 
 
-def report_of_package(package: Path, *, figures_only: bool) -> Path | None:
-    """The report that `package` was written with, or its figures; None when it is not there as it was written. Findings
-    are printed. Raises EyelevelError."""
-    from analysis.report.write import FIGURES, REPORT
+def warn_of_changes(package: Path) -> None:
+    """Print a warning when a file of `package` is not what it was when that was written. Raises EyelevelError."""
     from dataset.package import changed_files
 
     if names := changed_files(package):
-        text = f"eyelevel: WARNING: {package / names[0]} is not what it was when the package was written"
+        name = printable(str(package / names[0]))
+        text = f"eyelevel: WARNING: {name} is not what it was when the package was written"
         click.echo(text + (f", nor are {len(names) - 1} other files" if len(names) > 1 else ""), err=True)
-        return None
-    if not (package / REPORT).is_dir():
-        return None
-    click.echo(f"{package} is a package, whose report stays as it is; INTO=folder (--into) writes another", err=True)
-    return package / REPORT / FIGURES if figures_only else package / REPORT
 
 
 def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -> Path:
@@ -65,7 +57,8 @@ def place_for_package(package: Path, into: Path | None, *, figures_only: bool) -
         raise EyelevelError(f"{package} is a package, which stays as it is: leave --figures-only out")
     if into is None:
         into = RESULTS / f"{package.resolve().name.removesuffix(ENDING)}-{REPORT}"
-        click.echo(f"{package} is a package, which stays as it is; its report is written to {into}", err=True)
+        # The package's own may be a stranger's page, with any scripts.
+        click.echo(f"{package} is a package, which stays as it is; our report of it is written to {into}", err=True)
     elif into.resolve().is_relative_to(package.resolve()):
         raise EyelevelError(f"{into} is in the package {package}, which stays as it is; choose another folder")
     return into

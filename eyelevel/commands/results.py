@@ -2,6 +2,7 @@
 
 import click
 
+from base.terminal import terminal
 from eyelevel.arguments import begin, campaign_folder
 from eyelevel.options import parameters_of
 
@@ -15,8 +16,6 @@ def main(campaign: str) -> None:
     folder = campaign_folder(campaign)
     begin(f"reading {folder}")
 
-    from rich.console import Console
-
     from analysis.first_answer import report
 
-    report(folder, Console(highlight=False))
+    report(folder, terminal())

@@ -6,6 +6,7 @@ import click
 
 from base.errors import EyelevelError
 from base.places import SITES
+from base.terminal import terminal
 from eyelevel.arguments import begin
 from eyelevel.options import parameters_of
 from record.layout import INDEX
@@ -22,8 +23,6 @@ def main(into: Path) -> None:
         raise EyelevelError(f"there are no sites in {SITES}; import one, or run 'eyelevel demo'")
     begin(f"reading {len(folders)} sites")
 
-    from rich.console import Console
-
     from analysis.figures import figure1
     from analysis.figures.style import save
     from analysis.sites import print_sites, site_table
@@ -31,7 +30,7 @@ def main(into: Path) -> None:
     from record.site import Site
 
     table = site_table({folder.name: facts_of(Site.load(folder)) for folder in folders})
-    print_sites(table, Console())
+    print_sites(table, terminal())
     into.mkdir(parents=True, exist_ok=True)
     table.to_csv(into / "sites.csv", index=False)
     save(figure1.draw(table), into, "figure1")

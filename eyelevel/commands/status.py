@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from base.terminal import terminal
 from base.words import clock_in, in_bytes, in_words
 from dataset.plan import never_enough
 from dataset.table import require_document
@@ -27,7 +28,6 @@ def main(campaign: str, as_json: bool) -> None:
 
     Example: eyelevel status try
     """
-    from rich.console import Console
 
     from analysis.text import plural
     from measure.campaign.status import TABLE_LINES, last_rejections, rejecting_gates, rejections, status, troubles
@@ -49,7 +49,7 @@ def main(campaign: str, as_json: bool) -> None:
         state = {"running": now.running, "lanes": now.lanes, "rejected": rejected, "seconds_left": seconds}
         click.echo(json.dumps({**counts, **state}))
         return
-    console = Console(highlight=False)
+    console = terminal()
     if not console.is_terminal:
         console.width = WIDE
     screen = Screen(console)

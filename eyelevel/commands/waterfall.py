@@ -17,7 +17,7 @@ from eyelevel.options import parameters_of
 if TYPE_CHECKING:
     import pandas as pd
 
-WATERFALLS = "waterfalls"
+WATERFALLS, PAGE = "waterfalls", "index.html"
 
 
 @click.command(params=parameters_of("waterfall"))
@@ -65,10 +65,10 @@ def main(
     into = folders[0] / WATERFALLS / folder_name(loads)
     require_writable(into.parent, "copy the campaign to where you may write")
     into.parent.mkdir(exist_ok=True)
-    with replacing_folder(into) as new:
+    with replacing_folder(into, PAGE) as new:
         write_waterfall(loads, new, threshold)
     give_to_caller(into.parent)
-    click.echo(into / "index.html")
+    click.echo(into / PAGE)
 
 
 def _chosen(

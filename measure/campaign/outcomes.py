@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dataset.last_frames import digest_of, read_digests, read_last_frame
+from base.bounded import read_regular
+from dataset.last_frames import FILE_BYTES, digest_of, read_digests, read_last_frame
 from dataset.run_files import LAST
 from dataset.table import Row
 from measure.campaign.expectations import RunOutcome
@@ -60,7 +61,7 @@ class RunOutcomes:
 
     def _read(self, folder: Path) -> LastFrame:
         try:
-            digest = sha256((folder / LAST).read_bytes()).digest()
+            digest = sha256(read_regular(folder / LAST, FILE_BYTES)).digest()
         except OSError:
             return None
         if digest not in self._pictures:

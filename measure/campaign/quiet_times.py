@@ -7,7 +7,6 @@ and changes of the picture. The picture at that time would be the final one, by 
 run says nothing of quiet times longer than its own.
 """
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from base.files import read_json
 from browsers.contract import Request
@@ -137,7 +137,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     run_folder = folder / row.folder
     browser = browser_of(run_folder)
     try:
-        page = json.loads((run_folder / TIMINGS).read_text())[0]["browserScripts"][0]
+        page = read_json_value(run_folder / TIMINGS)[0]["browserScripts"][0]
         start_ms = float(page["pageinfo"]["navigationStartTime"])
         load_ms = float(page["timings"]["loadEventEnd"])
         progress = _steps(read_json(run_folder / VISUAL)["metrics"]["progress"])

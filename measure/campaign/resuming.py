@@ -5,6 +5,7 @@ frames (`dataset.last_frames`). Whether this machine may go on, that is, whether
 versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
@@ -22,6 +23,7 @@ from dataset.table import (
     Row,
     header,
     lines,
+    read_given_up,
     read_rows,
     read_table,
     reading_names,
@@ -32,6 +34,9 @@ from dataset.validation import kept_entries, write_entries
 from dataset.verdicts import read_verdicts
 from measure.campaign.results import require_no_others
 from tuning.defaults import DEFAULT_BROWSER
+
+# The number after a machine's name; a stranger's may have more digits than a number can have.
+NUMBER = re.compile("[0-9]{1,9}")
 
 
 def resume_from_package(package: Path, folder: Path) -> bool:
@@ -64,8 +69,8 @@ def require_sound(package: Path) -> None:
     require_files(package)
     _require_runs_of_settings(package)
     # Whatever of it is read later must be sound now: a campaign that was made of it could not go on.
-    read_verdicts(package)
-    read_digests(package)
+    for read in (read_verdicts, read_digests, read_given_up, kept_entries):
+        read(package)
 
 
 def _require_runs_of_settings(package: Path) -> None:
@@ -109,7 +114,7 @@ def _number_machines(folder: Path) -> None:
     # A validation is left out on any host with the name of the one where it was made (`measure.validate.record`).
     machines = {row.machine for row in rows} | {str(entry.on.get("host", "")) for entry in entries}
     numbers = [machine.rpartition(EARLIER_MACHINE)[2] for machine in machines if EARLIER_MACHINE in machine]
-    number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
+    number = 1 + max((int(text) for text in numbers if NUMBER.fullmatch(text)), default=0)
 
     def numbered(machine: str) -> str:
         return machine if not machine or EARLIER_MACHINE in machine else f"{machine}{EARLIER_MACHINE}{number}"

@@ -21,8 +21,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from dataset.last_frames import read_last_frame
+from dataset.reading import read_bytes
 from dataset.reasons import Reason
-from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film
+from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film, is_of_runs
 from dataset.table import Row, read_rows
 from dataset.verdicts import PERSON, Verdict, add_verdict, read_verdicts
 from films.compression import shrunk
@@ -147,9 +148,9 @@ class Review:
     def strip(self, folder: str) -> bytes:
         """The film strip of the attempt in `folder`. Raises EyelevelError, OSError."""
         strip = self._attempt(folder) / STRIP
-        if not strip.resolve().is_relative_to((self.folder / "runs").resolve()):  # a link in results of others
-            raise EyelevelError(f"the strip in {folder} lies elsewhere")
-        return strip.read_bytes()
+        if not is_of_runs(strip, self.folder):
+            raise EyelevelError(f"there is no strip in {folder}, or it lies elsewhere")
+        return read_bytes(strip)
 
     def film(self, folder: str, scratch: Path) -> Path:
         """A film that every browser plays; made in `scratch` when only the lossless one is there. Raises

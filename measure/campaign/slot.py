@@ -4,6 +4,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
 from base.errors import EyelevelError
@@ -112,6 +113,8 @@ def canaries_of(machine: str, rows: Iterable[Row], lane: int | None = None) -> l
 def machine_name() -> str:
     """The machine's host name, and what distinguishes it from others of the same name."""
     try:
-        return f"{platform.node()}-{MACHINE_ID.read_text().strip()[:8]}"
+        # The number itself is confidential, a keyed hash of it is not (machine-id(5)).
+        number = blake2b(MACHINE_ID.read_bytes().strip(), key=b"eyelevel", digest_size=4)
+        return f"{platform.node()}-{number.hexdigest()}"
     except OSError:
         return platform.node()

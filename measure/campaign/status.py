@@ -127,7 +127,8 @@ def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = No
         table = _rejections(rows, gates, split)
         if (
             width is None
-            or Measurement.get(console := Console(width=10 * width), console.options, table).maximum <= width
+            or Measurement.get(console := Console(width=10 * width, markup=False), console.options, table).maximum
+            <= width
         ):
             return table
     return _rejections(rows, gates, None)

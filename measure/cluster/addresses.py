@@ -1,9 +1,8 @@
-"""How nodes of a cluster reach each other: by TLS with the cluster's keys; unencrypted only within a machine."""
+"""How nodes of a cluster reach each other: by TLS with the cluster's keys, or unencrypted if the user asks for it."""
 
 from __future__ import annotations
 
 import ssl
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -21,7 +20,8 @@ ENCRYPTED, UNENCRYPTED = "tls", "tcp"
 def scheduler_address(text: str, *, insecure: bool = False) -> str:
     """The address of a scheduler that `text` means: tls://HOST:PORT unless it says otherwise.
 
-    Unencrypted (tcp://), it must be on this machine's loopback, unless `insecure`. Raises EyelevelError.
+    Raises EyelevelError, also when it is unencrypted (tcp://) and not `insecure`: all users of a machine reach its
+    loopback, too.
     """
     fault = EyelevelError(f"{text!r} is not a scheduler's address, which is like tls://10.0.0.1:{PORT}")
     try:
@@ -32,7 +32,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
     more = parts.path.strip("/") or parts.query or parts.fragment or parts.username
     if parts.scheme not in (ENCRYPTED, UNENCRYPTED) or not host or more:
         raise fault
-    if parts.scheme == UNENCRYPTED and not insecure and not _is_loopback(host):
+    if parts.scheme == UNENCRYPTED and not insecure:
         raise EyelevelError(
             f"{text} is not encrypted: whoever reaches it could run programs as you, here and on all workers; use "
             f"tls://{bracketed(host)}:{port or PORT} after 'make cluster-keys', or give --insecure to 'eyelevel'"
@@ -65,13 +65,6 @@ def security(keys: Keys) -> Security:
         tls_min_version=ssl.TLSVersion.TLSv1_3,
         **files,
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def bracketed(host: str) -> str:

@@ -1,15 +1,17 @@
 """The evidence that a finished run has left in its folder. Nothing here knows what the run was meant to be."""
 
-import gzip
 import json
 import math
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from base.files import write_json
 from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
@@ -40,6 +42,10 @@ from servers.matching import Kind
 
 # How a shell says that it was late (`shells/src/shell.rs`).
 LATE = re.compile(r"woke up more than \S+ ms late (\d+) times, ([\d.]+) ms at worst")
+# Times in what Browsertime says of a page.
+TIME_TO_LOAD, TIME_TO_PAINT = ("pageTimings", "pageLoadTime"), ("paintTiming", "first-paint")
+# The errors of using a document that has another form.
+UNUSABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -176,29 +182,32 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
 def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     """The evidence in a run's folder. Missing and broken parts are among its `failures`; nothing is raised."""
     failures: list[str] = []
-    pages = _json(folder / TIMINGS, failures)
+    browser = browser_of(folder)
+    pages = _usable(_json(folder / TIMINGS, failures), _use_pages, folder / TIMINGS, failures)
     page = pages[0] if pages else {}
     if not page:
         failures.append(f"Browsertime reports no page; the last line of its log: {last_line(folder / LOG)}")
     visual = (_json(folder / VISUAL, failures) if filmed else None) or {}
-    har = _json(folder / HAR, failures) or {"log": {"entries": []}}
+    har = _usable(_json(folder / HAR, failures), partial(_use_har, browser), folder / HAR, failures)
+    har = har or {"log": {"entries": []}}
     requests = _requests(folder, failures)
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
     # From navigation start to the start of the load event, if there was one.
-    plt = _timing(page, "pageTimings", "pageLoadTime", least=0)
+    plt = _timing(page, *TIME_TO_LOAD, least=0)
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
     load_s = _load_s(har, max(plt or 0, metrics.lvc if metrics else 0))
     readings = _readings(FinishedRun(folder, _account(folder), load_s), failures)
+    transfer = _transfer(folder, _load_s(har, plt or 0), failures) if requests else None
     return Evidence(
         failures=(*failures, *_full_file_systems(folder), *_browsertime_errors(page), *visual.get("faults", ())),
         plt=plt,
         visual=metrics,
         film=FilmStart(**visual["start"]) if "start" in visual else None,
         requests=requests,
-        har_protocols=_har_protocols(har, browser_of(folder)),
+        har_protocols=_har_protocols(har, browser),
         request_counts=read_request_log(folder / REQUEST_LOG, requests),
-        first_paint=_timing(page, "paintTiming", "first-paint"),
+        first_paint=_timing(page, *TIME_TO_PAINT),
         film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
         film_frames_per_s=visual.get("frames_per_s"),
         late_wakeups=late_wakeups,
@@ -213,8 +222,8 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
         page=page,
         readings=readings,
-        har_bytes=_har_bytes(har, browser_of(folder)),
-        transfer=_transfer(folder, _load_s(har, plt or 0)) if requests else None,
+        har_bytes=_har_bytes(har, browser),
+        transfer=transfer,
     )
 
 
@@ -337,7 +346,7 @@ def _lateness(log: Path) -> tuple[int, float]:
 def _browsed_s(path: Path) -> float:
     """How long the load took to Browsertime's end, or 0 when that is unknown."""
     try:
-        times = json.loads(path.read_text())
+        times = read_json_value(path)
         return float(times["browsertime_end"] - times["begin"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
@@ -371,23 +380,51 @@ def _requests(folder: Path, failures: list[str]) -> tuple[Request, ...]:
     browser = browser_of(folder)
     try:
         return tuple(browser.read_requests(folder))
-    except (OSError, EOFError, ValueError, KeyError) as error:
+    except (OSError, EOFError, zlib.error, *UNUSABLE) as error:
         failures.append(_fault(folder / browser.network_log, error))
         return ()
 
 
-def _transfer(folder: Path, load_s: tuple[float, float] | None) -> Transfer | None:
+def _transfer(folder: Path, load_s: tuple[float, float] | None, failures: list[str]) -> Transfer | None:
     """The transfer while the page loaded; None for a load that failed."""
-    return browser_of(folder).read_transfer(folder, *load_s) if load_s else None
+    browser = browser_of(folder)
+    try:
+        return browser.read_transfer(folder, *load_s) if load_s else None
+    except UNUSABLE as error:
+        failures.append(_fault(folder / browser.network_log, error))
+        return None
 
 
 def _json(path: Path, failures: list[str]) -> Any:
     try:
-        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return json.loads(text)
-    except (OSError, EOFError, ValueError) as error:
+        return read_json_value(path)
+    except (OSError, ValueError) as error:
         failures.append(_fault(path, error))
         return None
+
+
+def _usable(document: Any, use: Callable[[Any], object], path: Path, failures: list[str]) -> Any:
+    """The `document` of the file `path`, which a browser that was taken over may have written; None when it is not of
+    the form that its `use` needs."""
+    try:
+        if document:
+            use(document)
+    except UNUSABLE as error:
+        failures.append(f"{path.name} is broken: {error!r}")
+        return None
+    return document
+
+
+def _use_pages(pages: list[dict[str, Any]]) -> None:
+    for group, name in (TIME_TO_LOAD, TIME_TO_PAINT):
+        _timing(pages[0], group, name)
+    _browsertime_errors(pages[0])
+
+
+def _use_har(browser: Browser, har: Mapping[str, Any]) -> None:
+    _har_protocols(har, browser)
+    _har_bytes(har, browser)
+    _load_s(har, 1)
 
 
 def last_line(path: Path) -> str:

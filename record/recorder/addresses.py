@@ -7,6 +7,8 @@ import socket
 from contextlib import suppress
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
 
 
 class AddressSpace(Enum):
@@ -44,8 +46,27 @@ METADATA = ip_address("168.63.129.16")
 # On Linux, each of these leads to this machine.
 UNSPECIFIED = ip_network("0.0.0.0/8")
 
+HOSTS_FILE = Path("/etc/hosts")
+
 # A UDP socket that is connected to any port knows the route, and sends nothing.
 ANY_PORT = 9
+
+
+def policy_for(url: str, *, allow_private: bool, hosts: Path = HOSTS_FILE) -> AddressPolicy:
+    """The policy of a recording of the page at `url`. Its own space counts as asked for only where this machine's user
+    says which it is: by an address, or by a name of this machine's own. The owner of any other name could let that
+    stand for an address here."""
+    if allow_private:
+        return AddressPolicy.ALL
+    name = (urlsplit(url).hostname or "").removesuffix(".")
+    with suppress(ValueError):
+        return AddressPolicy.SAME_SPACE if ip_address(name) else AddressPolicy.PUBLIC
+    try:
+        lines = [line.partition("#")[0].split()[1:] for line in hosts.read_text(errors="replace").splitlines()]
+    except OSError:
+        lines = []
+    is_ours = f".{name}".endswith(".localhost") or any(name in map(str.lower, names) for names in lines)
+    return AddressPolicy.SAME_SPACE if is_ours else AddressPolicy.PUBLIC
 
 
 class Guard:
@@ -65,8 +86,7 @@ class Guard:
     def connected(self, address: str) -> None:
         """There is a connection to `address`. The first is the page's own.
 
-        It is the connection that counts, not what the page's name stands for: who owns the name could let it stand for
-        an address of ours, too.
+        It is the connection that counts: a name that the user has put into the hosts file may stand for several.
         """
         if self._awaits_page:
             self._awaits_page = False

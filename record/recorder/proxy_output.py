@@ -14,9 +14,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from base.files import write_atomically
-from base.jail import file_in
+from base.jail import opened_in
 from record.connections import Connection
 from record.http1 import Response
 from record.privacy import without_credentials
@@ -69,26 +70,28 @@ class ProxyOutput:
 
 
 def read_exchanges(folder: Path) -> Iterator[Exchange]:
-    """The exchanges in `folder` in the order of their requests; `started_ms` of each is a time of day.
+    """The exchanges in `folder`, where the proxy may be at work, in the order of their requests; `started_ms` of each
+    is a time of day.
 
     Their files, which are in memory, are removed one by one: each exchange is held once.
     """
     for name in sorted(path.name for path in folder.glob(f"[0-9]*{SUFFIX}")):
-        if path := file_in(folder, name):
-            yield _read(path)
-            path.unlink()
+        if file := opened_in(folder, name):
+            yield _read(file)
+            (folder / name).unlink()
 
 
 def read_connections(folder: Path) -> Iterator[Connection]:
     """The connections in `folder`, in the order in which they had their first exchange."""
     for name in sorted(path.name for path in folder.glob(f"[0-9]*{CONNECTION_SUFFIX}")):
-        if path := file_in(folder, name):
-            document = json.loads(path.read_text())
+        if file := opened_in(folder, name):
+            with file:
+                document = json.load(file)
             yield Connection(**document | {key: tuple(document[key]) for key in ("certificates", "names")})
 
 
-def _read(path: Path) -> Exchange:
-    with path.open("rb") as file:
+def _read(file: BinaryIO) -> Exchange:
+    with file:
         head, body = json.loads(file.readline()), file.read()
     response = head["response"]
     response["headers"], head["request_headers"] = (

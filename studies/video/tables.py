@@ -4,7 +4,6 @@ those that were made do not count.
 p is Welch's test of equal means, as in Kakhki et al. (IMC 2017).
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pandas as pd
 
 from analysis.attempts import RUN, rejections
 from analysis.statistics.contrasts import difference_interval, welch_p
+from base.bounded import read_json_value
 from base.errors import EyelevelError
 from dataset.run_files import TIMINGS
 from dataset.table import valid_rows
@@ -44,7 +44,7 @@ def read_runs(folder: Path, study: str) -> list[PlayedRun]:
     for row in valid_rows(folder, study):
         file = folder / row.folder / TIMINGS
         try:
-            (page,) = json.loads(file.read_text())
+            (page,) = read_json_value(file)
         except (OSError, ValueError) as error:
             raise EyelevelError(f"{file} cannot be read: {error}") from None
         video, play = page_named(row.site), play_of(page)

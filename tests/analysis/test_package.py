@@ -43,6 +43,18 @@ def test_a_folder_of_somebody_else_stays(tmp_path: Path) -> None:
     assert [path.name for path in into.iterdir()] == ["letter"]
 
 
+@pytest.mark.parametrize("name", ["plan.csv", "hypotheses.toml", "verdicts.jsonl"])
+def test_a_package_has_no_file_that_a_link_in_the_campaign_leads_to(name: str, tmp_path: Path) -> None:
+    campaign, into = tmp_path / "late", tmp_path / "late-package"
+    known_campaigns.write(campaign, "late")
+    (tmp_path / "key").write_text("SECRET-FILE-CONTENT")
+    (campaign / name).unlink(missing_ok=True)
+    (campaign / name).symlink_to("../key")
+    with pytest.raises(EyelevelError, match=f"{name} cannot be read: it is a symbolic link"):
+        write_package(campaign, into, "https://example.org/licence", lambda folder: (folder / "report").mkdir())
+    assert not into.exists()
+
+
 def test_the_data_sheet_says_what_the_report_says_of_the_papers_claims(tmp_path: Path) -> None:
     def report(folder: Path) -> None:
         (folder / CLAIMS_TABLE.parent).mkdir(parents=True)

@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,13 @@ from support.serving import served
 
 from analysis.defaults import LOCAL
 from analysis.user_study.clips import Clip, Key, Side
-from analysis.user_study.server import MOST_CONNECTIONS, MOST_VOTE_BYTES, Collector, StudyServer
+from analysis.user_study.server import (
+    MOST_CONNECTIONS,
+    MOST_CONNECTIONS_OF_ONE,
+    MOST_VOTE_BYTES,
+    Collector,
+    StudyServer,
+)
 from analysis.user_study.settings import load
 from analysis.user_study.votes import MOST_BYTES, read_votes
 from base.errors import EyelevelError
@@ -145,3 +152,62 @@ def test_silent_clients_keep_nobody_out_for_good(kit: Path) -> None:
 def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EyelevelError, match=r"is no user study: key\.json is missing"):
         Collector(tmp_path)
+
+
+def test_a_client_that_sends_a_line_now_and_then_is_hung_up(kit: Path) -> None:
+    with served(server := StudyServer((LOCAL, 0), Collector(kit), request_s=0.5)):
+        with socket.create_connection((LOCAL, server.server_address[1]), timeout=20) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n")
+            client.settimeout(0.05)
+            is_open = True
+            while is_open:  # the test's own limit ends it
+                with suppress(TimeoutError):
+                    is_open = client.recv(1) != b""
+                with suppress(ConnectionError):
+                    client.sendall(b"X: y\r\n")
+        assert ask(server.server_address[1], "GET", "/")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("evil.example", 403), ("", 403), ("127.0.0.1.example:80", 403), ("LOCALHOST:8021", 200)]
+)
+def test_on_this_machine_alone_it_answers_under_no_other_name(port: int, kit: Path, host: str, status: int) -> None:
+    assert ask(port, "GET", "/", headers={"host": host})[0] == status
+    assert ask(port, "POST", "/votes", VOTE, JSON | {"host": host})[0] == (204 if status == 200 else 403)
+    assert (kit / "votes" / "votes.csv").exists() == (status == 200)
+
+
+def test_one_address_sends_so_many_votes_in_a_minute(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.user_study.server.MOST_VOTES_A_MINUTE", 2)
+    minutes = iter([1, 1, 1, 2])
+    with served(server := StudyServer((LOCAL, 0), Collector(kit), minute=lambda: next(minutes))):
+        port = server.server_address[1]
+        votes = [VOTE | {"participant": f"{person:032x}"} for person in range(4)]
+        assert [ask(port, "POST", "/votes", vote)[0] for vote in votes] == [204, 204, 429, 204]
+    assert len(read_votes(kit / "votes", KEY).table) == 3
+
+
+def test_many_votes_are_told_once(
+    kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("analysis.user_study.server.WARNING_BYTES", 100)
+    collector = Collector(kit)
+    for person in range(3):
+        collector.add(VOTE | {"participant": f"{person:032x}"})
+    assert capsys.readouterr().err.count("do its votes come from people?") == 1
+
+
+def test_one_address_leaves_room_for_others(kit: Path) -> None:
+    """At another address than the machine's own, where each client has its own."""
+    server = StudyServer(("0.0.0.0", 0), Collector(kit))
+    with served(server):
+        port = server.server_address[1]
+        full = [socket.create_connection((LOCAL, port)) for _ in range(MOST_CONNECTIONS)]
+        assert sum(client.recv(1, socket.MSG_PEEK) == b"" for client in full[MOST_CONNECTIONS_OF_ONE:]) == (
+            MOST_CONNECTIONS - MOST_CONNECTIONS_OF_ONE
+        )
+        with socket.create_connection((LOCAL, port), source_address=("127.0.0.2", 0), timeout=20) as other:
+            other.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert other.recv(12).endswith(b"200")
+        for client in full:
+            client.close()

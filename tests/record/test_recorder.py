@@ -294,6 +294,32 @@ def test_a_capture_gives_back_what_was_kept_and_nothing_half_written(tmp_path: P
         os.close(descriptor)
 
 
+def test_what_the_proxy_stored_is_read_from_the_file_that_was_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy that was taken over may put a link in the place of a file at any moment."""
+    folder, secret = tmp_path / "exchanges", tmp_path / "secret"
+    folder.mkdir()
+    events, events_end = os.pipe()
+    exchange = Exchange("GET", "https://a.example/", Response(200, "", (), b"recorded"), "192.0.2.1")
+    ProxyOutput(folder, events_end, keep_cookies=True).store(1, exchange)
+    (file,) = folder.iterdir()
+    secret.write_bytes(file.read_bytes().replace(b"recorded", b"secret"))
+    is_file = Path.is_file
+
+    def look(path: Path) -> bool:
+        answer = is_file(path)
+        if path == file:
+            file.unlink(missing_ok=True)
+            file.symlink_to(secret)
+        return answer
+
+    monkeypatch.setattr(Path, "is_file", look)
+    assert [stored.response.body for stored in read_exchanges(folder)] == [b"recorded"]
+    for descriptor in (events, events_end):
+        os.close(descriptor)
+
+
 WITHOUT_PACKAGES = f"""
 import sys, unittest.mock
 sys.path.insert(0, {str(PROJECT)!r})

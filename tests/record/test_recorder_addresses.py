@@ -11,7 +11,7 @@ from clients.neighbours import ATTEMPTS, LAN, MACHINE, METADATA, UNIQUE_LOCAL
 
 from base.namespaces import namespaced
 from base.places import PROJECT
-from record.recorder.addresses import AddressPolicy, AddressSpace, Guard, address_space
+from record.recorder.addresses import AddressPolicy, AddressSpace, Guard, address_space, policy_for
 from record.site import Site
 
 NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
@@ -96,6 +96,30 @@ def test_with_the_user_s_leave_it_reaches_all_that_it_tries(tmp_path: Path) -> N
 )
 def test_the_space_of_an_address_is_known_in_each_of_its_forms(address: str, space: AddressSpace) -> None:
     assert address_space(address) is space
+
+
+@pytest.mark.parametrize(
+    ("url", "is_named"),
+    [
+        ("http://127.0.0.1:8000/", True),
+        ("http://[fd00::1]/", True),
+        ("https://localhost/", True),
+        ("http://shop.localhost:3000/", True),
+        ("http://Mine.Test/", True),
+        ("http://name.example/", False),
+        ("http://127.0.0.1.example/", False),
+        ("http://localhost.example/", False),
+        ("http://commented.test/", False),
+    ],
+)
+def test_a_private_page_is_asked_for_by_an_address_or_a_name_of_this_machine_s_own(
+    url: str, *, is_named: bool, tmp_path: Path
+) -> None:
+    """A stranger's list of pages may have his own name, which stands for 127.0.0.1."""
+    (tmp_path / "hosts").write_text("127.0.0.1 localhost\n10.0.0.1\tmine.test other # commented.test\n")
+    policy = AddressPolicy.SAME_SPACE if is_named else AddressPolicy.PUBLIC
+    assert policy_for(url, allow_private=False, hosts=tmp_path / "hosts") is policy
+    assert policy_for(url, allow_private=True, hosts=tmp_path / "nonesuch") is AddressPolicy.ALL
 
 
 def test_the_page_s_own_space_is_that_of_the_first_connection() -> None:

@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 from support.recordings import HTML, PAGE, har_entry, save_file, warc_record, zipped
 
 from base.errors import EyelevelError
+from record.content import encode
 from record.formats import read_recording
 from record.http1 import Headers, Response
 from record.intake import Intake
@@ -132,6 +134,28 @@ def raw_lines(folder: Path) -> None:
     (folder / "2").write_bytes(b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * (2 * MB) + b"\r\n")
 
 
+def exchanges_of(message: bytes, times: int) -> Make:
+    """An archive with a page and so many responses."""
+
+    def make(folder: Path) -> Path:
+        records = [gzip.compress(warc_record(f"https://a.example/{number}", message)) for number in range(times)]
+        (folder / "x.warc.gz").write_bytes(gzip.compress(PAGE) + b"".join(records))
+        return folder / "x.warc.gz"
+
+    return make
+
+
+def of_brotli() -> bytes:
+    """A response of 255 MiB that takes some hundred bytes."""
+    body = brotli.compress(bytes(255 * MB), quality=1)
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n" + body
+
+
+def of_chunks(size: int, count: int) -> bytes:
+    framed = b"%x\r\n%s\r\n" % (size, b"x" * size)
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + framed * count + b"0\r\n\r\n"
+
+
 # Reading each gives its page and a line, or a refusal, with these words.
 SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     "an archive of header lines": (in_archive(b"WARC/1.0\r\n", b"a:\r\n", 20), "longer than any page's"),
@@ -155,11 +179,18 @@ SMALL_BUT_LARGE: dict[str, tuple[Make, str]] = {
     ),
     "a deflated list of pages": (with_member("pages/pages.jsonl", lambda: b"x" * (300 * MB)), "longer than 16 MiB"),
     "a list of pages of lists": (with_member("pages/pages.jsonl", lambda: b"[" * (15 * MB)), "3,000,000 values"),
+    "bodies that are small when compressed": (exchanges_of(of_brotli(), 20), "more than 512 MiB of compressed"),
+    "chunks of a byte": (exchanges_of(of_chunks(1, 16 * MB), 1), "more than 512 MiB of compressed or chunked"),
     "a HAR of lists": (har_of('{"log": {"entries": [', "[],", "[]]}}", times=4 * MB), "3,000,000 values"),
 }
 
 
-REFUSED = ("a HAR of lists", "a collection of many members")
+REFUSED = (
+    "a HAR of lists",
+    "a collection of many members",
+    "bodies that are small when compressed",
+    "chunks of a byte",
+)
 
 
 @pytest.mark.slow
@@ -318,6 +349,33 @@ def test_a_recording_of_more_than_a_page_is_refused(
         intake.take("x", partial(make, count))
 
 
+CHUNKS = b"1\r\nx\r\n" * 2 + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", encode(bytes(600), "gzip")),
+        ("br", encode(bytes(600), "br")),
+        ("deflate", encode(bytes(600), "deflate")),
+        ("deflate", encode(bytes(600), "deflate")[:-1]),
+        ("chunked", CHUNKS),
+    ],
+)
+def test_all_bodies_of_a_recording_together_are_decoded_up_to_a_limit(
+    encoding: str, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that turn out to be broken have been decoded until then."""
+    monkeypatch.setattr("record.content.DECODED_BYTES", 3000)
+    field = ("Transfer-Encoding" if encoding == "chunked" else "Content-Encoding", encoding)
+    one = Exchange("GET", "https://a.example/", Response(200, "", (field,), body), "192.0.2.1")
+    intake = Intake("x", keep_cookies=False)
+    with pytest.raises(EyelevelError, match="x holds more than 0 MiB of compressed or chunked bodies, decoded"):
+        for _ in range(10):
+            intake.take("x", lambda: one)
+    assert intake.exchanges or intake.skipped
+
+
 @pytest.mark.parametrize(("letters", "lines"), [(6, 10_000), (60_000, 656)])
 def test_lines_about_what_is_left_out_are_not_without_end(letters: int, lines: int) -> None:
     intake = Intake("x", keep_cookies=False)
@@ -352,16 +410,28 @@ def test_a_chain_of_redirects_takes_no_longer_than_its_length(tmp_path: Path) ->
 
 # Secrets.
 
-CREDENTIALS = ("Authorization", "X-Auth-Token", "X-CSRF-Token", "X-XSRF-Token", "Set-Cookie2", "Authentication-Info")
+CREDENTIALS = (
+    *("Authorization", "Proxy-Authorization", "Authentication-Info", "Proxy-Authentication-Info", "Set-Cookie2"),
+    *("Access-Token", "Id-Token", "Refresh-Token", "Session-Token", "Token", "X-Access-Token", "X-Auth-Token"),
+    *("X-CSRF-Token", "X-XSRF-Token", "X-Session", "X-Session-Id", "X-Vault-Token", "X-Goog-Csrf", "X-Api-Key"),
+    *("X-Goog-Iap-Jwt-Assertion", "X-Amzn-Remapped-Authorization", "X-Amz-Security-Token", "X-Ms-Token-Aad"),
+    "X-Set-Cookie",
+)
+# Fields that pages are drawn by, or that are in most recordings.
+KEPT = (
+    *("Content-Security-Policy", "Access-Control-Allow-Credentials", "Cross-Origin-Opener-Policy", "WWW-Authenticate"),
+    *("X-Status-Code", "Strict-Transport-Security", "Last-Modified", "ETag", "Origin-Trial", "Server-Timing"),
+)
 
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_credentials_in_header_fields_are_taken_off_unless_cookies_are_kept(keep: bool, tmp_path: Path) -> None:
-    headers = (HTML, *((name, "s3cret") for name in CREDENTIALS), ("X-Kept", "yes"))
+    kept = (HTML, *((name, "yes") for name in KEPT))
+    headers = (*kept, *((name, "s3cret") for name in CREDENTIALS))
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "save.0").write_bytes(save_file(headers=headers))
     (stored,) = read_recording(tmp_path / "m", keep_cookies=keep).exchanges
-    assert stored.response.headers == (headers if keep else (HTML, ("X-Kept", "yes")))
+    assert stored.response.headers == (headers if keep else kept)
 
 
 def test_values_in_urls_that_look_like_secrets_are_counted_and_told(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The folder that servers are given: what the index lists, checked against it."""
 
+import gzip
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -95,6 +96,18 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
     evidence = make_content(site, content, repeatable=True)
     assert evidence["repeatable"]["documents"] == 0
     assert (content / site.exchanges[0].file).is_symlink()
+
+
+def test_documents_that_become_too_long_when_they_are_decoded_keep_a_replay_from_starting(
+    tmp_path: Path, content: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is small; all of them would take hours before every load."""
+    page = PAGE._replace(headers=(*PAGE.headers, ("Content-Encoding", "gzip")), body=gzip.compress(b"<html>" * 100))
+    exchanges = tuple(Exchange("GET", f"{URL}{number}", page, "192.0.2.1") for number in range(4))
+    site = write_site(Recording(f"{URL}0", exchanges, {"tool": "test"}), tmp_path / "site")
+    monkeypatch.setattr("record.content.DECODED_BYTES", 4 * 600 - 1)
+    with pytest.raises(EyelevelError, match=f"^{site.folder} holds more than 0 MiB of compressed or chunked bodies"):
+        make_content(site, content, repeatable=True)
 
 
 @pytest.mark.parametrize(

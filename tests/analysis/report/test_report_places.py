@@ -1,11 +1,13 @@
 """Where a report is written, and that its links to what runs have left lead to files that are there."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,6 +22,7 @@ from analysis.report.write import write_report
 from base.namespaces import namespaced
 from base.places import PROJECT
 from base.structure import structured
+from dataset.package import METADATA
 from dataset.settings import CampaignSettings
 from dataset.table import CampaignDocument, Row, header, lines, write_document
 from eyelevel.commands import report as report_command
@@ -118,14 +121,21 @@ def content(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
-def test_the_report_that_is_in_a_package_is_named_and_the_package_stays_as_it_is(package: Path, results: Path) -> None:
+def test_the_page_of_a_package_which_may_have_a_stranger_s_scripts_is_not_named_as_our_report(
+    package: Path, results: Path
+) -> None:
+    (package / "report" / "index.html").write_text("<script>alert(1)</script>")
+    metadata = package / METADATA
+    document = json.loads(metadata.read_text())
+    (entry,) = [entry for entry in document["@graph"] if entry["@id"] == "report/index.html"]
+    entry["sha256"] = sha256((package / "report" / "index.html").read_bytes()).hexdigest()
+    metadata.write_text(json.dumps(document))
     before = content(package)
-    for options, place in (((), package / "report"), (("--figures-only",), package / "report" / "figures")):
-        note, path = report(package, *options).splitlines()
-        assert path == str(place)
-        assert note == f"{package} is a package, whose report stays as it is; INTO=folder (--into) writes another"
+    note, path = report(package).splitlines()
+    assert note == f"{package} is a package, which stays as it is; our report of it is written to {path}"
+    assert path == str(results / "try-report") and "alert(1)" not in (results / "try-report/index.html").read_text()
+    assert "leave --figures-only out" in report(package, "--figures-only")
     assert content(package) == before
-    assert not results.exists()
 
 
 @pytest.mark.parametrize("file", ["runs.csv", "report/index.html"])
@@ -137,7 +147,7 @@ def test_the_report_of_a_package_that_was_changed_goes_elsewhere_and_the_change_
     for _ in range(2):
         warning, note, path = report(package).splitlines()
         assert warning == f"eyelevel: WARNING: {package / file} is not what it was when the package was written"
-        assert note == f"{package} is a package, which stays as it is; its report is written to {path}"
+        assert note == f"{package} is a package, which stays as it is; our report of it is written to {path}"
         assert path == str(results / "try-report")
     assert (results / "try-report" / "index.html").is_file()
     assert content(package) == before

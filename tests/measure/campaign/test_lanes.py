@@ -28,6 +28,7 @@ from base.processes import first_readable
 from dataset.run_files import ATTEMPT, PROCESSOR
 from dataset.table import Row, read_rows, require_document
 from films.policy import FilmPolicy
+from measure.campaign import slot
 from measure.campaign.block import Beginning, Judgement
 from measure.campaign.campaign import Campaign
 from measure.campaign.engine import measure
@@ -364,3 +365,15 @@ def test_two_lanes_take_half_the_time(campaign: Campaign) -> None:
     watch.notify(Judgement(row, given_up=False))
     assert watch.time_left() == "10 s left"
     assert Forecast(100.0, 5.0).in_lanes(4) == Forecast(25.0, 5.0)
+
+
+def test_a_machine_s_name_has_no_part_of_its_confidential_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+    for number in ("0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdee"):
+        (tmp_path / "machine-id").write_text(f"{number}\n")
+        monkeypatch.setattr(slot, "MACHINE_ID", tmp_path / "machine-id")
+        names.append(machine_name())
+        assert machine_name() == names[-1] and "01234567" not in names[-1]
+    assert len(set(names)) == 2

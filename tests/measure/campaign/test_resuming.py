@@ -206,6 +206,32 @@ def test_a_package_whose_document_has_other_types_is_told_in_one_line(package: P
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("given_up.json", {"a": 1}),
+        ("given_up.json", [{"site": "s"}]),
+        ("validation.json", {"a": 1}),
+        ("campaign.json", {**DOCUMENT.content(), "lanes": {"here": 1}}),
+    ],
+)
+def test_a_package_that_could_not_be_read_later_is_not_taken_up(
+    package: Path, tmp_path: Path, file: str, content: object
+) -> None:
+    (package / file).write_text(json.dumps(content))
+    with pytest.raises(EyelevelError, match=f"{re.escape(file)} is broken"):
+        resume_from_package(resealed(package), tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_machine_with_a_number_of_thousands_of_digits_keeps_it(package: Path, tmp_path: Path) -> None:
+    name = "x~" + "9" * 5000
+    path = package / "runs.csv"
+    path.write_text(path.read_text().replace(",here,", f",{name},", 1))
+    resume_from_package(resealed(package), tmp_path / "elsewhere")
+    assert {row.machine for row in read_rows(tmp_path / "elsewhere")} == {name, "here~1"}
+
+
 def test_a_film_policy_of_another_version_is_told_in_one_line(package: Path, tmp_path: Path) -> None:
     path = package / "campaign.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"films": {"kept": "all", "colour": "grey"}}))

@@ -19,17 +19,15 @@ from measure.cluster.keys import Role
         ("head:9000", "tls://head:9000"),
         ("127.0.0.1:0", "tls://127.0.0.1:0"),
         ("tls://[fd00::1]", "tls://[fd00::1]:8786"),
-        ("tcp://127.0.0.1:8786", "tcp://127.0.0.1:8786"),
-        ("tcp://localhost", "tcp://localhost:8786"),
-        ("tcp://[::1]:1", "tcp://[::1]:1"),
     ],
 )
 def test_tls_is_what_an_address_means(text: str, address: str) -> None:
     assert scheduler_address(text) == address
 
 
-@pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "head", "[fd00::1]", "localhost.example", "127.0.0.1.example"])
-def test_unencrypted_beyond_this_machine_is_refused_unless_asked_for(host: str) -> None:
+# All users of a machine reach its loopback, and whoever reaches a scheduler runs programs as its user.
+@pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "head", "[fd00::1]", "127.0.0.1", "localhost", "[::1]"])
+def test_unencrypted_is_refused_unless_asked_for(host: str) -> None:
     message = r"is not encrypted: .+ use tls://.+ after 'make cluster-keys', or give --insecure"
     with pytest.raises(EyelevelError, match=message):
         scheduler_address(f"tcp://{host}:8786")

@@ -271,6 +271,40 @@ def test_missing_or_broken_evidence_is_told(tmp_path: Path, name: str, content: 
     assert any(failure.startswith(name) for failure in read_evidence(tmp_path).failures)
 
 
+def packed(document: object) -> bytes:
+    return gzip.compress(json.dumps(document).encode())
+
+
+WHOLE = packed({"log": {"entries": []}})
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (HAR, WHOLE[:12] + b"\xff\xff" + WHOLE[14:]),
+        (HAR, gzip.compress(b"[" * 100_000)),
+        (HAR, gzip.compress(bytes(1 << 27), compresslevel=1)),
+        (HAR, packed([1])),
+        (HAR, packed({"log": 1})),
+        (HAR, packed({"log": {"entries": [{"response": {"httpVersion": 3}}]}})),
+        (HAR, packed({"log": {"entries": [], "pages": [{"startedDateTime": 5}]}})),
+        (TIMINGS, b"[" * 100_000),
+        (TIMINGS, b'{"a": 1}'),
+        (TIMINGS, b'[{"browserScripts": [{"timings": {"pageTimings": {"pageLoadTime": "1"}}}]}]'),
+        (TIMINGS, b'[{"browserScripts": {"timings": 1}}]'),
+        (BROWSER.network_log, gzip.compress(b"[" * 100_000)),
+        (BROWSER.network_log, gzip.compress(b'{"constants": [], "events": []}')),
+    ],
+)
+def test_evidence_that_a_browser_was_made_to_forge_fails_its_load_and_nothing_else(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    whole_run(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    failures = read_evidence(tmp_path).failures
+    assert any(failure.startswith(f"{name} is broken: ") for failure in failures)
+
+
 def test_logs_that_had_no_space_are_told(tmp_path: Path) -> None:
     whole_run(tmp_path)
     for evidence in ({"seed": 1}, {"seed": 1, "full": "the page made the servers write more"}):
