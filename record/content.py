@@ -174,8 +174,11 @@ def _from_brotli(body: bytes) -> Iterator[bytes]:
 def _from_part(stream: brotli.Decompressor, part: bytes) -> Iterator[bytes]:
     # A decoder keeps a copy of what it has not used yet each time.
     yield stream.process(part, output_buffer_limit=PIECE_BYTES)
-    while not (stream.is_finished() or stream.can_accept_more_data()):
-        yield stream.process(b"", output_buffer_limit=PIECE_BYTES)
+    while not stream.is_finished():
+        piece = stream.process(b"", output_buffer_limit=PIECE_BYTES)
+        yield piece
+        if not piece and stream.can_accept_more_data():
+            return
 
 
 def _from_bytes(before: bytes, part: bytes) -> Iterator[bytes]:

@@ -56,7 +56,8 @@ LINE_ENDS = (b"\r\n", b"\r\n\r\n")
 
 
 class Intake:
-    """Collects the exchanges that can be replayed, and a line for each that was left out."""
+    """Collects the exchanges that can be replayed, and a line for each that was left out. Its `budget` is spent on all
+    bodies."""
 
     def __init__(self, source: str, *, keep_cookies: bool) -> None:
         self.source = printable(source)
@@ -66,7 +67,7 @@ class Intake:
         self.skipped: list[str] = []
         self._skipped_letters = self._further_skipped = 0
         self._body_bytes = self._text_bytes = 0
-        self._budget = Budget(self.source)
+        self.budget = Budget(self.source)
         self._servers: set[str] = set()
         self._hosts: set[str] = set()
 
@@ -77,7 +78,7 @@ class Intake:
         Raises EyelevelError when all exchanges together are more than those of a page.
         """
         try:
-            exchange = admitted(read(), self._budget, keep_cookies=self.keep_cookies)
+            exchange = admitted(read(), self.budget, keep_cookies=self.keep_cookies)
         # MalformedMessage is a ValueError, too. Other errors of a library or of Python about odd text cost one
         # exchange, too.
         except (ValueError, OSError) as error:
@@ -138,16 +139,17 @@ def bounded(file: Path) -> bytes:
         raise MalformedMessage(BODY_TOO_LONG) from None
 
 
-def with_true_length(method: str, response: Response) -> Response:
+def with_true_length(method: str, response: Response, budget: Budget) -> Response:
     """`response` without chunk framing, if its body is as long as its header fields say; for formats that hold bodies
     as they were sent.
 
     Some archives count a line end behind the body as a part of it; that is removed. A body that is announced as chunked
-    and does not begin with a chunk is one that a recorder has freed of the framing. Raises MalformedMessage for a body
-    that is cut short or too long: it is not what the server sent.
+    and does not begin with a chunk is one that a recorder has freed of the framing. The `budget` is spent on chunks.
+    Raises MalformedMessage for a body that is cut short or too long: it is not what the server sent.
     """
-    if "chunked" in (response.header("transfer-encoding") or "").lower():
+    if response.is_chunked:
         if FIRST_CHUNK.match(response.body):
+            budget.spend(CHUNK_BYTES * response.body.count(b"\r\n"))
             try:
                 body = unchunk(response.body)
             except MalformedMessage as error:

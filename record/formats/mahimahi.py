@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from base.files import replacing_folder
 from base.text import excerpt
 from record.assemble import assemble
+from record.content import Budget
 from record.http1 import TOKEN, Headers, MalformedMessage, Response, first_value, parse_status_line
 from record.intake import Intake, bounded, with_true_length
 from record.limits import HEAD_BYTES
@@ -47,7 +48,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
     """
     intake = Intake(path.name, keep_cookies=keep_cookies)
     for file in sorted(path.glob("save.*")):
-        intake.take(file.name, partial(_read_exchange, file))
+        intake.take(file.name, partial(_read_exchange, file, intake.budget))
     return assemble(intake, {"tool": "mahimahi"})
 
 
@@ -77,7 +78,7 @@ def _record_of(exchange: Exchange, site: Site) -> Any:
     return record
 
 
-def _read_exchange(file: Path) -> Exchange:
+def _read_exchange(file: Path, budget: Budget) -> Exchange:
     content = bounded(file)
     record = _RequestResponse()
     try:
@@ -101,7 +102,7 @@ def _read_exchange(file: Path) -> Exchange:
     return Exchange(
         method=method,
         url=_url(SCHEMES[record.scheme], target, first_value(request_headers, "host"), record.port),
-        response=with_true_length(method, response),
+        response=with_true_length(method, response, budget),
         recorded_ip=record.ip,
         request_headers=request_headers,
     )

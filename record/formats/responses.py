@@ -12,6 +12,7 @@ from pathlib import Path
 from base.bounded import open_regular
 from base.errors import EyelevelError
 from record.assemble import assemble
+from record.content import Budget
 from record.http1 import Response
 from record.intake import Intake, bounded, with_true_length
 from record.layout import (
@@ -51,7 +52,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
         raise EyelevelError(f"{path} holds {beyond}; import one page's load of it")
     for file in files:
         place = file.relative_to(path)
-        intake.take(str(place), partial(_exchange, file, place))
+        intake.take(str(place), partial(_exchange, file, place, intake.budget))
     recorder = {"tool": "raw responses", "server_ips": "not recorded; one for each host"}
     return assemble(intake, recorder)
 
@@ -74,12 +75,12 @@ def _begins_as_response(file: Path) -> bool:
         return False  # it is named when the recording is read
 
 
-def _exchange(file: Path, place: Path) -> Exchange:
+def _exchange(file: Path, place: Path, budget: Budget) -> Exchange:
     response = read_response(bounded(file))
     require_single_originals(response.headers)
     url = normal_url(response.header(ORIGINAL_URL.lower()) or f"https://{place.as_posix()}")
     method = response.header(ORIGINAL_METHOD.lower()) or "GET"
-    replayed = with_true_length(method, response._replace(headers=without_originals(response.headers)))
+    replayed = with_true_length(method, response._replace(headers=without_originals(response.headers)), budget)
     return Exchange(method, url, replayed, authority_of(url), ttfb_ms=_wait_ms(response))
 
 

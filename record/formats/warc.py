@@ -19,6 +19,7 @@ from pathlib import Path
 
 from base.bounded import open_regular, parse_json
 from record.assemble import assemble
+from record.content import Budget
 from record.http1 import Headers, MalformedMessage, Response, response_of
 from record.intake import Intake, with_true_length
 from record.layout import authority_of
@@ -99,7 +100,7 @@ def take(intake: Intake, archives: Sequence[Archive]) -> list[str]:
                 continue
             answer: Callable[[str], Response] = partial(_repeated, record, head, originals)
         else:
-            answer = partial(_answer, record)
+            answer = partial(_answer, record, intake.budget)
         request = asked_by.get(place, _Event(place))
         exchange = partial(_exchange, record, request, answer, originals)
         # The original of a repeating record may follow it, in another file of a collection for example.
@@ -357,7 +358,7 @@ def _repeated(revisit: Record, head: Response | None, originals: _Originals, met
     return head._replace(body=original.body)
 
 
-def _answer(record: Record, method: str) -> Response:
+def _answer(record: Record, budget: Budget, method: str) -> Response:
     """The response in a record. Raises MalformedMessage."""
     if record.kind not in (RESPONSE, RESOURCE):
         raise MalformedMessage(f"a record of the kind {record.kind or 'that it does not say'} is no response")
@@ -370,7 +371,7 @@ def _answer(record: Record, method: str) -> Response:
         headers = (("Content-Type", content_type),) if content_type else ()
         return Response(200, "OK", headers, record.rest(BODY_BYTES + 1))
     response = _response(record.head())._replace(body=record.rest(BODY_BYTES + 1))
-    return response if len(response.body) > BODY_BYTES else with_true_length(method, response)
+    return response if len(response.body) > BODY_BYTES else with_true_length(method, response, budget)
 
 
 def _response(head: bytes) -> Response:

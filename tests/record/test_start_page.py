@@ -15,6 +15,7 @@ from eyelevel.commands.import_ import import_recording
 from record.assemble import chosen_page, start_page
 from record.formats import read_recording
 from record.http1 import Response
+from record.intake import Intake
 from record.site import Exchange
 from record.summary import summary
 
@@ -42,7 +43,7 @@ def images(*, by: str = START, begin: float | None = None) -> list[Exchange]:
 
 
 def begins(*exchanges: Exchange, listed: tuple[str, ...] = ()) -> str:
-    return start_page(exchanges, "a recording", listed).url
+    return start_page(exchanges, listed, Intake("a recording", keep_cookies=False)).url
 
 
 def test_it_is_found_through_redirects() -> None:

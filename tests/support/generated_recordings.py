@@ -52,8 +52,10 @@ NAMES = (
 )
 VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 BEYOND_ASCII = "".join(map(chr, range(0xA0, 0x100)))
-TYPES = ("image/png", "font/woff2", "application/octet-stream", "text/css", "text/javascript", "application/json", "")
-TEXTUAL = ("text/css", "text/javascript", "application/json")
+# Texts name their encoding, since a HAR has them decoded.
+TEXTUAL = tuple(f"{kind}; charset=utf-8" for kind in ("text/css", "text/javascript", "application/json"))
+DOCUMENT = "text/html; charset=utf-8"
+TYPES = (*TEXTUAL, "image/png", "font/woff2", "application/octet-stream", "")
 ENCODE: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     "gzip": lambda content: gzip.compress(content, mtime=0),
@@ -101,10 +103,10 @@ def values(letters: str) -> st.SearchStrategy[str]:
 @st.composite
 def exchanges(draw: st.DrawFn, number: int, letters: str) -> Generated:
     """The exchange of this place in a recording; that of place 0 is its page."""
-    path = draw(st.text(PATH_LETTERS, max_size=20))
+    path = draw(st.text(PATH_LETTERS, max_size=20).filter(lambda path: not {".", ".."} & {*path.split("/")}))
     query = draw(st.none() | st.text(QUERY_LETTERS, max_size=20))
     target = f"{number}/{path}{'' if query is None else '?' + query}"
-    kind = "text/html" if number == 0 else draw(st.sampled_from(TYPES))
+    kind = DOCUMENT if number == 0 else draw(st.sampled_from(TYPES))
     content = draw(st.text(max_size=200).map(str.encode) if kind in TEXTUAL else st.binary(max_size=200))
     if number == 0:
         content = b"<!doctype html><title>A</title>" + draw(st.text(max_size=200)).encode()
@@ -191,7 +193,7 @@ def as_har(recording: Sequence[Generated], seed: random.Random) -> bytes:
     entries: list[dict[str, Any]] = []
     for one in recording:
         content = decode(one.body, one.encoding)
-        is_text = one.content_type in (*TEXTUAL, "text/html")
+        is_text = one.content_type in (*TEXTUAL, DOCUMENT)
         text = (
             {"text": content.decode()}
             if is_text
