@@ -212,12 +212,17 @@ def test_a_page_that_goes_on_by_itself_is_named_with_the_one_to_import(pages: tu
     assert said(replace(SOUND, requests=pages)) == text
 
 
+MOVED = replace(PAGE, status=302)
+THERE = replace(PAGE, url=NEXT.url, initiator="null", redirected=True)
+
+
 @pytest.mark.parametrize(
     "pages",
     [
-        pytest.param((replace(PAGE, status=302), replace(PAGE, url=NEXT.url, redirected=True)), id="a redirect"),
+        pytest.param((MOVED, THERE), id="a redirect"),
         pytest.param((PAGE, replace(PAGE, initiator="not an origin")), id="a return visit"),
         pytest.param((PAGE, replace(PAGE, initiator="null")), id="a page asked for once more, with hints"),
+        pytest.param((MOVED, THERE, replace(THERE, redirected=False)), id="the same after a redirect"),
         pytest.param((PAGE, replace(PAGE, url="chrome://settings/", initiator="https://a.example")), id="no page"),
     ],
 )
