@@ -91,6 +91,8 @@ def _from_brotli(body: bytes) -> Iterator[bytes]:
         yield stream.process(part, output_buffer_limit=PIECE_BYTES)
         while not (stream.is_finished() or stream.can_accept_more_data()):
             yield stream.process(b"", output_buffer_limit=PIECE_BYTES)
+    while not stream.is_finished() and (piece := stream.process(b"", output_buffer_limit=PIECE_BYTES)):
+        yield piece
     if not stream.is_finished():
         raise EOFError("it is cut short")
 
