@@ -122,7 +122,7 @@ class StudyServer(ThreadingHTTPServer):
         self._votes: tuple[int, Counter[str]] = (0, Counter())
         super().__init__(address, Handler)
         # A server in front of it, and all users of the machine, have one address.
-        self.is_local = ip_address(self.server_address[0]).is_loopback
+        self.is_local = ip_address(str(self.server_address[0])).is_loopback
         self._most_of_one = MOST_CONNECTIONS if self.is_local else MOST_CONNECTIONS_OF_ONE
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -24,9 +24,9 @@ MB = 1 << 20
 Damage = Callable[[Path], object]
 
 
-def campaign(folder: Path, **names: str) -> Path:
-    """A campaign with a run over each of two protocols; `names` are other values of a run's cells."""
-    rows = [replace(ROW, **{"protocol": name, **names, "folder": f"runs/s/lte/{name}/1-1"}) for name in ("tcp", "quic")]
+def campaign(folder: Path) -> Path:
+    """A campaign with a run over each of two protocols."""
+    rows = [replace(ROW, protocol=name, folder=f"runs/s/lte/{name}/1-1") for name in ("tcp", "quic")]
     entry = {
         "startedDateTime": "2026-01-01T00:00:00.010Z",
         "request": {"method": "GET", "url": "https://a.example/"},
@@ -142,7 +142,7 @@ def test_a_waterfall_shows_no_requests_of_another_campaign(place: str, tmp_path:
 
 # An escape that clears the screen, and names that rich would take for markup.
 CLEARS = "\x1b[2J"
-NAMES = {"site": f"[/nope]{CLEARS}", "protocol": f"[link=http://a.example]quic{CLEARS}"}
+SITE, PROTOCOL = f"[/nope]{CLEARS}", f"[link=http://a.example]quic{CLEARS}"
 
 
 @pytest.mark.parametrize("command", [("results",), ("status",), ("compare", "c")])
@@ -150,7 +150,7 @@ def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_termin
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = [ROW, replace(ROW, **NAMES, folder="runs/b/1-1")]
+    rows = [ROW, replace(ROW, site=SITE, protocol=PROTOCOL, folder="runs/b/1-1")]
     rows = [replace(row, run=number, block=number, folder=f"{row.folder}{number}") for row in rows for number in (1, 2)]
     rows.append(replace(rejected(f"load_failed: it {CLEARS}[/nope]"), run=3, folder="runs/c"))
     # As a stranger writes it: `lines` escapes what it writes.
@@ -158,8 +158,8 @@ def test_names_and_reasons_of_others_are_shown_as_they_are_and_command_no_termin
     for name in ("c", "d"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "runs.csv").write_text(header() + text)
-        names = {"tcp": {"transport": "tcp"}, NAMES["protocol"]: {"transport": "quic"}}
-        write_document(tmp_path / name, campaign_document(sites={"s": {}, NAMES["site"]: {}}, protocols=names))
+        names = {"tcp": {"transport": "tcp"}, PROTOCOL: {"transport": "quic"}}
+        write_document(tmp_path / name, campaign_document(sites={"s": {}, SITE: {}}, protocols=names))
     ending = called(*command, "d")
     assert ending.exception in ("", "SystemExit"), ending
     assert "\x1b" not in ending.output

@@ -1,11 +1,14 @@
 """Recorded sites: what is stored is what was recorded, in a form that any server can send again."""
 
 import gzip
+import random
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +16,7 @@ from support.handing_on import lost_by_handing_on
 from support.material import recording_path
 
 from base.errors import EyelevelError
-from record.content import decode, encode
+from record.content import BrokenContent, decode, encode
 from record.formats import WritableFormat, har, mahimahi, read_recording, wacz
 from record.http1 import MalformedMessage, Response, format_response, parse_response, unchunk
 from record.layout import INDEX
@@ -262,3 +265,26 @@ def test_a_wrong_command_is_answered_by_one_line(arguments: list[str], message: 
     assert completed.returncode == 1
     assert message in completed.stderr
     assert completed.stderr.count("\n") == 1
+
+
+CONTENT = random.Random(1).randbytes(300_000) * 3 + bytes(5_000_000) + b"end"
+ZLIB = zlib.compress(CONTENT)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "content"),
+    [
+        ("gzip", gzip.compress(CONTENT), CONTENT),
+        ("gzip", gzip.compress(CONTENT) + bytes(9) + gzip.compress(b"x") + bytes(70_000), CONTENT + b"x"),
+        ("gzip", b"", b""),
+        ("deflate", ZLIB, CONTENT),
+        ("deflate", ZLIB[2:-4], CONTENT),
+        ("br", brotli.compress(CONTENT, quality=4), CONTENT),
+        ("br", brotli.compress(bytes(1 << 24), quality=1), bytes(1 << 24)),
+    ],
+)
+def test_a_body_of_many_pieces_is_decoded_whole_or_not_at_all(encoding: str, body: bytes, content: bytes) -> None:
+    assert decode(body, encoding) == content
+    for end in (len(body) // 2, 1) if body else ():
+        with pytest.raises(BrokenContent):
+            decode(body[:end], encoding)

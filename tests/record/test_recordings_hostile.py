@@ -147,7 +147,7 @@ def exchanges_of(message: bytes, times: int) -> Make:
 
 def of_brotli() -> bytes:
     """A response of 255 MiB that takes some hundred bytes."""
-    body = brotli.compress(bytes(255 * MB), quality=1)
+    body: bytes = brotli.compress(bytes(255 * MB), quality=1)
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n" + body
 
 

@@ -24,8 +24,9 @@ from base.places import PROJECT
 from base.structure import structured
 from dataset.package import METADATA
 from dataset.settings import CampaignSettings
-from dataset.table import CampaignDocument, Row, header, lines, write_document
+from dataset.table import CampaignDocument, Row, header, lines, require_document, write_document
 from eyelevel.commands import report as report_command
+from eyelevel.commands.package import main as package_command
 from eyelevel.commands.package import package_of
 from eyelevel.commands.report import main
 
@@ -165,6 +166,15 @@ def test_another_report_of_a_package_is_written_where_it_is_asked_for_and_never_
     assert "is in the package" in report(package, "--into", str(package / "report"))
     assert "leave --figures-only out" in report(package, "--site", "s", "--figures-only")
     assert content(package) == before
+
+
+def test_a_package_warns_of_what_looks_like_secrets_in_the_urls_of_its_sites(campaign: Path, tmp_path: Path) -> None:
+    document = require_document(campaign)
+    sites = {"s": {"url": "https://a.example/?access_token=abcdefgh12345678&page=1"}}
+    write_document(campaign, replace(document, settings=replace(document.settings, sites=sites)))
+    done = CliRunner().invoke(package_command, [str(campaign), "--into", str(tmp_path / "package")])
+    assert "WARNING: the URLs of its sites, which are in the package" in done.output
+    assert "secrets: access_token\n" in done.output and done.exit_code == 0
 
 
 def test_of_many_runs_the_first_of_each_setting_are_listed(tmp_path: Path) -> None:

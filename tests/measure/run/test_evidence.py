@@ -295,6 +295,21 @@ WHOLE = packed({"log": {"entries": []}})
         (BROWSER.network_log, gzip.compress(b"[" * 100_000)),
         (BROWSER.network_log, gzip.compress(b'{"constants": [], "events": []}')),
     ],
+    ids=[
+        "a damaged archive",
+        "an archive of brackets",
+        "a large archive",
+        "a list as an archive",
+        "no log",
+        "a number as a version",
+        "a number as a time",
+        "brackets",
+        "no list of pages",
+        "a text as a time",
+        "no list of scripts",
+        "a network log of brackets",
+        "a network log of nothing",
+    ],
 )
 def test_evidence_that_a_browser_was_made_to_forge_fails_its_load_and_nothing_else(
     tmp_path: Path, name: str, content: bytes
