@@ -4,6 +4,7 @@ A text of several, such as `gzip, br`, names them in the order in which they wer
 """
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -62,14 +63,14 @@ def decode(body: bytes, encoding: str, budget: Budget | None = None) -> bytes:
     Bytes behind a stream of gzip, deflate or Brotli are ignored, as in browsers.
     """
     for coding in reversed(codings(encoding) if body else []):
-        content = bytearray()
+        content = io.BytesIO()  # its value is no copy
         for piece in _pieces(body, coding):
             if budget:
                 budget.spend(len(piece))
-            content += piece
-            if len(content) > BODY_BYTES:
+            content.write(piece)
+            if content.tell() > BODY_BYTES:
                 raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
-        body = bytes(content)
+        body = content.getvalue()
     return body
 
 
