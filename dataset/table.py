@@ -295,8 +295,9 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
         if not isinstance(known.get(name, {}), dict):
             raise EyelevelError(f"{path} is broken: {name} is no table")
     for name in ("site_facts", "server_choices", "lanes", "columns"):
-        if not all(isinstance(value, dict) for value in known.get(name, {}).values()):
-            raise EyelevelError(f"{path} is broken: something in {name} is no table")
+        for key, value in known.get(name, {}).items():
+            if not isinstance(value, dict):
+                raise EyelevelError(f"{path} is broken: {name}.{printable(key)}: is no table")
     return CampaignDocument(**known, further={name: value for name, value in values.items() if name not in names})
 
 

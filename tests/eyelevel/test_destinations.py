@@ -25,7 +25,17 @@ pytestmark = pytest.mark.case("output-path-that-cannot-be")
 
 LONG = "x" * 300
 # Options whose path is only read, by command.
-READ = {"FROM", "--hypotheses", "--study", "--package", "--declaration", "--corpus", "--heavy", "--origin-ca"}
+READ = {
+    "FROM",
+    "--hypotheses",
+    "--study",
+    "--package",
+    "--declaration",
+    "--corpus",
+    "--heavy",
+    "--origin-ca",
+    "--script",
+}
 # Commands check these themselves: what must be there depends on other options.
 CHECKED_BY_THEMSELVES = {
     ("export", "--into"),

@@ -11,7 +11,7 @@ from tuning import networks, protocols
 
 
 def test_a_strangers_url_is_one_word_of_the_command_line_that_is_suggested(tmp_path: Path) -> None:
-    url = "https://a.example/;touch${IFS}pasted;$(x)'"
+    url = "https://a.example/;touch$IFS'pasted;$(x)"
     site = stored(tmp_path, exchange("GET", url, ok(b"page")))
     text = _what_to_try(ReplaySpec(site, networks.load()["dsl"], protocols.load()["tcp"]))
     (curl,) = [line for line in text.splitlines() if "curl" in line]

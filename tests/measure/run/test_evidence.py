@@ -286,7 +286,7 @@ WHOLE = packed({"log": {"entries": []}})
         (HAR, gzip.compress(bytes(1 << 27), compresslevel=1)),
         (HAR, packed([1])),
         (HAR, packed({"log": 1})),
-        (HAR, packed({"log": {"entries": [{"response": {"httpVersion": 3}}]}})),
+        (HAR, packed({"log": {"entries": [{"serverIPAddress": "198.18.0.1", "response": {"httpVersion": 3}}]}})),
         (HAR, packed({"log": {"entries": [], "pages": [{"startedDateTime": 5}]}})),
         (TIMINGS, b"[" * 100_000),
         (TIMINGS, b'{"a": 1}'),
