@@ -29,7 +29,7 @@ REPORT, FIGURES = "report", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
 # How a text begins that a spreadsheet takes for a formula; numbers with a sign are none.
-FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]+$)")
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]*$)")
 
 
 def write_report(

@@ -50,6 +50,7 @@ class Claim:
     were recorded. `window`: the size in pixels of the page's. `limit_s`: how long it may have taken at most.
     `http1_servers`: which of the servers speak HTTP/1.1 alone. `cross_traffic`: each background flow's name, direction
     and congestion control. `device`: on which the page was loaded, if not on this machine as it is.
+    `scripted`: whether the site has a page script.
     """
 
     http_version: str

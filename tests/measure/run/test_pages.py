@@ -4,6 +4,7 @@ Those that go on are navigated to another page; others open a dialog, ask for a 
 """
 
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -143,20 +144,20 @@ def loaded(case: Case, protocol: str, folder: Path) -> tuple[str, Evidence]:
     exchanges = [Exchange("GET", case.start + path, response, "192.0.2.1") for path, response in others.items()]
     site = write_site(Recording(case.start, (start, *exchanges), {"tool": "test"}), folder / "site")
     # A page that waits for an answer of its user waits until the end.
-    loading = Loading(filmed=False, limit_s=8 if "image" in case.more else None)
+    loading = Loading(filmed=False, quiet_ms=1000, limit_s=8 if "image" in case.more else None)
     setting = Setting(site, networks.load()["dsl"], protocols.load()[protocol], loading)
     assert load(setting, folder) is None
     evidence = read_evidence(folder, filmed=False)
     return str(reason_against(evidence, claim(setting), GATES_OF_LOADS) or ""), evidence
 
 
-@pytest.mark.parametrize("protocol", ["tcp", "quic"])
+# Over one transport each, since none of this is a matter of transports and each load takes seconds.
 @pytest.mark.parametrize(
-    "case",
+    ("case", "protocol"),
     [
-        pytest.param(case, id=f"{name}-{kind}", marks=pytest.mark.case(name))
+        pytest.param(case, protocol, id=f"{name}-{kind}-{protocol}", marks=pytest.mark.case(name))
         for name, kinds in CASES.items()
-        for kind, case in kinds.items()
+        for (kind, case), protocol in zip(kinds.items(), cycle(("tcp", "quic")), strict=False)
     ],
 )
 def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
         plt=evidence.plt,
         loaded_ms=har["log"]["pages"][0]["pageTimings"]["onLoad"],
         animated_ms={way: float(took) for path, ways in requests if path == "/animated" for way, took in ways.items()},
-        script=json.loads((folder / REPLAY_EVIDENCE).read_text())["scripts"]["repeatable"],
+        script=json.loads((folder / REPLAY_EVIDENCE).read_text())["scripts"].get("repeatable"),
     )
 
 
