@@ -209,9 +209,10 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
             for end_s, request in zip(ends_ms, of_run.requests, strict=True)
             if end_s
         ]
-        # The page learns of an end a little later, when it has time.
+        # The two logs are of two processes, each of which notes an end when it has time: on a busy machine tens of ms
+        # apart. Times from another zero would differ by a good part of the load.
         assert len(late_ms) == len(of_run.requests)
-        assert statistics.median(late_ms) < 5
+        assert statistics.median(late_ms) < 0.05 * max(request.end_ms for request in of_run.requests)
     # Both films are on the page, and it asks for nothing.
     assert text.count("data:image/jpeg") == 2 * STRIP_PICTURES
     assert not re.search(r"""(?:src|href)="(?!data:|#|[ab]-(?:tcp|quic)-1-\d+\.har")""", text)
