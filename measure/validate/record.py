@@ -77,9 +77,10 @@ def validate_campaign(
     keep_entries(folder, [ValidationEntry(now_iso(), installation, passed, tuple(checks), seen)])
     if failed:
         check = failed[0]
+        expected = f"{check.configured} {check.tolerance}".rstrip()
         raise EyelevelError(
             f"{len(failed)} of {len(checks)} checks failed, the first: {check.subject}, {check.name}: {check.measured} "
-            f"instead of {check.configured} {check.tolerance}; all are in {folder / VALIDATION}; if the machine was "
+            f"(expected: {expected}); all are in {folder / VALIDATION}; if the machine was "
             "busy, try again when it is not"
         )
     return checks
