@@ -54,8 +54,9 @@ FETCHES = 2
 # The most URLs that are fetched each time; each takes half a second or more.
 FETCHED_URLS = 1000
 
-# A page that uses less of its site is hardly the one that was recorded.
-USED_SHARE = 0.5
+# A page that uses less of its site is hardly the one that was recorded. A small one may: the icons, the manifest and
+# the redirect that were recorded with it, which are the browser's to ask for, can outnumber all else.
+USED_SHARE, FEW_UNUSED = 0.5, 4
 # The number of URLs of each reason that a warning names, and the letters that it shows of each.
 EXAMPLES, EXAMPLE_LETTERS = 3, 200
 
@@ -241,7 +242,7 @@ def warnings(site: Site, completeness: Completeness) -> list[str]:
     """Reasons why loads of the completed `site` say little about the page that was recorded. Raises EyelevelError."""
     texts = []
     used = len(site.exchanges) - len(completeness.unused)
-    if used < USED_SHARE * len(site.exchanges):
+    if used < USED_SHARE * len(site.exchanges) and len(completeness.unused) > FEW_UNUSED:
         texts.append(
             f"{site.name}: its page asks for {used} of {_count(len(site.exchanges), 'recorded exchange')} only; loads "
             f"of it say little about the site. It begins at {site.url}; 'make import FROM=… URL=…' chooses another page"

@@ -184,11 +184,21 @@ def test_a_page_that_uses_little_of_its_site_is_warned_of(tmp_path: Path) -> Non
     assert completeness.read(Site.load(site.folder)) == result
 
 
-def test_a_page_that_uses_half_of_its_site_is_not_warned_of(tmp_path: Path) -> None:
-    site = small_site(tmp_path / "a")
-    half = replace(known(site), unused=(site.exchanges[1].file,))
-    assert warnings(site, half) == []
-    assert len(warnings(site, replace(half, unused=tuple(e.file for e in site.exchanges)))) == 1
+@pytest.mark.parametrize(
+    ("used", "unused", "warned"),
+    [(5, 5, False), (4, 6, True), (1, 4, False), (1, 5, True)],
+    ids=["half", "less", "a small page and its icons", "more than icons"],
+)
+def test_a_page_that_uses_half_of_its_site_or_has_icons_is_not_warned_of(
+    used: int, unused: int, warned: bool, tmp_path: Path
+) -> None:
+    page = Exchange("GET", "https://a.example/", Response(200, "OK", (), b"<p>"), "192.0.2.1")
+    others = [replace(page, url=f"{page.url}{number}") for number in range(1, used + unused)]
+    site = write_site(Recording(page.url, (page, *others), {"tool": "test"}), tmp_path / "a")
+    result = replace(known(site), unused=tuple(exchange.file for exchange in site.exchanges[used:]))
+    assert [f"asks for {used} of {used + unused} recorded" in text for text in warnings(site, result)] == [
+        True
+    ] * warned
 
 
 @pytest.mark.parametrize(
