@@ -211,7 +211,7 @@ class Scheduler:
             except OSError:
                 time.sleep(LOOK_S)
         raise EyelevelError(
-            f"the scheduler {self.address} is gone; start it and its workers again, then go on with the campaign"
+            f"the scheduler {self.address} is gone; start it and its workers again, then resume the campaign"
         )
 
 

@@ -19,7 +19,7 @@ from tuning.defaults import DEFAULT_BROWSER
 # A canary takes two thirds of a second; one a minute tells as well as one before each block how the machine does.
 # Behind slow networks blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
-WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
+WAY_OUT = "resume when it is quiet, or begin another campaign if it has changed for good"
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5

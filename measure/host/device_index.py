@@ -228,7 +228,7 @@ class Paces:
                 self._shares.pop(device.name, None)
                 if self._now() > until:
                     raise EyelevelError(
-                        f"{error}, again and again; go on when nothing else runs on this machine"
+                        f"{error}, again and again; resume when nothing else runs on this machine"
                     ) from None
                 warn(f"{error}; trying again")
                 self._sleep(PAUSE_S)
