@@ -66,8 +66,8 @@ def expected_behind(
     on the machine `host`. Skips the campaign `itself`. Calls `warn` for each campaign that cannot be read."""
     expected = {name: default(network) for name, network in networks.items()}
     for folder in newest_campaigns(results, itself):
-        # All or nothing of a campaign. It may be damaged, or of a version that kept things otherwise, in ways that
-        # nobody has foreseen: what only planning would like to know must not keep a new campaign from being measured.
+        # A campaign is used whole or not at all. It may be damaged, or of a version with another format, in ways that
+        # nobody has foreseen: planning profits from it, but must not keep a new campaign from being measured.
         try:
             expected |= _measured_in(folder, networks, hypotheses, host, expected)
         except Exception as error:
@@ -77,7 +77,7 @@ def expected_behind(
 
 
 def newest_campaigns(results: Path, itself: Path) -> list[Path]:
-    """The folders of the newest campaigns in `results` without `itself`."""
+    """The folders of the newest campaigns in `results`, except `itself`: NEWEST at most, the newest first."""
     tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
     return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
 

@@ -28,10 +28,10 @@ from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
 SHEET = "README.md"
-# In the report of a campaign of pages (`analysis.report.tables`).
+# The report of a campaign of pages has this table (`analysis.report.tables`).
 CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
-# Terms of schema.org that its context lacks, which came later.
+# Newer terms of schema.org, which the context of RO-Crate 1.1 lacks.
 FURTHER_TERMS = {"sha256": "http://schema.org/sha256"}
 
 

@@ -89,7 +89,7 @@ class Chromium(Browser):
         # The first rule that fits holds, also for what is an address already (net/base/host_mapping_rules.cc).
         rules = [f"MAP {host} {_bracketed(address)}" for host, address in addresses.items()]
         switches = _switches([*rules, "MAP * ~NOTFOUND"], results)
-        # WebRTC asks no such rule where it sends UDP.
+        # WebRTC sends UDP without consulting these rules.
         return _options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
 
     def trust(self, certificate: Path, results: Path) -> None:

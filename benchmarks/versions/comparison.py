@@ -73,7 +73,7 @@ def mean_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def robust_ratio(pairs: pd.DataFrame) -> Interval:
-    """The mean over settings of the location of their ratios (Hodges and Lehmann), which few odd runs do not move."""
+    """The mean over settings of the location of their ratios (Hodges and Lehmann), which a few outliers do not move."""
     table = pairs.pivot(index=SETTING, columns=["pair", "run"], values="ratio").to_numpy()
     ratio = mean_over_sites(table)
     low, high = ratio.interval(CONFIDENCE)
@@ -86,10 +86,10 @@ def variances(runs: pd.DataFrame) -> pd.Series:
 
 
 def deviation_ratio(pairs: pd.DataFrame) -> Interval:
-    """How many times as large as before the run-to-run deviation within settings is, for `pairs` of one metric.
+    """The ratio, after to before, of the run-to-run standard deviation within settings, for `pairs` of one metric.
 
-    The interval is that of the logarithms of variances, with the kurtosis that all runs together have in place of the
-    normal distribution's 3 (Bonett 2006, Computational Statistics & Data Analysis 50), since loads have long tails.
+    The interval is that of the logarithms of variances, with the pooled kurtosis of all runs in place of the normal
+    distribution's 3 (Bonett 2006, Computational Statistics & Data Analysis 50), since loads have long tails.
     """
     logs = pairs[["before", "after"]]
     of_setting = pairs.groupby(SETTING)[["before", "after"]]
@@ -107,8 +107,8 @@ def deviation_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def blocks_needed(variance: float, settings: int) -> float:
-    """With how many blocks equal versions are found equivalent with the probability POWER, when the log ratios of each
-    of so many settings have this `variance`, on average. Infinity where MOST_BLOCKS do not suffice."""
+    """The number of blocks with which equal versions are found equivalent with the probability POWER, if the log ratios
+    of each of `settings` settings have this mean `variance`. Infinity where MOST_BLOCKS do not suffice."""
     if not math.isfinite(variance):
         return math.nan
     blocks = np.arange(2, MOST_BLOCKS)
