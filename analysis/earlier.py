@@ -1,7 +1,7 @@
-"""Expectations of a planned campaign from earlier ones: how much runs scatter on each network, and how large gains are
-there. Where no campaign shows it, defaults stand in, and say that they do.
+"""Expectations of a planned campaign from earlier ones: the scatter of runs and the size of gains on each network.
+Defaults, marked as such, are used for networks that no earlier campaign measured.
 
-This serves planning alone. No verdict depends on it.
+Only planning uses this. No verdict depends on it.
 """
 
 import json
@@ -23,7 +23,7 @@ from tuning.networks import Network
 
 # The number of the newest campaigns that are read, half a second each.
 NEWEST = 5
-# A site with fewer blocks does not tell how much they scatter.
+# A site with fewer blocks says too little about their scatter.
 LEAST_BLOCKS = 5
 # The defaults, of log ratios: runs scatter by 5 %, and by 10 % where packets are lost at random, the ratio of two runs
 # by the square root of 2 times as much; mean gains differ by 10 % from none, and those of single sites by 5 % from
