@@ -102,7 +102,7 @@ class StudyServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # Else the kernel resets some of those that come together.
+    # With a shorter queue, the kernel resets some of the connections that come at once.
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
@@ -121,12 +121,12 @@ class StudyServer(ThreadingHTTPServer):
         self._connections: Counter[str] = Counter()
         self._votes: tuple[int, Counter[str]] = (0, Counter())
         super().__init__(address, Handler)
-        # A server in front of it, and all users of the machine, have one address.
+        # On loopback, all clients share one address: those of a proxy in front, and all users of the machine.
         self.is_local = ip_address(str(self.server_address[0])).is_loopback
         self._most_of_one = MOST_CONNECTIONS if self.is_local else MOST_CONNECTIONS_OF_ONE
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Turn away whoever comes while there are too many."""
+        """Close the connection at once while there are too many."""
         client = client_address[0]
         with self._lock:
             has_room = self._connections.total() < MOST_CONNECTIONS and self._connections[client] < self._most_of_one
@@ -137,7 +137,7 @@ class StudyServer(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Make room for the next afterwards."""
+        """Handle the request, then free its place for another connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -154,7 +154,7 @@ class StudyServer(ThreadingHTTPServer):
             return self._votes[1][client] <= MOST_VOTES_A_MINUTE
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """A client that went away is no error of ours."""
+        """Ignore the error: a client that disconnects is no fault of the server."""
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -250,7 +250,7 @@ def in_front(order: OrderOfService) -> tuple[int, float]:
 
 
 def _once_all_are_there(order: OrderOfService) -> list[Served]:
-    """The parts that left when the server had all responses that are ordered, without those of the urgent one."""
+    """The parts that left after the server had all requests for `ORDERED`, without those of the urgent response."""
     asked_s = max(response.asked_s for response in order.responses if response.path in ORDERED)
     return [part for part in order.served if part.at_s > asked_s + ANSWER_S and part.path != URGENT]
 
