@@ -85,10 +85,10 @@ def jail_user() -> tuple[int, int] | None:
 
 
 def hand_over(path: Path) -> None:
-    """Make `path`, with all that is in it, the jailed programs' user's.
+    """Give `path`, with all that is in it, to the user of jailed programs.
 
-    These may be at work in it already: no link that they put in place of a folder meanwhile is followed, and what they
-    remove is no fault.
+    Such programs may already run and write there: links that they put in place of a folder are not followed, and files
+    that they remove are ignored.
     """
     if user := jail_user():
         os.chown(path, *user, follow_symlinks=False)
@@ -99,7 +99,7 @@ def hand_over(path: Path) -> None:
 
 
 def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:
-    """End a jail, whose command line `jailer` runs; when this returns, no process is there any more."""
+    """End the jail that the process `jailer` runs; when this returns, all its processes have ended."""
     jailer.send_signal(signal.SIGQUIT)
     jailer.wait()
 

@@ -1,6 +1,7 @@
-"""The hypotheses of a campaign as its folder keeps them: their text as `hypotheses.toml`, and in `campaign.json` its
-hash, when it was declared, which is before the first run, and what the campaign was to measure. The analysis alone
-knows what the text says.
+"""The hypotheses of a campaign as its folder keeps them.
+
+`hypotheses.toml` has their text. `campaign.json` has its hash, the time of the declaration (before the first run), and
+what the campaign was to measure then. Only the analysis knows what the text means.
 """
 
 from collections.abc import Iterable, Mapping

@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "eyelevel", ""
 
     def setup(self) -> None:
-        """Wait for the client no longer than the server does."""
+        """Limit each wait for the client to `patience_s`, and the whole connection to `request_s`."""
         self.request.settimeout(self.server.patience_s)
         self._deadline = threading.Timer(self.server.request_s, self._hang_up)
         self._deadline.daemon = True
@@ -173,13 +173,13 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
 
     def finish(self) -> None:
-        """Nothing is waited for any more."""
+        """Stop the timer of the request's deadline."""
         self._deadline.cancel()
         super().finish()
 
     def parse_request(self) -> bool:
-        """Also refuses what came under another name than this machine's, where it alone is served: a page of somebody
-        else's can let its own name stand for this address (DNS rebinding)."""
+        """On loopback, also refuses requests whose Host is not this machine's: a foreign page can make its own name
+        resolve to this address (DNS rebinding)."""
         if not super().parse_request():
             return False
         name = urlsplit(f"//{self.headers.get('host', '')}").hostname
