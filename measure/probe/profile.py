@@ -22,7 +22,7 @@ from tuning.networks import Network
 from tuning.queues import PACKET_BYTES
 
 CONFIDENCE = 0.95
-# A rate that varies by more, from the least to the most of groups of packets, is none.
+# A rate is steady if those of groups of packets vary by no more than this share, from the lowest to the highest.
 STEADY_SHARE = 0.2
 # Packets that are lost behind another come in bursts if they are this much more frequent than by chance.
 BURST_SHARE = 0.2
@@ -35,7 +35,7 @@ def name_of(host: str) -> str:
 
 
 def require_place(file: Path, name: str) -> None:
-    """That a profile of this `name` can be added to `file`. Raises EyelevelError."""
+    """Raises EyelevelError when no profile of this `name` can be added to `file`."""
     if not NAME.fullmatch(name):
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
