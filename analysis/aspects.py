@@ -221,7 +221,7 @@ ASPECTS = (
         of_transport=True,
     ),
 )
-# Keys of a protocol that these do not speak of, and in which protocols of one transport may differ.
+# The keys of a protocol that no aspect covers, and in which protocols of one transport may differ.
 FURTHER_KEYS = (
     "server",
     "mss_bytes",

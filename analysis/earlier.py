@@ -1,7 +1,7 @@
-"""Expectations of a planned campaign from earlier ones: how much runs scatter on each network, and how large gains are
-there. Where no campaign shows it, defaults stand in, and say that they do.
+"""Expectations of a planned campaign from earlier ones: the scatter of runs and the size of gains on each network.
+Defaults, marked as such, are used for networks that no earlier campaign measured.
 
-This serves planning alone. No verdict depends on it.
+Only planning uses this. No verdict depends on it.
 """
 
 import json
@@ -23,7 +23,7 @@ from tuning.networks import Network
 
 # The number of the newest campaigns that are read, half a second each.
 NEWEST = 5
-# A site with fewer blocks does not tell how much they scatter.
+# A site with fewer blocks says too little about their scatter.
 LEAST_BLOCKS = 5
 # The defaults, of log ratios: runs scatter by 5 %, and by 10 % where packets are lost at random, the ratio of two runs
 # by the square root of 2 times as much; mean gains differ by 10 % from none, and those of single sites by 5 % from
@@ -66,8 +66,8 @@ def expected_behind(
     on the machine `host`. Skips the campaign `itself`. Calls `warn` for each campaign that cannot be read."""
     expected = {name: default(network) for name, network in networks.items()}
     for folder in newest_campaigns(results, itself):
-        # All or nothing of a campaign. It may be damaged, or of a version that kept things otherwise, in ways that
-        # nobody has foreseen: what only planning would like to know must not keep a new campaign from being measured.
+        # A campaign is used whole or not at all. It may be damaged, or of a version with another format, in ways that
+        # nobody has foreseen: planning profits from it, but must not keep a new campaign from being measured.
         try:
             expected |= _measured_in(folder, networks, hypotheses, host, expected)
         except Exception as error:
@@ -77,7 +77,7 @@ def expected_behind(
 
 
 def newest_campaigns(results: Path, itself: Path) -> list[Path]:
-    """The folders of the newest campaigns in `results` without `itself`."""
+    """The folders of the newest campaigns in `results`, except `itself`: NEWEST at most, the newest first."""
     tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
     return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
 

@@ -28,10 +28,10 @@ from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
 SHEET = "README.md"
-# In the report of a campaign of pages (`analysis.report.tables`).
+# The report of a campaign of pages has this table (`analysis.report.tables`).
 CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
-# Terms of schema.org that its context lacks, which came later.
+# Newer terms of schema.org, which the context of RO-Crate 1.1 lacks.
 FURTHER_TERMS = {"sha256": "http://schema.org/sha256"}
 
 
@@ -133,7 +133,7 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     times = campaign.runs.get("started_at", ["unknown"])
     settings = campaign.settings
     seed = "unknown" if settings.seed is None else settings.seed
-    # Another commit goes on with a campaign only after it has validated networks and protocols itself.
+    # Another commit resumes a campaign only after it has validated networks and protocols itself.
     commits = dict.fromkeys(
         str(on.get("testbed", "unknown"))
         for on in (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
@@ -155,7 +155,7 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
             "others' content. `campaign.json` has the SHA-256 of each recording.",
             "",
             "`make report CAMPAIGN=<this folder> INTO=<another>` of Eyelevel writes the report anew, and",
-            "`make campaign PACKAGE=<this folder>` goes on with the campaign, on a machine with the same versions. All",
+            "`make campaign PACKAGE=<this folder>` resumes the campaign, on a machine with the same versions. All",
             f"files with sizes and SHA-256 are in `{METADATA}` (RO-Crate 1.1).",
             "",
             *described,

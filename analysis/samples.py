@@ -78,12 +78,12 @@ def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[
 
 
 def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
-    """A number for each of `runs` (a row for each attempt): those of a network and site with the same one were measured
-    side by side.
+    """The number of the block of each of `runs` (a row for each attempt). Runs of one network and site with the same
+    block were measured side by side.
 
-    A run whose block is unknown (0) has a block of its own. Where no block is known at all, runs of the same number are
-    one, unless more than SIDE_BY_SIDE lies between the starts of two that follow each other; then a later attempt at a
-    run, too, is of another block.
+    A run whose block is unknown (0) gets a block of its own. If no block is known at all, runs with the same number
+    form a block, which ends where more than SIDE_BY_SIDE lies between two consecutive starts; a later attempt at a run
+    is then in another block, too.
     """
     unknown = pd.Series(0, runs.index)
     block = runs.get("block", unknown)

@@ -1,7 +1,7 @@
 """When a campaign of `RUNS=auto` has measured enough: a rule fixed beforehand, the same as that of the verdicts.
 
 A network has enough blocks when each of its contrasts in the declared family is decided
-(`analysis.statistics.confirmatory`), or after the last interim analysis. All its sites go on together, since a contrast
+(`analysis.statistics.confirmatory`), or after the last interim analysis. All its sites stop together, since a contrast
 is a mean over them. The report's verdicts correct by Holm's method, which decides all that is decided here by
 Bonferroni's.
 """

@@ -20,7 +20,8 @@ from typing import BinaryIO
 
 from base.errors import EyelevelError
 
-# As a module, not as a program, which Python would compile each time. Its own Python knows no other folder of ours.
+# The jailer is imported, not run as a program, which Python would compile each time. Its Python knows no other folder
+# of ours.
 START_JAILER = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import jailer; jailer.main(sys.argv[1:])"
 
 # The user that owns no files.
@@ -29,12 +30,12 @@ NOBODY = 65534
 
 @dataclass(frozen=True)
 class Jail:
-    """The files and folders of ours that a program gets, each with all its contents, under the names they have here.
+    """The files and folders that a program can use in its jail, each with all its contents, under the same names.
 
     Nothing below `writable` may be trusted afterwards: a link there may lead anywhere (`base.jail.file_in`).
-    `x_sockets` is the folder that is the one for X servers' sockets there; it can be written if it is among `writable`.
-    `variables` are names of the environment that it gets besides those that every program gets (`base.jailer`): a user
-    may keep passwords and keys in others.
+    `x_sockets` is mounted in the jail as the folder of X servers' sockets; it can be written if it is among `writable`.
+    `variables` are the names of environment variables that the program gets in addition to those that every program
+    gets (`base.jailer`): all others may have a user's passwords and keys.
     """
 
     readable: tuple[Path, ...] = ()
@@ -84,10 +85,10 @@ def jail_user() -> tuple[int, int] | None:
 
 
 def hand_over(path: Path) -> None:
-    """Make `path`, with all that is in it, the jailed programs' user's.
+    """Give `path`, with all that is in it, to the user of jailed programs.
 
-    These may be at work in it already: no link that they put in place of a folder meanwhile is followed, and what they
-    remove is no fault.
+    Such programs may already run and write there: links that they put in place of a folder are not followed, and files
+    that they remove are ignored.
     """
     if user := jail_user():
         os.chown(path, *user, follow_symlinks=False)
@@ -98,7 +99,7 @@ def hand_over(path: Path) -> None:
 
 
 def end_at_once(jailer: "subprocess.Popen[bytes]") -> None:
-    """End a jail, whose command line `jailer` runs; when this returns, no process is there any more."""
+    """End the jail that the process `jailer` runs; when this returns, all its processes have ended."""
     jailer.send_signal(signal.SIGQUIT)
     jailer.wait()
 

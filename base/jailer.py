@@ -196,7 +196,7 @@ def execute(command: list[str], environment: dict[str, str], mask: set[int | sig
 
 
 def wait(process: int) -> int:
-    """Wait until `process` has ended, and hand signals on to it; returns its status as wait(2) has it."""
+    """Wait until `process` has ended, and forward signals to it; returns its status as wait(2) has it."""
     while True:
         if (number := signal.sigwait(HANDLED_SIGNALS)) != signal.SIGCHLD:
             os.kill(process, signal.SIGTERM if number == signal.SIGTERM else signal.SIGKILL)

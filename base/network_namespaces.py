@@ -1,4 +1,4 @@
-"""Network namespaces within one process: a socket or a program has that in which it was made, whoever uses it."""
+"""Network namespaces within one process: a socket or a program stays in the namespace in which it was made."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class NetworkNamespace:
-    """A network namespace. `path` is where programs find it, as long as this process lives."""
+    """A network namespace. Programs can open it at `path` as long as this process lives."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -22,17 +22,18 @@ class NetworkNamespace:
 
     @classmethod
     def this(cls) -> "NetworkNamespace":
-        """The one that this thread is in."""
+        """The network namespace of this thread."""
         return cls(os.open(OF_THIS_THREAD, os.O_RDONLY))
 
     @classmethod
     def of(cls, pid: int) -> "NetworkNamespace":
-        """The one that a process is in."""
+        """The network namespace of the process `pid`."""
         return cls(os.open(f"/proc/{pid}/ns/net", os.O_RDONLY))
 
     @classmethod
     def fresh(cls) -> "NetworkNamespace":
-        """A new one, which ends with what is in it and with this process. Raises EyelevelError."""
+        """A new network namespace, which exists until this process and all processes in it have ended. Raises
+        EyelevelError."""
         before = cls.this()
         if _LIBC.unshare(CLONE_NEWNET):
             raise EyelevelError(f"cannot make a network namespace: {os.strerror(ctypes.get_errno())}")
@@ -43,7 +44,7 @@ class NetworkNamespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """This thread is in it while the block runs. Raises EyelevelError."""
+        """Move this thread into the namespace while the block runs. Raises EyelevelError."""
         before = self.this()
         self._enter()
         try:
@@ -53,7 +54,7 @@ class NetworkNamespace:
             before.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor of the namespace."""
         os.close(self._descriptor)
 
     def _enter(self) -> None:

@@ -1,6 +1,6 @@
-"""An option, or an argument, of commands: one entry, of which all else is made.
+"""An option, or an argument, of commands: one entry from which everything else is derived.
 
-click's parameter, what shells complete, the variable of make and the page of the documents are derived from it.
+That is: click's parameter, the shells' completion, the variable of make and the page of the documents.
 """
 
 import os
@@ -19,7 +19,7 @@ from base.places import PROJECT
 
 
 class _Destination(click.Path):
-    """A path at which a command writes, which must be possible before it does anything."""
+    """A path to which a command writes; it is refused before the command begins if that is impossible."""
 
     def __init__(self, require: Callable[[Path, str], None], kind: str, *, resolve_path: bool = False) -> None:
         super().__init__(path_type=Path, resolve_path=resolve_path)

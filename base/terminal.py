@@ -1,4 +1,4 @@
-"""Printing to a terminal, also texts of others."""
+"""Printing to a terminal, untrusted texts included."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def terminal() -> Console:
-    """The terminal, for texts of others: none of them is taken for markup, and those that would command it are
-    escaped, in tables, too."""
+    """A terminal to which untrusted texts can be printed: markup in them is printed as it is, and control characters
+    are escaped, also in tables."""
     from rich.console import Console
 
     class Terminal(Console):
@@ -27,5 +27,5 @@ def terminal() -> Console:
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print `text` as it is: brackets in it are no markup, and a long line is the terminal's to wrap."""
+    """Print `text` as it is: brackets in it are no markup, and the terminal wraps long lines."""
     console.print(text, markup=False, soft_wrap=True)

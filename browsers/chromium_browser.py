@@ -89,7 +89,7 @@ class Chromium(Browser):
         # The first rule that fits holds, also for what is an address already (net/base/host_mapping_rules.cc).
         rules = [f"MAP {host} {_bracketed(address)}" for host, address in addresses.items()]
         switches = _switches([*rules, "MAP * ~NOTFOUND"], results)
-        # WebRTC asks no such rule where it sends UDP.
+        # WebRTC sends UDP without consulting these rules.
         return _options(page, results, [*switches, "enable-quic", WITHOUT_WEBRTC])
 
     def trust(self, certificate: Path, results: Path) -> None:
@@ -174,12 +174,12 @@ def _protocol_switches(protocol: Protocol, connection_options: tuple[str, ...]) 
 
 
 def _alternative_switches(page: Page, other: Protocol) -> list[str]:
-    """Chromium may use QUIC with the servers of a page, and chooses itself when it does."""
+    """The switches by which Chromium may use QUIC with the servers of a page, and decides itself when it does."""
     return [
         "enable-quic",
         "quic-version=h3",
-        # Chromium accepts the testbed's certificate authority over QUIC for the hosts that are named here. QUIC is
-        # forced upon nothing, as the port is none of theirs.
+        # Chromium accepts the testbed's certificate authority over QUIC only for the hosts in this switch. It does not
+        # force QUIC on them, since none of them uses this port.
         "origin-to-force-quic-on=" + ",".join(f"{host}:{UNUSED_PORT}" for host in page.hosts),
         *([f"quic-connection-options={','.join(other.connection_options)}"] if other.connection_options else []),
     ]

@@ -1,6 +1,7 @@
-"""The hypotheses of a campaign as its folder keeps them: their text as `hypotheses.toml`, and in `campaign.json` its
-hash, when it was declared, which is before the first run, and what the campaign was to measure. The analysis alone
-knows what the text says.
+"""The hypotheses of a campaign as its folder keeps them.
+
+`hypotheses.toml` has their text. `campaign.json` has its hash, the time of the declaration (before the first run), and
+what the campaign was to measure then. Only the analysis knows what the text means.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,7 @@ def declaration(text: str, settings: CampaignSettings) -> dict[str, Any]:
 def continued_declaration(
     folder: Path, original: CampaignDocument, settings: CampaignSettings, *, has_runs: bool
 ) -> dict[str, Any]:
-    """The entry when the campaign in `folder` goes on with `settings`; `has_runs`: whether anything was measured, so
+    """The entry when the campaign in `folder` is resumed with `settings`; `has_runs`: whether anything was measured, so
     that what is new in them was not declared before. Raises EyelevelError."""
     if not original.hypotheses:
         return {}
@@ -116,10 +117,10 @@ def kept_hypotheses(folder: Path, document: CampaignDocument) -> str:
 
 
 def require_same_hypotheses(folder: Path, original: CampaignDocument, text: str) -> None:
-    """Raises EyelevelError when the campaign in `folder`, begun as the `original`, goes on with other hypotheses."""
+    """Raises EyelevelError when the campaign in `folder`, begun as the `original`, is resumed with other hypotheses."""
     if text and text_sha256(text) != original.hypotheses.get("sha256"):
         begun = f"those in {folder / HYPOTHESES}" if original.hypotheses else "none"
         raise EyelevelError(
-            f"the campaign {folder.name} was begun with other hypotheses, {begun}: go on without --hypotheses "
+            f"the campaign {folder.name} was begun with other hypotheses, {begun}: resume it without --hypotheses "
             "(HYPOTHESES), or use another campaign name; a report can ask them post hoc"
         )

@@ -1,7 +1,7 @@
 """The digests of last frames: what stands for the pictures of attempts whose evidence is elsewhere.
 
-A campaign that goes on from its package has no pictures of its earlier runs, which are others' content. The same page
-mostly ends with the same picture, byte for byte, so a digest tells which later picture an earlier run had, too
+A campaign that is resumed from its package has no pictures of its earlier runs, which are others' content. The same
+page mostly ends with the same picture, byte for byte, so a digest tells which later picture an earlier run had, too
 (`measure.campaign.outcomes`). A digest is of the picture's blocks, not of the file: compressed forms may differ
 between machines.
 """

@@ -18,7 +18,7 @@ from dataset.validation import VALIDATION
 from dataset.verdicts import VERDICTS
 
 METADATA = "ro-crate-metadata.json"
-# The files by which a campaign goes on, which a package has as far as the campaign does.
+# The files from which a campaign is resumed; a package has those that the campaign has.
 FILES = {
     RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
     DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",

@@ -33,12 +33,12 @@ class ValidationEntry:
             raise ValueError("a setting that passed has no name")
 
     def is_comparable(self, setting: Mapping[str, Any]) -> bool:
-        """Whether of the protocol `setting` all was seen that protocols are compared by."""
+        """Whether everything by which protocols are compared was measured of the protocol `setting`."""
         return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 
 def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
-    """Add what was measured, here or on another machine, to what `folder` keeps. Raises EyelevelError."""
+    """Add the entries `more`, of this or another machine, to those that `folder` keeps. Raises EyelevelError."""
     entries = [*kept_entries(folder), *more]
     folder.mkdir(parents=True, exist_ok=True)
     write_entries(folder, entries)
@@ -46,7 +46,7 @@ def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
 
 
 def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
-    """Let `entries` be what `folder` keeps."""
+    """Write `entries` to `folder`, in place of all that it keeps."""
     write_json(folder / VALIDATION, unstructured(list(entries)))
 
 

@@ -92,7 +92,7 @@ def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Core
         lanes = Lanes(count) if options.dask and count > 1 else lanes_by_number(count, cores)
     if begun and lanes.count != document.settings.lanes:
         raise EyelevelError(
-            f"{folder.name} was begun with {document.settings.lanes} at once, not {lanes.count}; go on with it without "
+            f"{folder.name} was begun with {document.settings.lanes} at once, not {lanes.count}; resume it without "
             "LANES, or use another campaign name"
         )
     if lanes.lanes and (fault := lanes_fault(document, machine_name(), lanes.record())):

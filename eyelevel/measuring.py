@@ -87,7 +87,7 @@ def carry_out(
             print_line(console, line)
         display = partial(ProgressDisplay, console, plain=options.plain, lanes=campaign.lanes.count)
         if open_runs := measure(campaign, display, place_of(campaign, options), enough, budget):
-            text = f"the budget is used up, and {open_runs} runs are open; to go on: {options.again}"
+            text = f"the budget is used up, and {open_runs} runs are open; to resume: {options.again}"
             print_line(console, text)
 
 
@@ -135,7 +135,7 @@ def distinct_networks(networks: Iterable[Network]) -> list[Network]:
 
 @contextmanager
 def interruptible(folder: Path, again: str) -> Iterator[None]:
-    """Measure into the campaign's `folder` while the block runs; `again` is the command line that goes on with it.
+    """Measure into the campaign's `folder` while the block runs; `again` is the command line that resumes it.
 
     Ends the process when it is interrupted. Raises EyelevelError when the disk takes nothing more, when a file may not
     be used as it must be, or when somebody has removed the folder.
@@ -146,23 +146,23 @@ def interruptible(folder: Path, again: str) -> Iterator[None]:
             give_to_caller(folder.parent)
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was measured is in {folder}; to go on: {again}", err=True)
+        click.echo(f"\nstopped; what was measured is in {folder}; to resume: {again}", err=True)
         sys.exit(130)
     except FileNotFoundError as error:
         # The name is a number where a descriptor was looked at.
         if not Path(str(error.filename)).is_relative_to(folder) or (folder / DOCUMENT).exists():
             raise
         raise EyelevelError(
-            f"{folder} was removed, or moved, while it was being measured into; put it back, then go on: {again}"
+            f"{folder} was removed, or moved, while it was being measured into; put it back, then resume: {again}"
         ) from None
     except PermissionError as error:
         if not (fault := denial(error)):
             raise
         is_result = Path(os.fsdecode(error.filename)).is_relative_to(folder.parent)
-        remedy = "name another folder" if is_result else f"allow it, then go on: {again}"
+        remedy = "name another folder" if is_result else f"allow it, then resume: {again}"
         raise EyelevelError(f"{fault}; {remedy}") from None
     except OSError as error:
         if error.errno not in DISK_FAULTS:
             raise
         fault = DISK_FAULTS[error.errno]
-        raise EyelevelError(f"the disk of {folder} {fault}, then go on: {again}; what was measured is safe") from None
+        raise EyelevelError(f"the disk of {folder} {fault}, then resume: {again}; what was measured is safe") from None

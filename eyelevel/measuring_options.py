@@ -51,7 +51,7 @@ def unnamed_variables(
     document: CampaignDocument | None, options: Mapping[str, Any], decisive: Sequence[str]
 ) -> list[str]:
     """The variables of make for those `decisive` options of a new campaign, which has no `document` yet, that were not
-    given. A campaign that goes on has none."""
+    given. A campaign that is resumed has none."""
     return [] if document else [name.upper() for name in decisive if options[name] is None]
 
 
@@ -77,7 +77,7 @@ def document_of(folder: Path, study: str, command_of: Callable[[str], str]) -> C
     if document and document.study_name != study:
         other = document.study_name or "campaign of pages"
         again = continuation(command_of(document.study_name), folder)
-        raise EyelevelError(f"{folder.name} is a {other}; go on with it by: {again}; or name another with --campaign")
+        raise EyelevelError(f"{folder.name} is a {other}; to resume it: {again}; or name another with --campaign")
     return document
 
 

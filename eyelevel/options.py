@@ -661,7 +661,7 @@ def parameters(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def with_options(settings: CampaignSettings, command: str, given: Mapping[str, Any]) -> CampaignSettings:
-    """`settings`, with those in place of theirs that are `given` to `command` (its parameters; None: not given)."""
+    """`settings`, changed by the parameters that are `given` to `command` (by name; None: not given)."""
     chosen = {}
     for option in options_of(command):
         value = given[option.click_parameter().name or ""] if option.setting else None

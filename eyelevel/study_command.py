@@ -43,7 +43,7 @@ def study_command(study: Study) -> click.Command:
 
 
 def command_of(name: str) -> str:
-    """The command that goes on with campaigns of the study `name`, or with those of pages when there is no name."""
+    """The command that resumes campaigns of the study `name`, or those of pages when there is no name."""
     from studies import STUDIES
 
     return next((study.command for study in STUDIES if study.name == name), name or "campaign")

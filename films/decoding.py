@@ -198,7 +198,7 @@ class PictureSeries:
 
 def _shape(name: str, width: int, height: int) -> tuple[int, ...]:
     """The lengths of the arrays of pictures of a film of this size. Raises ValueError when one is 0."""
-    # As FFmpeg computes them: thumbnails in floating point, the strip's rows in pairs, rounded.
+    # FFmpeg computes the sizes like this: thumbnails in floating point, the strip's rows rounded to an even number.
     scale = min(THUMBNAIL_PIXELS / width, THUMBNAIL_PIXELS / height)
     strip_rows = (STRIP_WIDTH_PIXELS * height + width) // (2 * width) * 2
     shapes: dict[str, tuple[int, ...]] = {

@@ -59,7 +59,7 @@ def keep_strip(times: FilmTimes, pictures: StripPictures, start: FilmStart, lvc_
     OSError where it cannot be written."""
     # FFmpeg sometimes takes the screen's rate for 29.97 frames a second, and on a busy machine for another one.
     zero_s = Fraction(f"{(start.stray_frames + start.orange_frames) / round(times.frames_per_s):.3f}")
-    # To the end of the last picture's share, so that the last picture has the final look.
+    # Steps are longer by a millionth, so that rounding does not leave the final look out of the last picture.
     step_s = Fraction(f"{max(lvc_ms / 1000 / (STRIP_PICTURES - 1), 1 / FRAMERATE) * (1 + 1e-6):.6f}")
     frames = frames_at_steps(times, zero_s, step_s)
     strip = pictures.of([bisect_right(times.changes, frame) - 1 for frame in frames])

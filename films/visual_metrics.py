@@ -90,7 +90,7 @@ class Thumbnails:
         self.is_too_narrow = False
 
     def add(self, picture: Pixels) -> None:
-        """Look at the next."""
+        """Take the next thumbnail of the film, `picture`."""
         self._last.append(picture)
         if len(self._last) > max(1, self._last_bytes // picture.nbytes):
             self._last.popleft()
@@ -107,9 +107,9 @@ class Thumbnails:
                 self._look_at_stray()
 
     def end(self) -> int:
-        """How many of `numbers` count: not orange at the end, nor what shows there what one before it does.
+        """How many of `numbers` count: those at the end that are orange, or look like one before them, do not.
 
-        To be called when there are no more. Raises EyelevelError.
+        To be called after the last thumbnail. Raises EyelevelError.
         """
         self._look_at_stray()
         is_orange = self._tested(_is_orange)

@@ -175,7 +175,7 @@ def _named(exchange: Exchange, names: Counter[str]) -> int:
 
 
 def _listed(url: str) -> str:
-    """A URL of an archive's own list in the form to compare; "" for what is none."""
+    """A URL of an archive's list of pages, normalised for comparison; "" if it is malformed."""
     try:
         return _comparable(normal_url(url))
     except MalformedMessage:

@@ -35,15 +35,15 @@ class BrokenContent(UndecodableContent):
 
 
 class Budget:
-    """How much all bodies of `source`, a recording or a site, may become when they are decoded: each may be small and
-    take a second."""
+    """The bytes to which all bodies of `source`, a recording or a site, may be decoded together. Without such a limit,
+    many small bodies could each take a second to decode."""
 
     def __init__(self, source: object) -> None:
         self._source = source
         self._bytes_left = DECODED_BYTES
 
     def spend(self, count: int) -> None:
-        """Take `count` bytes off. Raises EyelevelError when so many are not left."""
+        """Take `count` bytes off the budget. Raises EyelevelError when fewer are left."""
         self._bytes_left -= count
         if self._bytes_left < 0:
             most = f"more than {DECODED_BYTES >> 20} MiB of compressed or chunked bodies, decoded"

@@ -72,9 +72,9 @@ def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
 
 
 def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The exchanges, with redirects to URLs in plain http of which only the https form was recorded leading there.
+    """The exchanges; redirects to an http URL of which only the https form was recorded lead to that form.
 
-    A browser that knows that a host wants https (RFC 6797) does not ask it over http.
+    A browser that knows that a host requires https (RFC 6797) does not send it requests over http.
     """
     exchanges = list(exchanges)
     recorded = {exchange.url for exchange in exchanges}

@@ -89,12 +89,12 @@ class Record:
 
     @property
     def url(self) -> str:
-        """The URL that the record is of; "" without one. Programs of WARC 1.0 put it into angle brackets."""
+        """The URL of the record; "" without one. Programs of WARC 1.0 put it into angle brackets."""
         return _bare(self.field("WARC-Target-URI"))
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name of the record in messages: its URL, or else its archive and identifier."""
         return self.url or f"{self._reader.name}, record {self.id or 'without a name'}"
 
     def field(self, name: str) -> str:

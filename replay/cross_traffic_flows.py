@@ -60,7 +60,7 @@ CLIENT_PROGRAMS = {QUIC_CLIENT: "--version"}
 # The bytes written at once, and those read; how often they are read, and counted. A link of 100 Mbit/s carries 125 kB
 # between two reads.
 WRITTEN, READ_BYTES, READ_S, SAMPLE_S = memoryview(bytes(1 << 18)), 1 << 20, 0.01, 0.05
-# Until a connection must be there.
+# A connection must be there within this time.
 CONNECT_S = 60.0
 
 
@@ -87,7 +87,7 @@ class Host:
 
 
 class Connection(ABC):
-    """A flow that is set up. `bytes` is what its receiver has got."""
+    """A flow that is set up. `bytes` is how many its receiver has received."""
 
     bytes = 0
 
@@ -98,13 +98,13 @@ class Connection(ABC):
         self._next_turn_s: float | None = None
 
     def begin(self, now_s: float) -> None:
-        """Send from now on, or when it is on."""
+        """Begin to send; a flow that is on and off in turns begins with being on."""
         self.switch(on=True)
         if self._turns:
             self._next_turn_s = now_s + next(self._turns)
 
     def look(self, now_s: float) -> None:
-        """Count what has come, and go on or off if it is time. Raises EyelevelError when it has ended."""
+        """Count the bytes that have come; switch on or off when it is time. Raises EyelevelError when it has ended."""
         self.receive()
         while self._turns and self._next_turn_s is not None and now_s >= self._next_turn_s:
             self._is_on = not self._is_on
@@ -115,22 +115,22 @@ class Connection(ABC):
 
     @abstractmethod
     def switch(self, *, on: bool) -> None:
-        """Send, or stop that."""
+        """Start sending, or stop."""
 
     @abstractmethod
     def receive(self) -> None:
-        """Count what has come. Raises EyelevelError when the flow has ended."""
+        """Count the bytes that have come. Raises EyelevelError when the flow has ended."""
 
     @abstractmethod
     def account(self) -> dict[str, Any]:
         """The account that the flow's sender gives of it."""
 
     def account_of_server(self) -> dict[str, Any]:
-        """The account of it that a server has left, when it has ended."""
+        """The account of the flow in the server's log; to be called after the flow has ended."""
         return {}
 
     def ended(self, why: object) -> EyelevelError:
-        """The error that says that it did, and why."""
+        """The error that the flow has ended, and why."""
         return EyelevelError(f"the background flow {self.flow.name} {self.flow.direction} ended: {why}")
 
 
@@ -161,7 +161,7 @@ class TcpConnection(Connection):
         self._near_client.connect_ex((server.address, TCP_PORT))
 
     def connected(self) -> None:
-        """Wait until it is. Raises EyelevelError."""
+        """Wait until the flow is connected. Raises EyelevelError when it cannot be."""
         try:
             near_server, _ = self._listener.accept()
         except OSError as error:
@@ -270,7 +270,7 @@ class QuicConnection(Connection):
         ends.callback(self._process.terminate)
 
     def connected(self) -> None:
-        """Wait until it is. Raises EyelevelError."""
+        """Wait until the flow is connected. Raises EyelevelError when it cannot be."""
         if not select.select([self._counts], [], [], CONNECT_S)[0]:
             raise self.ended(f"it could not connect within {CONNECT_S:.0f} s")
         self.receive()
@@ -310,7 +310,7 @@ class CrossTraffic:
     """All flows of a replay."""
 
     def __init__(self, spec: CrossTrafficSpec, ends: ExitStack) -> None:
-        """Set them up. Raises EyelevelError."""
+        """Set the flows up. Raises EyelevelError."""
         self._spec = spec
         self._poll = ends.enter_context(select.epoll())
         draws = random.Random(spec.seed)

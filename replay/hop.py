@@ -50,11 +50,11 @@ def serving_protocol(spec: ReplaySpec) -> Protocol:
 
 @contextmanager
 def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, evidence: dict[str, Any]) -> Iterator[None]:
-    """Have the hop of the network of `spec`, if there is one, do its work while the block runs.
+    """Run the hop of the network of `spec`, if it has one, while the block runs.
 
-    `connection` is the client's, who waits at its other end; `serving` is the servers'. The hop's kind and its work are
-    put into `evidence`. Raises EyelevelError when it cannot be set up, and when it failed: also when a packet was seen
-    at the servers that is not the hop's, though it should be.
+    The client waits at the other end of `connection`; `serving` says how the servers serve. The hop's kind and its
+    counters are put into `evidence`. Raises EyelevelError when the hop cannot be set up, when it fails, and when
+    packets of a transport that it ends have bypassed it on their way to the servers.
     """
     if not (hop := spec.network.hop):
         yield
@@ -78,7 +78,7 @@ def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, eviden
         account["packets_beside"] = _count(beside)
     if account["packets_beside"]:
         transports = " or ".join(map(str.upper, kind.ends))
-        raise EyelevelError(f"{account['packets_beside']} packets of {transports} went beside the hop")
+        raise EyelevelError(f"{account['packets_beside']} packets of {transports} bypassed the hop")
     if fault := kind.fault(account):
         raise EyelevelError(f"the hop {fault}")
 

@@ -56,7 +56,7 @@ def start_name_server(port: int) -> None:
         if libc.inotify_add_watch(changes.fileno(), os.fsencode(QUERY_LOG), IN_MODIFY) < 0:
             raise EyelevelError(f"changes of {QUERY_LOG} cannot be awaited: {os.strerror(ctypes.get_errno())}")
         with (FOLDER / "errors").open("wb") as errors:
-            # A terminal's Ctrl-C is not for it.
+            # In a session of its own, dnsmasq does not get a terminal's Ctrl-C.
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=errors, start_new_session=True)
         with pidfd(process) as ended:
             while STARTED not in QUERY_LOG.read_text():
@@ -66,7 +66,7 @@ def start_name_server(port: int) -> None:
 
 
 def unknown_names(site: Site) -> list[str]:
-    """The names that somebody wanted to resolve and that are not among the recorded hosts."""
+    """The names that were looked up and are not among the recorded hosts."""
     log = file.read_text(errors="replace") if (file := file_in(FOLDER, QUERY_LOG.name)) else ""
     names = set(re.findall(r" query\[\S+ (\S+)", log))
     return sorted(names - set(site.addresses) - {PROXY_HOST})

@@ -28,13 +28,13 @@ BYTES_OF = {
     "names": 64 << 20,
     "keyboard": 1 << 20,
 }
-# A file system with less space may have refused something: its user may have needed it for a moment.
+# A file system with less free space than this may have been full for a moment, and refused a write.
 SPARE_SHARE = 1 / 64
 
-# Begins the names of the devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
+# The prefix of the names of the devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
 CROSS_TRAFFIC_DEVICE = "cross"
 
-# The files that the system would ask about names, each replaced by ours while inside.
+# The system's files for the resolution of names, and what replaces each of them inside the namespaces.
 SYSTEM_FILES = {
     "/etc/resolv.conf": "nameserver 127.0.0.1\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n",

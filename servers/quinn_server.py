@@ -9,15 +9,14 @@ from typing import ClassVar
 from servers.own_quic import SEGMENT_BYTES, OwnQuicServer
 from tuning.protocols import Protocol
 
-# Its order of service, by the name of quic_server's scheduler that is like it: responses take turns, of a packet each.
+# Its order of service, by the name of quic_server's scheduler of the same kind: responses take turns of one packet.
 ORDER_OF_SERVICE = "fair"
-# Two of the longest that it sends, below which quinn does not go.
+# quinn keeps its window at two of its longest packets or more.
 LEAST_WINDOW_PACKETS = 2
 
 
 class QuinnServer(OwnQuicServer):
-    """Our server around quinn and h3, whose command line says all: browsers' connection options mean nothing
-    to it."""
+    """Our server around quinn and h3. Its command line sets everything: it ignores browsers' connection options."""
 
     name = "quinn"
     congestion_controls = ("cubic", "reno")

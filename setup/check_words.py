@@ -74,7 +74,7 @@ def python_texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def comments(source: str, mark: str) -> Iterator[tuple[int, str]]:
-    """The first line, and the text, of each comment of another language that has lines of its own."""
+    """The first line and the text of each comment in `source` that has lines of its own; `mark` begins such a line."""
     lines = enumerate(source.splitlines(), start=1)
     yield from _together((number, line.strip()) for number, line in lines if line.strip().startswith(mark))
 

@@ -80,7 +80,7 @@ stamp_of() { # STEP
 # Refuse now, before anything is done, if something would stop the set-up half-way.
 check_machine() {
   in_step "$PROJECT/setup/steps/1-packages.sh" check_system
-  # Nothing else that has to be done needs root (step 0 goes on without).
+  # Nothing else that has to be done needs root (step 0 does without).
   local packages=() name
   while read -r name _; do packages+=("$name"); done < <(in_step "$PROJECT/setup/steps/1-packages.sh" missing)
   [[ ${packages[*]} == "" ]] ||

@@ -20,19 +20,19 @@ from pathlib import Path
 
 TIME, RATE, DELAY, LOSS = "time_s", "rate_mbps", "delay_ms", "loss"
 COLUMNS = (TIME, RATE, DELAY, LOSS)
-# The largest value of each; times and delays are in the shells' nanoseconds.
+# The largest value in each column; the shells keep times and delays as nanoseconds.
 MOST = {TIME: 1e9, RATE: 100_000.0, DELAY: 1e9, LOSS: 1.0}
 LARGEST_FILE_BYTES, MOST_OPPORTUNITIES = 64 << 20, 50_000_000
-# How a file that is packed by gzip begins (RFC 1952): only delivery traces may be.
+# The first bytes of a file that is packed by gzip (RFC 1952), as only delivery traces may be.
 GZIP_MAGIC = b"\x1f\x8b"
-# Further than this no header is looked for.
+# A header must end within this many bytes of the file's beginning.
 LONGEST_LINE_BYTES = 4096
-# A round lets through whole packets: with fewer of them its mean rate would be off by more than 1 %.
+# A round lets through whole packets: with fewer of them, rounding changes its mean rate by more than 1 %.
 LEAST_OPPORTUNITIES = 100
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 # The bits of a full packet that count for a rate: its IP length.
 PACKET_BITS = 12_000.0
-# By how much a float of a time in ms may be too large, and one of a number of packets too small.
+# Allowances for floating point: a time in ms may be this much too large, a number of packets this much too small.
 ROUNDING_MS, ROUNDING_PACKETS = 1e-6, 1e-6
 
 

@@ -171,7 +171,7 @@ class Reader(Generic[T]):
 
 
 def user_folder() -> Path | None:
-    """The folder of the user's settings, if there is one. Raises EyelevelError when it holds none."""
+    """The folder of the user's settings; None if none is named. Raises EyelevelError when it has none of USER_FILES."""
     if not (named := os.environ.get(USER_FOLDER)):
         return None
     folder = Path(named)

@@ -43,7 +43,7 @@ def draw(strips: Sequence[Strip]) -> Figure:
 
 
 def _milestones(strip: Strip) -> dict[int, str]:
-    """Place of a frame → the metrics that it is the first to have reached."""
+    """The index of a frame → the labels of the metrics whose times it is the first frame to reach."""
     milestones: dict[int, list[str]] = {}
     for metric in MILESTONES:
         place = next(

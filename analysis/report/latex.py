@@ -109,7 +109,7 @@ def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
 
 
 def escaped(text: str) -> str:
-    """`text` for LaTeX, its signs as a minus of mathematics."""
+    """`text` escaped for LaTeX; the hyphen before a negative number becomes a minus sign."""
     plain = text.translate(SPECIAL).replace("\n", " ")
     return re.sub(r"(?<![\w.)}-])-(?=[\d.])", "$-$", plain)
 

@@ -92,8 +92,8 @@ def headline(findings: Findings, row: Mapping[str, Any]) -> str:
 
 
 def equivalence_margin(declared: Hypotheses, campaign: CampaignTable) -> str:
-    """By how much less protocols must differ to count as equivalent: by round trips, and by the declared share behind
-    the networks of `campaign` that have no RTT."""
+    """The difference below which protocols count as equivalent, in words: in round trips, and as the declared share of
+    the time on those networks of `campaign` that have no RTT."""
     without = [label(name) for name in campaign.networks if name not in campaign.rtt_ms]
     margin = f"{level(declared.equivalence_margin)} of the reference's time"
     if not declared.equivalence_round_trips or (without and len(without) == len(campaign.networks)):

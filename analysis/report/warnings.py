@@ -64,7 +64,7 @@ def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
 
 
 def _some_names(names: Sequence[str]) -> str:
-    """Five of `names` at most, and how many more there are; nothing without any."""
+    """The first five of `names`, and how many more there are; empty if there are no names."""
     more = [f"{len(names) - 5} more"] if len(names) > 5 else []
     return listing([*names[:5], *more]) if names else ""
 

@@ -53,7 +53,7 @@ class Samples:
         return self.of(pair.reference), self.of(pair.compared)
 
     def measured(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """The pairs among `pairs` both protocols of which have runs."""
+        """Those of `pairs` whose protocols both have runs."""
         return [pair for pair in pairs if pair.is_of(self.protocols)]
 
     def behind(self, networks: Sequence[str]) -> "Samples":
@@ -63,7 +63,7 @@ class Samples:
         return replace(self, values=self.values[places], networks=tuple(networks), rounds=rounds)
 
     def first(self, blocks: int) -> "Samples":
-        """The samples of the first so many blocks of each network and site."""
+        """The samples of the first `blocks` blocks of each network and site."""
         rounds = tuple(min(number, blocks) for number in self.rounds)
         return replace(self, values=self.values[..., :blocks], rounds=rounds)
 

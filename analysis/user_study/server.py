@@ -102,7 +102,7 @@ class StudyServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # Else the kernel resets some of those that come together.
+    # With a shorter queue, the kernel resets some of the connections that come at once.
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
@@ -121,12 +121,12 @@ class StudyServer(ThreadingHTTPServer):
         self._connections: Counter[str] = Counter()
         self._votes: tuple[int, Counter[str]] = (0, Counter())
         super().__init__(address, Handler)
-        # A server in front of it, and all users of the machine, have one address.
+        # On loopback, all clients share one address: those of a proxy in front, and all users of the machine.
         self.is_local = ip_address(str(self.server_address[0])).is_loopback
         self._most_of_one = MOST_CONNECTIONS if self.is_local else MOST_CONNECTIONS_OF_ONE
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Turn away whoever comes while there are too many."""
+        """Close the connection at once while there are too many."""
         client = client_address[0]
         with self._lock:
             has_room = self._connections.total() < MOST_CONNECTIONS and self._connections[client] < self._most_of_one
@@ -137,7 +137,7 @@ class StudyServer(ThreadingHTTPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Make room for the next afterwards."""
+        """Handle the request, then free its place for another connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -154,7 +154,7 @@ class StudyServer(ThreadingHTTPServer):
             return self._votes[1][client] <= MOST_VOTES_A_MINUTE
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
-        """A client that went away is no error of ours."""
+        """Ignore the error: a client that disconnects is no fault of the server."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "eyelevel", ""
 
     def setup(self) -> None:
-        """Wait for the client no longer than the server does."""
+        """Limit each wait for the client to `patience_s`, and the whole connection to `request_s`."""
         self.request.settimeout(self.server.patience_s)
         self._deadline = threading.Timer(self.server.request_s, self._hang_up)
         self._deadline.daemon = True
@@ -173,13 +173,13 @@ class Handler(BaseHTTPRequestHandler):
         super().setup()
 
     def finish(self) -> None:
-        """Nothing is waited for any more."""
+        """Stop the timer of the request's deadline."""
         self._deadline.cancel()
         super().finish()
 
     def parse_request(self) -> bool:
-        """Also refuses what came under another name than this machine's, where it alone is served: a page of somebody
-        else's can let its own name stand for this address (DNS rebinding)."""
+        """On loopback, also refuses requests whose Host is not this machine's: a foreign page can make its own name
+        resolve to this address (DNS rebinding)."""
         if not super().parse_request():
             return False
         name = urlsplit(f"//{self.headers.get('host', '')}").hostname

@@ -65,10 +65,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Course:
-    """A campaign as it went: the account of the head, its attempts, the number of its blocks, and its workers.
+    """A campaign that was measured: the account of the head, its attempts, the number of its blocks, and its workers.
 
-    `speed`: how many times as fast runs were as their rows say. `samples` have the number of attempts, and what head
-    and scheduler had used of a processor by then. `status_s`: what `eyelevel status` takes at the end beside its start.
+    `speed`: the factor by which runs were faster than their rows say. Each of `samples` has the number of attempts, and
+    the processor time and memory that head and scheduler had used by then. `status_s`: the time that `eyelevel status`
+    takes at the end, without starting the program.
     """
 
     account: Mapping[str, Any]

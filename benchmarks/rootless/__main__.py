@@ -95,7 +95,7 @@ def in_turn(turn: int) -> Sequence[str]:
 
 
 def round_trips(user_id: int, delay_ms: float, turns: int, count: int) -> pd.DataFrame:
-    """How far round trips through `mm-net` are off (ms), a row for each condition, of `turns` networks each."""
+    """The errors of round trips through `mm-net` (ms): a row for each condition, over `turns` networks each."""
     times_ms: dict[str, list[float]] = {condition: [] for condition in conditions()}
     timekeeping: dict[str, str] = {}
     for turn in range(turns):

@@ -130,7 +130,7 @@ def print_table(table: pd.DataFrame) -> None:
 @click.option("--protocols", default="tcp+,quic", show_default=True, help="Protocols.")
 @click.option("--blocks", default=10, show_default=True, type=click.IntRange(min=1), help="Pairs of campaigns.")
 @click.option("--seed", default=1, show_default=True, help="What orders and losses are drawn from.")
-@click.option("--into", type=click.Path(path_type=Path), help="The folder of the comparison; one that exists goes on.")
+@click.option("--into", type=click.Path(path_type=Path), help="The folder of a comparison, new or to be resumed.")
 @click.option("--analyse", type=click.Path(path_type=Path), help="Only print what a comparison, or a campaign, says.")
 def main(
     before: str | None,
@@ -173,7 +173,7 @@ def main(
         measure(plan, folder, {version: repository for version, (repository, _) in resolved.items()})
     except KeyboardInterrupt:
         click.echo(
-            f"\nstopped; to go on: {shlex.join(['python', '-m', 'benchmarks.versions', *sys.argv[1:]])}", err=True
+            f"\nstopped; to resume: {shlex.join(['python', '-m', 'benchmarks.versions', *sys.argv[1:]])}", err=True
         )
         sys.exit(130)
     print_comparison(plan, folder)

@@ -74,8 +74,8 @@ def read_plan(folder: Path) -> Plan | None:
 
 
 def keep_plan(plan: Plan, folder: Path) -> None:
-    """Keep `plan` in `folder`, or see that the comparison there is the same but for the number of its blocks, which may
-    grow. Raises EyelevelError."""
+    """Write `plan` to `folder`. Raises EyelevelError when the comparison there has another plan; only its number of
+    blocks may grow."""
     first = read_plan(folder)
     if first is None and folder.is_dir() and any(folder.iterdir()):
         raise EyelevelError(f"{folder} is there already, and is no comparison of versions; choose another folder")

@@ -19,10 +19,10 @@ from measure.calibration.equivalence import BOUND, ERROR
 
 METRICS = ("fvc", "si", "vc85", "lvc", "plt")
 SETTING = ["network", "site", "protocol"]
-# Both ends of this interval within the bound are two one-sided tests (Schuirmann 1987).
+# An interval of this level within the bound is the same as two one-sided tests (Schuirmann 1987).
 CONFIDENCE = 1 - 2 * ERROR
 EQUIVALENT, DIFFERENT, OPEN = "equivalent", "different", "not decided"
-# With which probability versions that are the same shall be found equivalent, when blocks are planned.
+# Blocks are planned so that versions that are the same are found equivalent with this probability.
 POWER = 0.9
 MOST_BLOCKS = 100_000
 ALL = "all"
@@ -45,8 +45,8 @@ class Interval:
 
 
 def values(runs: pd.DataFrame) -> pd.DataFrame:
-    """The positive metrics of the valid `runs`, by their logarithms: a row for each, with the columns metric and log
-    beside those of the runs that say which it is."""
+    """The logarithms of the positive metrics of the valid `runs`: a row for each, with the columns metric and log, and
+    those that identify the run."""
     keys = [name for name in (*SETTING, "run", "pair", "version") if name in runs]
     names = [name for name in METRICS if name in metrics_in(runs)]
     long = runs[runs["valid"]].melt(keys, names, "metric", "ms")
@@ -55,8 +55,8 @@ def values(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs_of(runs: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    """The pairs of `runs`, which say their `pair` and `version`: a row for each that has both, with the logarithms of
-    the metric's value in either version, and `ratio`, their difference."""
+    """The pairs in `runs`, a table with the columns `pair` and `version`: a row for each that was measured by both
+    versions, with the logarithms of the metric `before` and `after`, and their difference, `ratio`."""
     table = values(runs).pivot(index=["metric", *SETTING, "pair", "run"], columns="version", values="log")
     table = table.reindex(columns=[before, after]).dropna().set_axis(["before", "after"], axis="columns")
     return table.assign(ratio=table["after"] - table["before"]).reset_index()
@@ -73,7 +73,7 @@ def mean_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def robust_ratio(pairs: pd.DataFrame) -> Interval:
-    """The mean over settings of the location of their ratios (Hodges and Lehmann), which few odd runs do not move."""
+    """The mean over settings of the location of their ratios (Hodges and Lehmann), which a few outliers do not move."""
     table = pairs.pivot(index=SETTING, columns=["pair", "run"], values="ratio").to_numpy()
     ratio = mean_over_sites(table)
     low, high = ratio.interval(CONFIDENCE)
@@ -86,10 +86,10 @@ def variances(runs: pd.DataFrame) -> pd.Series:
 
 
 def deviation_ratio(pairs: pd.DataFrame) -> Interval:
-    """How many times as large as before the run-to-run deviation within settings is, for `pairs` of one metric.
+    """The ratio, after to before, of the run-to-run standard deviation within settings, for `pairs` of one metric.
 
-    The interval is that of the logarithms of variances, with the kurtosis that all runs together have in place of the
-    normal distribution's 3 (Bonett 2006, Computational Statistics & Data Analysis 50), since loads have long tails.
+    The interval is that of the logarithms of variances, with the pooled kurtosis of all runs in place of the normal
+    distribution's 3 (Bonett 2006, Computational Statistics & Data Analysis 50), since loads have long tails.
     """
     logs = pairs[["before", "after"]]
     of_setting = pairs.groupby(SETTING)[["before", "after"]]
@@ -107,8 +107,8 @@ def deviation_ratio(pairs: pd.DataFrame) -> Interval:
 
 
 def blocks_needed(variance: float, settings: int) -> float:
-    """With how many blocks equal versions are found equivalent with the probability POWER, when the log ratios of each
-    of so many settings have this `variance`, on average. Infinity where MOST_BLOCKS do not suffice."""
+    """The number of blocks with which equal versions are found equivalent with the probability POWER, if the log ratios
+    of each of `settings` settings have this mean `variance`. Infinity where MOST_BLOCKS do not suffice."""
     if not math.isfinite(variance):
         return math.nan
     blocks = np.arange(2, MOST_BLOCKS)

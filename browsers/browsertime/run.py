@@ -29,12 +29,12 @@ QUICK_START = SCRIPTS / "quick_start.mjs"
 # it removes the orange.
 QUICK_START_BELOW_MS = 1000
 CONFIGURATION = "config.json"
-# How often it is seen whether the results have space, and which share of it must be left: until somebody looks again,
-# nothing may fail for want of it. (A film of noise takes 94 MB a second.)
+# The free space for the results is checked this often, and this share of the file system must be free, so that it lasts
+# until the next check. (A film of noise takes 94 MB a second.)
 LOOK_S = 0.5
+SPARE_SHARE = 1 / 8
 # How long a browser may take until it shows an empty page, also on a machine that is busy.
 READY_LIMIT_S = 120.0
-SPARE_SHARE = 1 / 8
 
 # The messages over Browsertime's standard input; those that it sends there are shorter than SIGN_BYTES (`turn.mjs`).
 SCREEN, BEGIN = b"screen\n", b"begin\n"
@@ -44,11 +44,11 @@ SIGN_BYTES = 64
 
 @dataclass(frozen=True)
 class Turn:
-    """When a load is to begin, once the browser shows an empty page and has settled; and who is to know when its page
-    has been quiet for a while (`QUIET_SIGN_MS`), and when its film has ended, after which nothing is measured any more.
+    """The callbacks of a load whose browser shows an empty page and has settled.
 
-    `await_begin` returns when it is to begin, or the descriptor that it gets can be read, since Browsertime has ended.
-    It raises EyelevelError when the load is not wanted any more.
+    `await_begin` returns when the load is to begin, or when the descriptor that it gets can be read, since Browsertime
+    has ended. It raises EyelevelError when the load is not wanted any more. `say_quiet` is called when the page has
+    been quiet for a while (`QUIET_SIGN_MS`), `say_over` when the film has ended, after which nothing is measured.
     """
 
     await_begin: Callable[[int], None] = lambda _ended: None
@@ -69,17 +69,19 @@ def run_browsertime(
     await_screen: Callable[[], None],
     turn: Turn = Turn(),
 ) -> int:
-    """Have Browsertime load `target`, a URL or a script, when it is its `turn`, and film it on `film_cores`; returns
-    its exit status.
+    """Run Browsertime, which loads `target`, a URL or a script, when it is its `turn`; returns its exit status.
 
-    Its browser starts when `await_screen` has returned; it loads its own modules meanwhile.
+    Browsertime loads its own modules at once, and starts the browser when `await_screen` has returned. FFmpeg films the
+    load on `film_cores`.
 
-    It runs in a jail with the browser, where nothing can be written but the results. `changes` are modules that change
-    it beside our own; `readable` is what it gets to read beside its files. The socket of its display is in `x_sockets`.
-    The variables of `environment` are added to ours, and HOME and the like are below the results; its output is
-    appended to `log`. Raises EyelevelError, which is also the log's last line, when it is not ready within
-    READY_LIMIT_S or does not end within `limit_s` of its turn, when it has all but filled the file system of the
-    results, or when the load is not wanted any more.
+    Browsertime and the browser run in a jail in which they can write only the results; `readable` are further files
+    that they can read. `changes` are modules that change Browsertime, in addition to `CHANGES`; `x_sockets` is the
+    folder with the socket of the display. The variables of `environment` are added to ours, and HOME and the like are
+    below the results. The output is appended to `log`.
+
+    Raises EyelevelError, whose message is also the log's last line, when the browser is not ready within READY_LIMIT_S,
+    when the load does not end within `limit_s` of its turn, when the file system of the results is almost full, or when
+    the load is not wanted any more.
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
@@ -91,7 +93,7 @@ def run_browsertime(
     ]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
-    # Run by our Node: the script's first line would take whichever comes first in PATH.
+    # Run by our Node: the script's first line would take the first one in PATH.
     command: list[str | Path] = [tool("node")]
     for script in preloaded:
         command += ["--import", script]
@@ -186,15 +188,15 @@ def home_in(results: Path) -> dict[str, str]:
 
 
 def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
-    """A folder with an ffmpeg that runs on `cores`, says in FILM_PROGRESS of `results` how many frames it has, and
-    writes as many a second as it films.
+    """A folder with an ffmpeg that runs on `cores`, writes the number of its frames to FILM_PROGRESS in `results`, and
+    writes the film at FRAMERATE.
 
-    Browsertime starts whichever comes first in PATH.
+    Browsertime starts the first ffmpeg in PATH, so this folder is put in front.
     """
     folder = results / "bin"
     folder.mkdir()
     script = folder / "ffmpeg"
-    # A word on each frame, to a file alone: nobody must be woken by it while the page loads.
+    # The progress of each frame goes to a file only: it must wake no process while the page loads.
     command = [*pinned(cores), tool("ffmpeg"), "-nostats", "-progress", results / FILM_PROGRESS]
     command += ["-stats_period", f"{1 / FRAMERATE:.3f}"]
     script.write_text(f"""#!/bin/sh

@@ -94,13 +94,13 @@ def stoppable(again: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; what was recorded and closed is kept; to go on: {again}", err=True)
+        click.echo(f"\nstopped; what was recorded and closed is kept; to resume: {again}", err=True)
         sys.exit(130)
 
 
 def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:
-    """Raises EyelevelError when `campaign`, which was begun with `document`, cannot go on as it is now: before it is
-    validated, which takes minutes."""
+    """Raises EyelevelError when `campaign`, which was begun with `document`, cannot be resumed as it is now: before it
+    is validated, which takes minutes."""
     now = campaign.document()
     for name, site in campaign.sites.items():
         if document.settings.sites[name].get("sha256") != now.settings.sites[name]["sha256"]:

@@ -109,7 +109,7 @@ def campaign_of(results: Path, name: str | None, site: str | None) -> tuple[Path
     folder = results / campaign_name(name or f"{PREFIX}{require_site_name(site or '')}")
     document = document_of(folder, "", command_of)
     if not (site or document or site_of_folder(folder)):
-        raise EyelevelError(f"there is no campaign {folder.name} to go on with; give URL or SITE")
+        raise EyelevelError(f"there is no campaign {folder.name} to resume; give URL or SITE")
     settings = document.settings if document else None
     if settings and (
         {site} - {None, *settings.sites} or len(settings.sites) != 1 or list(settings.protocols) != OVER.split(",")

@@ -14,7 +14,7 @@ from eyelevel.options import parameters_of
 def main(**options: Any) -> None:
     """Answer what HTTP/3 in place of HTTP/2 would change for the page at URL, or for a SITE, in one sentence and on one
     page: record it, close it, measure it behind networks, and report. Steps that were done before are not done again,
-    so the same command goes on after a stop.
+    so the same command resumes after a stop.
 
     Example: eyelevel answer https://www.gnu.org/ --net lte,dsl --budget 60m
     """

@@ -62,7 +62,7 @@ def main(**options: Any) -> None:
         from measure.campaign.resuming import resume_from_package
 
         if resume_from_package(package, folder):
-            print_line(console, f"it goes on from {package}")
+            print_line(console, f"resumed from {package}")
     original = document_of(folder, "", command_of)
     # Options are checked before sites are chosen: choosing a demo site generates it.
     runs = number_of_runs(options["runs"], options["max_runs"], original)

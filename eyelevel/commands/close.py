@@ -52,7 +52,7 @@ def main(
         loads=loads,
         network=choose_one("network", net, networks.load()),
         protocols={protocol.name: protocol for protocol in choose_protocols(proto, protocols.load())},
-        # Behind any network as long as behind the slowest: what a page asks for late is looked for, too.
+        # The quiet time of the slowest network, on every network: so late requests of a page are found, too.
         loading=Loading(repeatable, filmed=film, quiet_ms=QUIET_MS),
         origin_ca=origin_ca,
         address_policy=AddressPolicy.ALL if allow_private else AddressPolicy.PUBLIC,

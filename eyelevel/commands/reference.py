@@ -1,4 +1,5 @@
-"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
+"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it can be
+resumed."""
 
 from typing import Any
 
@@ -13,7 +14,7 @@ from eyelevel.options import parameters_of
 def main(**options: Any) -> None:
     """Measure the reference campaign as data/reference.toml declares it, and write it as the package data/reference.
 
-    Sites that are not there are imported from the corpus, and closed. It goes on where it stopped; on another machine,
+    Sites that are not there are imported from the corpus, and closed. It resumes where it stopped; on another machine,
     or where its results are gone, from the package.
 
     Example: eyelevel reference --budget 2h

@@ -1,4 +1,5 @@
-"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it goes on."""
+"""`eyelevel reference`: measure the campaign that a file declares, and keep it as a package, from which it can be
+resumed."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -68,7 +69,7 @@ def measure_reference(
         return
     require_browsing("measuring")
     if is_package(package) and resume_from_package(package, folder):
-        print_line(console, f"it goes on from {package}")
+        print_line(console, f"resumed from {package}")
     document = document_of(folder, "", command_of) or CampaignDocument()
     # The completeness of a site is fixed when it comes to a campaign, and so is the site.
     sites = [

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The share by which a run in a lane may take longer, or less long. Within it, this project takes two ways to measure
-# for the same.
+# The share by which a run in a lane may take more or less time. Two ways to measure count as equivalent within it,
+# throughout this project.
 BOUND = 0.02
-# How often lanes that disturb by more than that may be taken for lanes that do not, at most.
+# The largest probability with which lanes that disturb by more than BOUND may be taken for lanes that do not.
 ERROR = 0.05
-# After how many rounds it is looked. Five tell a machine that is too small; with forty, a run-to-run deviation of up to
-# 2 % is small enough for the bound.
+# The numbers of rounds after which results are tested. Five suffice to recognise a machine that is too small; with
+# forty, a run-to-run deviation of up to 2 % is small enough for the bound.
 LOOKS = (5, 10, 20, 40)
 
 # The conditions: a run at a time, on all cores; the same on those of a lane; and while all other lanes measure, too.
@@ -33,8 +33,8 @@ Round = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times as long as on the whole machine a `quantity` took in a lane beside others, with its interval; and
-    what that is made of: a lane's cores alone, and its neighbours."""
+    """The `ratio` of a `quantity` in a lane beside others to that on the whole machine, with its interval; and its two
+    factors: `of_cores`, by a lane's cores alone, and `of_neighbours`."""
 
     quantity: str
     ratio: float

@@ -147,9 +147,11 @@ def measure_block(
 
 
 def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
-    """Go on when nothing of the run in `folder` is measured any more; it began at `began_s` (monotonic)."""
+    """Prepare the next run, and analyse the run in `folder`, of which nothing is measured any more. It began at
+    `began_s` (monotonic)."""
     prepare()
-    # Else it would be late while the browser ends, which counts against the run.
+    # Without that priority, the analysis would make the emulated network late while the browser ends, which counts
+    # against the run; it is analysed later.
     if slot.has_real_time_priority():
         analyses.add(folder, time.monotonic() - began_s)
 

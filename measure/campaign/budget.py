@@ -1,7 +1,7 @@
 """How long a measurement may take.
 
 A campaign with a budget begins no block that is not expected to end within it, so it stops between two blocks, and the
-same command goes on with it."""
+same command resumes it."""
 
 import re
 import time

@@ -211,7 +211,7 @@ class Scheduler:
             except OSError:
                 time.sleep(LOOK_S)
         raise EyelevelError(
-            f"the scheduler {self.address} is gone; start it and its workers again, then go on with the campaign"
+            f"the scheduler {self.address} is gone; start it and its workers again, then resume the campaign"
         )
 
 
@@ -424,8 +424,8 @@ class Dispatch:
         self._work.end(block)
 
     def _require_workers(self) -> None:
-        """Nobody measures, though there is something to be measured: say so, or raise EyelevelError when all who are
-        there were refused."""
+        """Say so when blocks wait and no worker is connected. Raises EyelevelError when all connected workers were
+        refused."""
         if self._last_look <= self._doubted_look:
             return
         if not self._workers:

@@ -19,14 +19,15 @@ from films.frames import unlike_blocks
 # In this many runs, a few odd ones do not decide what is expected.
 ENOUGH = 6
 
-# How many requests more may have failed, or exchanges fewer been used, than usual.
+# A run may have this many more failed requests, or fewer used exchanges, than usual: the larger of a number and a share
+# of the requests.
 MISSED_REQUESTS = 3
 MISSED_SHARE = 0.05
 
-# The share of the picture that may look different from that of the `RESEMBLED` share of others most like it. Among 93
-# runs of ten recorded and generated sites, one was more unlike: a carousel caught while it faded (13 %). None of the
-# others was more unlike than 0.07 %. So about 1 % are rejected without need, and a missing picture that takes a
-# twentieth of the window is noticed.
+# A run's last frame must match those of the `RESEMBLED` share of other runs that resemble it most, except for this
+# share of the frame. Among 93 runs of ten recorded and generated sites, one differed by more: a carousel that was just
+# fading (13 %). All others differed by 0.07 % at most. So about 1 % of runs are rejected needlessly, and a missing
+# picture that takes a twentieth of the window is noticed.
 UNLIKE_SHARE = 0.05
 RESEMBLED = 0.25
 
@@ -50,7 +51,7 @@ class Expectation:
 
 
 def request_missed(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
-    """More requests than usual had no answer: for what asks for the same however fast it comes."""
+    """More requests than usual had no answer: a rule for pages that make the same requests at any speed."""
     usual_missed = median(other.missed for other in others)
     if run.missed > usual_missed + _allowed(others):
         return f"{run.missed} requests had no recorded answer, {usual_missed:g} are usual"
@@ -66,7 +67,7 @@ def exchange_unused(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None
 
 
 def last_frame_unlike(run: RunOutcome, others: Sequence[RunOutcome]) -> str | None:
-    """The page looks in the end as in few of the other runs."""
+    """The page's last frame resembles those of few other runs."""
     frames = [other.last_frame for other in others if other.last_frame is not None]
     if run.last_frame is None or not frames:
         return None

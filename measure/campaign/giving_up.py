@@ -21,8 +21,8 @@ class GivenUpSites:
     """Which sites behind which networks (cells) of a campaign get no more runs.
 
     A cell is given up when all that was made of it failed for one gate, the machine's faults left out, and all runs of
-    `BLOCKS` blocks are given up, of which one was made since the campaign went on. So going on gives each another
-    try. A verdict that accepts a run of it lifts it, too. A cell that is `withdrawn` (cell → why) stays so.
+    `BLOCKS` blocks are given up, of which one was made since the campaign was resumed. So resuming gives each
+    another try. A verdict that accepts a run of it lifts it, too. A cell that is `withdrawn` (cell → why) stays so.
     """
 
     def __init__(

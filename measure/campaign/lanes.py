@@ -58,8 +58,8 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
 
 
 class ComingBlocks:
-    """The `blocks` that are still to be measured in `lanes` of this machine. One of which a lane has measured something
-    before, according to `results`, waits for that lane: its runs are compared with those."""
+    """The `blocks` that are still to be measured in `lanes` of this machine. A block that a lane has begun, by
+    `results`, waits for that lane, since its runs are compared with each other."""
 
     def __init__(self, blocks: Iterable[Block], results: FolderStore, lanes: Collection[int]) -> None:
         self._coming = iter(blocks)
@@ -68,7 +68,7 @@ class ComingBlocks:
         self._waiting: defaultdict[int, deque[Block]] = defaultdict(deque)
 
     def next_in(self, lane: int) -> Block | None:
-        """The next for the lane with this number; None when there is none any more."""
+        """The next block for the lane with this number; None when no block is left for it."""
         if self._waiting[lane]:
             return self._waiting[lane].popleft()
         for block in self._coming:

@@ -1,5 +1,5 @@
-"""The next run, prepared while the one before it ends and its film is analysed: nothing is measured then. Where idle
-priority holds (`measure.host.idle_priority`), that begins in the quiet time before."""
+"""Preparing the next run while the run before it ends and its film is analysed, since nothing is measured then. With
+idle priority (`measure.host.idle_priority`), preparing begins earlier: in that run's quiet time."""
 
 import shutil
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from measure.host.idle_priority import IdlePriority
 from measure.run.load import Load
 from measure.run.setting import Setting
 
-# Says which run is next, with its setting, as far as is known; None when none is.
+# Returns the next run and its setting; None when none is known.
 NextRun = Callable[[], tuple[Run, Setting] | None]
 
-# A browser that has been there for longer is another than one that has just been started.
+# A browser that has run for longer than this differs from one that was just started.
 STALE_S = 30.0
 
 
 class Preparer:
-    """At most one run that is prepared before its turn, early if there is `idle` priority. A prepared run that nobody
-    has taken ends with the context, and its folder is removed."""
+    """Prepares one run at a time before its turn, early if there is `idle` priority. When the context ends, a prepared
+    run that was not taken is ended, and its folder removed."""
 
     def __init__(self, store: FolderStore, idle: IdlePriority | None = None) -> None:
         self._store = store
@@ -69,14 +69,15 @@ class Preparer:
         return self._load is not None
 
     def settle(self, run: Run) -> None:
-        """Wait until what is prepared of `run` is ready, or end what is of another: nothing happens any more."""
+        """Wait until the load prepared for `run` is ready; one prepared for another run is ended. Either way,
+        nothing is being prepared afterwards."""
         if self._load and self._is_of(run):
             self._load.await_ready()
         else:
             self._drop()
 
     def take(self, run: Run) -> Load | None:
-        """The load of `run` that was prepared lately, for its taker to end; None if there is none."""
+        """The prepared load of `run`, which the caller must end; None without one, or if it is older than STALE_S."""
         if self._load and self._is_of(run) and self._load.age_s() < STALE_S:
             load, self._load = self._load, None
             return load
@@ -88,7 +89,7 @@ class Preparer:
         return self._load is not None and self._load.folder == folder
 
     def _drop(self) -> None:
-        """End what has been prepared, without a trace."""
+        """End the prepared load, and remove its folder."""
         if self._load:
             load, self._load = self._load, None
             load.close()

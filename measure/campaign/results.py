@@ -216,7 +216,7 @@ def keep_lanes(folder: Path, machine: str, record: Mapping[str, Any]) -> None:
 
 
 def lanes_fault(document: CampaignDocument, machine: str, record: Mapping[str, Any]) -> str | None:
-    """Why `machine` must not go on with the campaign of `document` in lanes of this `record`, or None."""
+    """Why `machine` must not resume the campaign of `document` in lanes of this `record`, or None."""
     cores, cores_before = record.get("cores", []), document.lanes.get(machine, {}).get("cores", [])
     if machine not in document.lanes or cores == cores_before:
         return None
@@ -264,11 +264,11 @@ def require_same_versions(folder: Path, versions: Mapping[str, str]) -> None:
 
 
 def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelError:
-    """Why the campaign in `folder` cannot go on, which was begun with these `differences` (see `changes`)."""
+    """Why the campaign in `folder`, which was begun with these `differences` (see `changes`), cannot be resumed."""
     text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
     if all(difference.startswith("versions/") for difference in differences):
         return EyelevelError(
-            f"the campaign {folder.name} was begun with other versions: {text}; go on with it where these are "
+            f"the campaign {folder.name} was begun with other versions: {text}; resume it where these are "
             "installed (docs/package.md), or use another campaign name ('make compare' compares both)"
         )
     return EyelevelError(f"the campaign {folder.name} was begun with other settings: {text}; use another campaign name")

@@ -1,7 +1,7 @@
-"""A campaign goes on from its package (`analysis.package`): its files are copied, and the open runs are measured here.
+"""A campaign is resumed from its package (`analysis.package`): its files are copied, and its open runs measured here.
 
 The evidence of the earlier runs stays where it was made. The comparison with later runs needs only its digests of last
-frames (`dataset.last_frames`). Whether this machine may go on, that is, whether its programs have the campaign's
+frames (`dataset.last_frames`). Whether this machine may resume it, that is, whether its programs have the campaign's
 versions, is decided as for any campaign (`measure.campaign.results.opened`).
 """
 
@@ -63,12 +63,12 @@ def resume_from_package(package: Path, folder: Path) -> bool:
 
 
 def require_sound(package: Path) -> None:
-    """Raises EyelevelError when there is no package in the folder `package`, when one of the files by which its
-    campaign goes on is not the one whose checksum the package has, or too long to be read, or when its runs are not of
-    its settings, or too many."""
+    """Raises EyelevelError when there is no package in the folder `package`, when one of the files from which
+    its campaign is resumed is not the one whose checksum the package has, or too long to be read, or when its runs are
+    not of its settings, or too many."""
     require_files(package)
     _require_runs_of_settings(package)
-    # Whatever of it is read later must be sound now: a campaign that was made of it could not go on.
+    # Whatever of it is read later must be sound now: a campaign that was made of it could not be resumed.
     for read in (read_verdicts, read_digests, read_given_up, kept_entries):
         read(package)
 
@@ -92,8 +92,8 @@ def _require_runs_of_settings(package: Path) -> None:
 
 
 def _require_no_less(package: Path, folder: Path) -> None:
-    """Raises EyelevelError when the campaign in `folder` lacks attempts or verdicts of `package`: somebody has gone on
-    with that elsewhere, or it is of another campaign."""
+    """Raises EyelevelError when the campaign in `folder` lacks attempts or verdicts of `package`: somebody has resumed
+    that elsewhere, or it is of another campaign."""
     present = {(row.folder, row.started_at) for row in read_rows(folder)}
     attempts = sum((row.folder, row.started_at) not in present for row in read_rows(package))
     decided = set(read_verdicts(folder))
@@ -102,7 +102,7 @@ def _require_no_less(package: Path, folder: Path) -> None:
     if lacking := [f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count]:
         raise EyelevelError(
             f"{folder} lacks {' and '.join(lacking)} that the package {package} has: it is another campaign, or was "
-            f"gone on with elsewhere; move {folder} away, and the same command takes the package up"
+            f"resumed elsewhere; move {folder} away, and the same command takes the package up"
         )
 
 

@@ -16,10 +16,10 @@ from measure.run.gates import REPLAY
 from measure.run.setting import Circumstances
 from tuning.defaults import DEFAULT_BROWSER
 
-# A canary takes two thirds of a second; one a minute tells as well as one before each block how the machine does.
+# A canary takes two thirds of a second; one a minute shows a busy machine as well as one before each block.
 # Behind slow networks blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
-WAY_OUT = "go on when it is quiet, or begin another campaign if it has changed for good"
+WAY_OUT = "resume when it is quiet, or begin another campaign if it has changed for good"
 
 # After so many the rest of the campaign would fare the same.
 REPLAY_FAILURES_IN_A_ROW = 5
@@ -90,12 +90,12 @@ class Slot:
             raise EyelevelError(f"{self._replay_failures} replays in a row failed, the last with: {row.reason}")
 
     def timed_canary(self) -> Canary:
-        """How long a canary takes now."""
+        """A canary, timed now. Raises EyelevelError when the browser cannot be run."""
         return time_canary(self._browser)
 
     def _still_holds(self, block: int, timed_at_s: float, last: Circumstances) -> bool:
-        """Whether `block` needs no canary, after that of `last`, since there is one of `timed_at_s` (monotonic)."""
-        # A block that begins again had runs that did not count, perhaps for the machine's sake.
+        """Whether the canary of `last`, timed at `timed_at_s` (monotonic), is recent enough for `block`."""
+        # A block that begins again had runs that did not count, perhaps because the machine was busy.
         is_repeated = block == last.block
         is_usual_known = len(self._canaries) > USUAL
         return time.monotonic() - timed_at_s < self._canary_s and is_usual_known and not is_repeated

@@ -106,7 +106,7 @@ def troubles(now: Status, folder: Path) -> list[str]:
     if now.expected and now.expected.bytes + SPARE_BYTES > free:
         lines.append(f"the disk has {in_bytes(free)} free, and the open runs need {in_bytes(now.expected.bytes)}")
     if now.open_runs and not now.running:
-        lines.append("it has open runs and is not running; the command that began it goes on with it")
+        lines.append("it has open runs and is not running; the command that began it resumes it")
     return lines
 
 

@@ -209,7 +209,7 @@ def request_after_s(connections: Iterable[CapturedConnection]) -> float:
 
 
 def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
-    """Whether each server that was asked anything took early data, on the last connection to it."""
+    """Whether each server that got a request accepted early data, on the last connection to it."""
     return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 

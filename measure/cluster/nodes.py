@@ -30,7 +30,7 @@ from measure.host.lanes import ONE_LANE, Lanes, cores_beside, working_on
 # A scheduler that is not there is looked for again after this time.
 LOOK_S = 2.0
 CONNECT_TIMEOUT_S = 10.0
-# How long a node may take to say goodbye.
+# How long a node may take to end its connection to the scheduler.
 FAREWELL_S = 5.0
 # Neither pages of an HTTP server, nor threads that watch a node many times a second, beside what it measures.
 NOTHING_ELSE = {

@@ -28,7 +28,7 @@ HASHES = 25
 REPETITIONS = 3
 
 PAGE_TIMEOUT_S = 60
-# A browser may crash once for no reason of the machine's.
+# A browser may crash once without the machine being at fault.
 TRIES = 3
 # A page that needs layout, scripts and painting, and no network.
 PAGE = Path(__file__).with_name("canary.html")
@@ -65,8 +65,8 @@ def time_canary(browser: str = DEFAULT_BROWSER) -> Canary:
 
 
 def slowness(canaries: Sequence[Canary], recent: int = 1) -> float:
-    """How many times as long as usual the last `recent` of `canaries` (one machine's, in order) took, by median, in
-    the worse of the two tasks; 1 while too few are known."""
+    """The ratio of the median time of the last `recent` of `canaries` (one machine's, in order) to their usual time, in
+    the slower of the two tasks; 1 while there are too few canaries."""
     if len(canaries) < USUAL + recent:
         return 1.0
     usual, now = canaries[:USUAL], canaries[-recent:]
@@ -89,7 +89,8 @@ def _cpu_ms() -> float:
 
 
 def _page_ms(browser: str) -> float:
-    """In fresh namespaces and a jail, so that it can reach nothing and leaves nothing, whoever is killed."""
+    """The time to load the page, in fresh namespaces and a jail: the browser can reach nothing, and leaves nothing even
+    when it or this process is killed."""
     screenshot = browser_named(browser).screenshot_command(PAGE.as_uri(), PICTURE)
     jail = Jail(readable=(PAGE, Path(screenshot[0])))
     command = [*namespaced("mount", "net"), *jailed(jail, ["sh", "-c", SCRIPT, "sh", *screenshot])]

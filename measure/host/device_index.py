@@ -158,12 +158,12 @@ def reach(device: Device, share: float, trial: Trial) -> Pace:
 
 
 def next_share(device: Device, pace: Pace) -> float:
-    """The share by which the index of `device` would be reached, by what another one came to in `pace`."""
+    """The share of a processor expected to reach the index of `device`, in proportion to the measured `pace`."""
     return min(pace.share * device.index / pace.index, 1.0)
 
 
 def look(device: Device, share: float, trial: Trial) -> Pace:
-    """The pace that `share` comes to now."""
+    """The pace that `device` has now with this `share` of a processor."""
     indices = [trial(share) for _ in range(FEW)]
     if not is_near(device, median(indices), TOLERANCE):
         indices += [trial(share) for _ in range(MANY - FEW)]
@@ -171,8 +171,8 @@ def look(device: Device, share: float, trial: Trial) -> Pace:
 
 
 class Paces:
-    """The paces of devices on this machine, by `trials` and a clock that says `now` and can `sleep` (s): their last
-    shares, and what the last look at each found."""
+    """The paces of devices on this machine: the last share of each, and its last measurement. `trials` measure them;
+    `now` and `sleep` are the clock's (s)."""
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class Paces:
         self._looks: dict[str, tuple[float, Pace]] = {}
 
     def await_reached(self, devices: Collection[Device], cores: Sequence[int], warn: Callable[[str], object]) -> None:
-        """Wait until the pace of each of `devices` is reached, on `cores` if there are any; `warn` hears of it. Raises
-        EyelevelError when there is one that is not."""
+        """Wait until the pace of each of `devices` is reached, on `cores` if there are any; `warn` is called for each
+        failed try. Raises EyelevelError when a pace is not reached."""
         if open_devices := [device for device in devices if not self._has_fresh_look(device)]:
             with self._trials(cores) as trial:
                 for device in open_devices:
@@ -195,7 +195,7 @@ class Paces:
     def pace_of(
         self, device: Device, cores: Sequence[int] = (), warn: Callable[[str], object] = lambda _: None
     ) -> Pace:
-        """The pace of `device` at the last look; waits for one if there was none. Raises EyelevelError."""
+        """The last measured pace of `device`; waits until it is reached if there is none. Raises EyelevelError."""
         if device.name not in self._looks:
             self.await_reached([device], cores, warn)
         return self._looks[device.name][1]
@@ -228,7 +228,7 @@ class Paces:
                 self._shares.pop(device.name, None)
                 if self._now() > until:
                     raise EyelevelError(
-                        f"{error}, again and again; go on when nothing else runs on this machine"
+                        f"{error}, again and again; resume when nothing else runs on this machine"
                     ) from None
                 warn(f"{error}; trying again")
                 self._sleep(PAUSE_S)

@@ -27,8 +27,8 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# On a trial, how long the ordinary one of two busy processes runs, and which share of what it gets the other may
-# get before it is lifted, and must get afterwards.
+# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. The other may get up to the first
+# share of that while it is idle, and must get the second share at least after it is lifted.
 TRIAL_S = 0.05
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
 START_S = 5.0
@@ -45,7 +45,7 @@ REAL_TIME_US = 50_000
 
 
 class IdlePriority(ABC):
-    """A way to have it."""
+    """A way to run a tree of processes at idle priority."""
 
     @abstractmethod
     def beginning(self) -> list[str | Path]:
@@ -63,7 +63,7 @@ class Policy(IdlePriority):
         return [tool("chrt"), "--idle", "0"]
 
     def lift(self, root: int) -> None:
-        # A thread that another one starts before its turn comes is seen by the next look.
+        # A thread that another one starts meanwhile is found by the next pass.
         while threads := [thread for process in _tree(root) for thread in idle_threads(process)]:
             for thread in threads:
                 with suppress(ProcessLookupError):
@@ -71,7 +71,7 @@ class Policy(IdlePriority):
 
 
 class Group(IdlePriority):
-    """By the control group `group`, which has nothing but the tree; `ordinary` is the one that it is to be in."""
+    """Idle priority by the control group `group`, which only the tree is in; lifting moves the tree to `ordinary`."""
 
     def __init__(self, group: Path, ordinary: Path) -> None:
         self._group = group
@@ -81,7 +81,7 @@ class Group(IdlePriority):
         return [tool("sh"), "-c", 'echo $$ > "$0" && exec "$@"', self._group / "cgroup.procs"]
 
     def lift(self, root: int) -> None:
-        # A process that another one starts before its turn comes is in the group.
+        # A process that another one starts meanwhile is in the group, and moved by the next pass.
         while processes := (self._group / "cgroup.procs").read_text().split():
             for process in processes:
                 with suppress(ProcessLookupError):
@@ -90,7 +90,7 @@ class Group(IdlePriority):
 
 @contextmanager
 def by_policy() -> Iterator[IdlePriority]:
-    """Policies need nothing."""
+    """Idle priority by policy, which needs no preparation."""
     yield Policy()
 
 

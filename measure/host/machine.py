@@ -21,8 +21,8 @@ from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 # How each program prints its version; those of servers, browsers and shells say it themselves.
 COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
-# Into which `git archive` writes the commit (.gitattributes), and the Containerfile what it was built of; and what is a
-# commit there, rather than what git would have put one in the place of.
+# `git archive` (.gitattributes) and the Containerfile write the commit to this file. VERSION matches a commit, but not
+# the placeholder that `git archive` replaces.
 COMMIT = "setup/commit"
 VERSION = re.compile(r"[\w.+-]{4,100}")
 

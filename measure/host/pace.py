@@ -30,7 +30,7 @@ PARTS_BEFORE = {"browser", "renderer", "network"}
 
 
 class PacedProcesses:
-    """The limited processes of a browser: those that descend from `root`, by the groups of `top`."""
+    """The processes of a browser, which descend from the process `root`, each limited by a control group in `top`."""
 
     def __init__(self, place: Hierarchy, top: Path, root: int, browser: Browser) -> None:
         self._place, self._top, self._root, self._browser = place, top, root, browser
@@ -38,7 +38,7 @@ class PacedProcesses:
         self._parts: list[str | None] = []
 
     def take_in(self, share: float, stack: ExitStack) -> None:
-        """Limit each process that there is, and with it all that it will start, until `stack` is closed."""
+        """Limit each process that exists, and all that it will start, until `stack` is closed."""
         while others := self.outside():
             for process in others:
                 group = new_group(self._top, stack, PREFIX)
@@ -69,7 +69,7 @@ class PacedProcesses:
         return allowed
 
     def account(self) -> dict[str, int]:
-        """How many processes there are, and how many periods the kernel has counted, and stopped one of them in."""
+        """How many processes are limited, how many periods the kernel counted, and in how many one was stopped."""
         periods = [_statistics(group / "cpu.stat") for group in self._groups]
         sums = {name: sum(one.get(name, 0) for one in periods) for name in ("nr_periods", "nr_throttled")}
         return {"processes": len(self._groups), "periods": sums["nr_periods"], "stopped": sums["nr_throttled"]}

@@ -1,4 +1,4 @@
-"""Which processors of this machine are threads of one core, and which cores are near each other, says the kernel."""
+"""The cores of this machine as the kernel describes them: their processors (threads), and which cores are near."""
 
 import os
 from collections.abc import Collection
@@ -11,8 +11,9 @@ LAST_CACHE = "cache/index3/id"
 
 
 def whole_cores(processors: Collection[int] | None = None) -> list[tuple[int, ...]]:
-    """The cores of which this process may use any (or one of `processors`), each with its processors; neighbours in
-    package and cache are neighbours in the list. A processor of which the kernel says nothing is a core."""
+    """The cores with a processor that this process may use (or one of `processors`), each with all its processors.
+    Cores that share a package and a cache are neighbours in the list. A processor that the kernel does not describe is
+    a core of its own."""
     usable = set(os.sched_getaffinity(0) if processors is None else processors)
     cores: dict[tuple[int, int, int], list[int]] = {}
     for processor in sorted(usable):

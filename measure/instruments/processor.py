@@ -49,7 +49,7 @@ MEANINGS = {
 
 PERIOD_S = 0.1
 MOST_SHARE = 0.005
-# A new process may still become another program.
+# A new process may still execute another program (execve(2)), so its role is determined anew this many times.
 LOOKS = 10
 FILE_BYTES = 1 << 14
 # Places in /proc/PID/stat (proc_pid_stat(5)), counted from the field behind the process's name.

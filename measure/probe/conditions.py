@@ -10,11 +10,11 @@ from tuning.conditions import DELAY, LOSS, Conditions
 
 Floats = NDArray[np.float64]
 
-# When the emulated network began is known to a hundredth of a second, and when its first process did: it may have
-# begun so much later than that.
+# The range in which the start of the emulated network is searched, relative to that of its first process, which is
+# known to a hundredth of a second.
 EARLIEST_MS, LATEST_MS, STEP_MS = -10.0, 60.0, 0.5
 BEGINNINGS_MS = np.arange(EARLIEST_MS, LATEST_MS, STEP_MS)
-# The number of packets that show which beginning fits.
+# The number of packets by which the best of BEGINNINGS_MS is chosen.
 FITTED_PACKETS = 2000
 
 

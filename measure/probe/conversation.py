@@ -80,7 +80,7 @@ def read_secret(file: Path) -> bytes:
 
 def _signed(key: bytes, *parts: bytes) -> str:
     """The signature of `parts`, which only a holder of `key` can make."""
-    # Parts of any length must not run into each other.
+    # Each part is preceded by its length, so that other parts that join to the same bytes have another signature.
     return hmac.new(key, b"".join(len(part).to_bytes(8) + part for part in parts), hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The datagrams of a probe of a path: even flows, with a token that strangers do not know, over IPv4 or IPv6."""
+"""The datagrams of a probe of a path: flows of constant rate, with a secret token, over IPv4 or IPv6."""
 
 import socket
 import time
@@ -25,7 +25,7 @@ Times = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Numbers:
-    """The datagrams of one flow, as no other flow of the probe has them."""
+    """The numbers of the datagrams of one flow; no other flow of the probe has them."""
 
     first: int
     packets: int
@@ -38,8 +38,8 @@ class Numbers:
 class End:
     """One end of a path: the socket of the datagrams, its peer, and the datagrams that arrived.
 
-    Only what has the token of this probe, and comes from the address with which there is a conversation, is taken;
-    with `echo`, some of it is sent back to where it came from.
+    Only datagrams with the token of this probe, and from the peer's address, are accepted; with `echo`, some of them
+    are sent back to the sender.
     """
 
     def __init__(self, family: int, address: Any, *, echo: bool) -> None:
@@ -58,17 +58,17 @@ class End:
         self._arrivals = Arrivals(self._socket, echo=echo, admits=self._admits)
 
     def begin(self, token: bytes, other: str) -> None:
-        """Take datagrams with this token, and from this address of the other end, alone."""
+        """Accept only datagrams with this token, and from this address of the other end."""
         self._arrivals.take()
         self._arrivals.sender = None
         self._token, self._other = token, other
 
     def end(self) -> None:
-        """Take no datagrams any more."""
+        """Accept no more datagrams."""
         self._token = b""
 
     def close(self) -> None:
-        """Give the port back."""
+        """Close the socket."""
         self._arrivals.close()
 
     def _admits(self, data: bytes, sender: Any) -> bool:

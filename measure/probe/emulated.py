@@ -63,24 +63,25 @@ ECHO_ROUNDS = 20
 PACKETS_WITHOUT_LOSS = 4000
 LOSS_PACKETS_PER_S = 3000.0
 LOAD = 0.9
-# A link that retransmits: all that waits for a packet goes together when it has come, and must fit into a queue then.
+# A link that retransmits: packets that wait for an earlier one are sent at once when it has come, and must then fit
+# into a queue.
 REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
 # More than the link carries is sent for this long.
 OVERLOAD_S = 3.0
-# Queues that are not seen by how full they get: a little more than the link carries, for this long, in at least this
-# many packets a second.
+# A managed queue does not show by how full it gets: it is sent a little more than the link carries, for this long, in
+# at least this many packets a second.
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
 # The wait in a queue that nothing limits, at the end of such an overload.
 UNLIMITED_WAIT_MS = 2000.0
-# On and off: this many periods are looked at, but for no longer than this. As many packets that are lost one behind the
-# other as are by chance but once in a billion packets say that it was off.
+# On and off: this many periods are measured, for this long at most. A row of lost packets that is so long that chance
+# causes it only once in a billion packets means that the link was off.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
-# Delays and losses over time are looked at for one period, but not for longer, and by at least this many packets.
+# Delays and losses over time are measured for one period, for this long at most, by at least this many packets.
 CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
 RESOLUTIONS = 20
-# The most packets whose loss is named.
+# The most lost packets whose numbers are kept.
 LOST_NUMBERS = 100
 
 

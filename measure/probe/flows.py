@@ -169,7 +169,7 @@ def _to_monotonic_ns() -> int:
 
 
 def overload(mbps: float) -> float:
-    """How many times as much as a link carries is sent to fill its queue."""
+    """The factor by which the rate that fills a link's queue exceeds the link's, `mbps`."""
     return OVERLOAD if mbps <= FAST_MBPS else FAST_OVERLOAD
 
 
@@ -180,7 +180,7 @@ def probe_bytes(queue_bytes: int, mbps: float) -> int:
 
 
 def lost_runs(packets: int, arrived: Times) -> Iterator[range]:
-    """The numbers, from 0, of the packets that did not arrive, in groups of those behind each other."""
+    """The numbers, from 0, of the packets that did not arrive, in groups of consecutive ones."""
     before = -1
     for number in [*sorted(arrived), packets]:
         if number > before + 1:

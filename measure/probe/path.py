@@ -26,7 +26,7 @@ from tuning.impairments.contract import DOWN, UP
 
 # Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
 FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
-# Each has this many packets at least, to be a rate.
+# Each train has at least this many packets, so that it has a rate.
 TRAIN_PACKETS = 50
 # A direction is full when it passes less than this share of what was sent; it may lose the rest.
 FULL_SHARE = 0.8
@@ -46,20 +46,21 @@ BUSY_SHARE = 0.25
 # The usual gap between two packets says what a link carries, even if the link loses packets afterwards. It does not if
 # packets come in bursts: then it differs from the mean gap by more than this.
 REGULAR_SHARE = 0.1
-# A drop-tail queue drops what comes while it is full. It is managed if more than the second share of losses, and more
-# than this many, come while less than the first share of the usual time is waited, beside twice what is lost anyway.
+# A drop-tail queue drops packets only while it is full. A loss is early if packets wait for less than NEARLY_FULL_SHARE
+# of the usual time. A queue is managed if early losses, less twice the losses without load, are more than EARLY_SHARE
+# of all losses, and more than EARLY_PACKETS.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
 # Fewer losses than this do not show how full the queue was.
 LEAST_DROPS = 10
 # A queue has filled when it drops at least this share of the packets for which the link has no room.
 DROPPED_SHARE = 0.5
-# A queue that is counted in packets seems to have another length by short ones.
+# A queue that is limited in packets seems to have another length when it is filled with short ones.
 COUNTED_SHARE, COUNTED_PACKETS = 0.3, 2
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of each is done, and within which bounds: seconds of trains, losses and overload; bytes of all."""
+    """The extent of a probe: the number of echoes; the seconds of trains, losses, overload and all; the most bytes."""
 
     most_bytes: int
     echoes: int = 100

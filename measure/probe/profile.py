@@ -22,7 +22,7 @@ from tuning.networks import Network
 from tuning.queues import PACKET_BYTES
 
 CONFIDENCE = 0.95
-# A rate that varies by more, from the least to the most of groups of packets, is none.
+# A rate is steady if those of groups of packets vary by no more than this share, from the lowest to the highest.
 STEADY_SHARE = 0.2
 # Packets that are lost behind another come in bursts if they are this much more frequent than by chance.
 BURST_SHARE = 0.2
@@ -35,7 +35,7 @@ def name_of(host: str) -> str:
 
 
 def require_place(file: Path, name: str) -> None:
-    """That a profile of this `name` can be added to `file`. Raises EyelevelError."""
+    """Raises EyelevelError when no profile of this `name` can be added to `file`."""
     if not NAME.fullmatch(name):
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
@@ -136,12 +136,12 @@ def _queue(way: Way) -> str:
 
 
 def _least_ms(way: Way) -> float:
-    """The shortest queue that a network may have: that of a full packet, with something for the rounding."""
+    """The shortest queue, in ms, that a network may have: that of a full packet, with an allowance for rounding."""
     return 1.01 * PACKET_BYTES * 8 / way.mbps / 1e3
 
 
 def _again(way: Way) -> float:
-    """How much more often than by chance a packet is lost behind a lost one, as a share of the rest."""
+    """The memory of losses: 0 if a packet after a lost one is lost no more often than any, 1 if it always is."""
     if way.lost < 2 or way.lost == way.sent:
         return 0.0
     loss = way.lost / way.sent
@@ -149,10 +149,10 @@ def _again(way: Way) -> float:
 
 
 def interval(lost: int, sent: int, again: float) -> tuple[float, float]:
-    """Between which shares the loss is, if `lost` of `sent` packets were (Clopper and Pearson, 1934).
+    """The confidence interval of the share of lost packets, of which `lost` of `sent` were (Clopper and Pearson, 1934).
 
-    Losses that come together say less: as many as the variance of their mean allows, if the state of the path has a
-    memory of `again` from one packet to the next.
+    Losses that come together carry less information. They are counted as fewer independent packets, by the variance of
+    their mean if the state of the path has a memory of `again` from one packet to the next.
     """
     inflation = (1 + again) / (1 - again)
     some, all_of = lost / inflation, sent / inflation

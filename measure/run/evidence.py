@@ -325,7 +325,7 @@ def _readings(run: FinishedRun, failures: list[str]) -> Readings:
 
 
 def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] | None:
-    """From when to when (s since 1970) the page loaded; None of a load that failed."""
+    """The start and end of the page's load (s since 1970); None if the load failed."""
     if not har["log"].get("pages") or not duration_ms:
         return None
     began_s = navigated_s(har)
@@ -333,18 +333,18 @@ def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] |
 
 
 def _since_navigation(har: dict[str, Any], at_s: float | None) -> float | None:
-    """How many ms after the navigation `at_s` (since 1970) is; None of a load that failed."""
+    """The time from the navigation to `at_s` (s since 1970), in ms; None if the load failed."""
     return round(1e3 * (at_s - navigated_s(har)), 1) if at_s and har["log"].get("pages") else None
 
 
 def _lateness(log: Path) -> tuple[int, float]:
-    """How often the emulated network was late, and how late at worst, over all its shells."""
+    """How often the emulated network was late, and its worst lateness in ms, over all its shells."""
     reports = LATE.findall(log.read_text(errors="replace")) if log.exists() else []
     return sum(int(times) for times, _ in reports), max((float(worst) for _, worst in reports), default=0.0)
 
 
 def _browsed_s(path: Path) -> float:
-    """How long the load took to Browsertime's end, or 0 when that is unknown."""
+    """The time (s) from the load's begin to the end of Browsertime; 0 if it is unknown."""
     try:
         times = read_json_value(path)
         return float(times["browsertime_end"] - times["begin"])
@@ -364,7 +364,7 @@ def _full_file_systems(folder: Path) -> list[str]:
 
 
 def _tcp_attempts(folder: Path) -> int | None:
-    """How often the browser asked for a connection of TCP, itself or of the hop that it uses as a proxy."""
+    """How often the browser requested a TCP connection, by itself or from the hop that it uses as a proxy."""
     syns, of_hop = read_syns(folder), _account(folder).get("hop", {}).get("tcp_requests", 0)
     return syns if syns is None else syns + of_hop
 

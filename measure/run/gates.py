@@ -156,7 +156,7 @@ def page_script_unfinished(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def opens_window(evidence: Evidence, claim: Claim) -> str | None:
-    """The page opened something that stands in front of it, and in its film."""
+    """The page opened a window or a dialog, which covers it in the film."""
     return "the page opened a window, or the dialog for printing" if evidence.windows > 1 else None
 
 

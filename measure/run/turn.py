@@ -1,14 +1,14 @@
-"""The turn of a load: when it begins, as the visit in the replay and whoever has prepared it agree.
+"""The turn of a load: messages by which the visit in the replay and the process that prepared it agree on its start.
 
     visit                                               other end
     "ready"   the browser shows an empty page     →
                                                   ←     "begin"   it is the load's turn
-              (its processors are idle: it is made)
+              (once its processors are idle, it loads the page)
     "quiet"   its page has been quiet for a while →
     "over"    nothing is measured any more        →
 
-They agree over a pair of sockets, of which the visit has one as its standard input. When the other end is closed, the
-load is not wanted any more, whatever has closed it.
+The messages pass over a pair of sockets; the visit's is its standard input. When the other end is closed, for any
+reason, the load is not wanted any more.
 """
 
 import os

@@ -226,11 +226,11 @@ def unused_exchanges(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> tup
 
 
 def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> dict[str, Reason]:
-    """Why no load asked for an exchange: file → reason, of each unused exchange.
+    """The file of each unused exchange → the reason why no load asked for it.
 
-    It was recorded at another time when a page asked for a URL like it, of which only the query or numbers differ, and
-    which was not recorded itself; for another browser when a page asked for the same name with another ending, as for
-    picture.webp in place of picture.jpg.
+    OTHER_TIME: a page asked for a URL that was not recorded, and that differs from the exchange's only in its query or
+    numbers. OTHER_BROWSER: a page asked for the same name with another ending, such as picture.webp in place of
+    picture.jpg. NEVER: neither.
     """
     loads = [list(load) for load in loads]
     unused = set(unused_exchanges(site, loads))
@@ -249,7 +249,7 @@ def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> d
 
 
 def _like(url: str) -> str:
-    """The part of a URL that is the same at another time: all but its query and its numbers."""
+    """The parts of a URL that do not change with time: all but its query, with each number replaced by 0."""
     return NUMBERS.sub("0", url.partition("?")[0])
 
 
@@ -261,7 +261,7 @@ def _without_ending(url: str) -> str:
 
 
 def jaccard(sets: Sequence[Set[object]]) -> float:
-    """The mean over all pairs of `sets` of what two have in common, divided by what either has (Jaccard, 1901).
+    """The mean over all pairs of `sets` of the Jaccard index: the size of their intersection over that of their union.
 
     1 when there is no pair.
     """

@@ -139,7 +139,7 @@ class Recorder:
 
 
 def answer_here(flow: http.HTTPFlow, status: int) -> None:
-    """Answer a request whose head has come, instead of a server. One whose long body is on its way is broken off."""
+    """Answer a request in the server's place with `status`; a request whose body is being streamed is aborted."""
     if flow.request.stream:
         flow.kill()
     else:
@@ -147,12 +147,12 @@ def answer_here(flow: http.HTTPFlow, status: int) -> None:
 
 
 def without_unwanted(accepted: str) -> str:
-    """An Accept-Encoding header's value without those that a site is not to have."""
+    """The value of an Accept-Encoding header, without the encodings that a site must not have."""
     return ", ".join(coding for coding in accepted.split(", ") if coding not in UNWANTED_ENCODINGS)
 
 
 def sent_at_s(request: http.Request, server: connection.Server) -> float:
-    """When the whole request had gone to the server, as near as the proxy knows; a time of day in seconds."""
+    """The time (s since 1970) at which the whole request was sent to the server, as far as the proxy knows."""
     connected = server.timestamp_tls_setup or server.timestamp_tcp_setup
     times_s: list[float | None] = [request.timestamp_start, request.timestamp_end, connected]
     return max(t for t in times_s if t is not None)
@@ -161,7 +161,7 @@ def sent_at_s(request: http.Request, server: connection.Server) -> float:
 def connection_of(server: connection.Server, handshakes_ms: Mapping[tuple[str, int], float]) -> Connection:
     """The observations of a connection; `handshakes_ms`: our end of each → how long TCP's handshake took.
 
-    mitmproxy's own time for that has the resolution of the name in it, and all that the proxy did meanwhile.
+    mitmproxy's own time of the handshake includes the resolution of the name, and all that the proxy did meanwhile.
     """
     chain = server.certificate_list
     names = [name.value for name in chain[0].altnames] if chain else []

@@ -1,4 +1,4 @@
-"""How the recording browser is set up, in addition to what all browsers of the testbed have in common.
+"""The settings of the recording browser, besides those that all browsers of the testbed have in common.
 
 Standard library only: the proxy's addon loads it too.
 """
@@ -11,10 +11,10 @@ from browsers.window import Window
 
 # In replays Browsertime switches these off.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")
-# A frame of another site is in a process of its own, into which no script can be put before its own ones. With a page
-# script there is one process for all frames.
+# With site isolation, a frame of another site has a process of its own, in which no script can run before the frame's.
+# For a page script it is switched off, so that one process has all frames.
 SITE_ISOLATION = ("IsolateOrigins", "site-per-process")
-# How long a script of ours may take in a page, and the page's own script.
+# The time limit of each script of ours in a page, and of the page script.
 SCRIPT_LIMIT_S = 30.0
 
 

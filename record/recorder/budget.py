@@ -1,4 +1,4 @@
-"""How many bytes a recording may still hold, and bodies that are collected as long as there are enough of these.
+"""The bytes that a recording may still hold, and the bodies that are collected while enough of them remain.
 
 Standard library only: the proxy's addon loads it.
 """
@@ -7,7 +7,7 @@ from record.limits import BODY_BYTES, BODY_TOO_LONG
 
 
 class ByteBudget:
-    """Bytes that several share; each reserves what it holds."""
+    """A number of bytes that several bodies share; each reserves what it holds."""
 
     def __init__(self, remaining_bytes: int) -> None:
         self.remaining_bytes = remaining_bytes
@@ -19,7 +19,7 @@ class ByteBudget:
         return fits
 
     def release(self, size: int) -> None:
-        """Let others have `size` bytes again."""
+        """Give `size` reserved bytes back."""
         self.remaining_bytes += size
 
 
@@ -27,7 +27,7 @@ class Body:
     """Collects a body on its way to the browser; `refusal` says why it is not kept, if it is not."""
 
     def __init__(self, budget: ByteBudget, full: str) -> None:
-        """Reserve what it needs of `budget`; when too little of that remains, `full` is the reason."""
+        """Its bytes are reserved from `budget`; when too few remain there, `full` is the `refusal`."""
         self.bytes = bytearray()
         self.refusal: str | None = None
         self._budget = budget
@@ -45,7 +45,7 @@ class Body:
         return part
 
     def drop(self, why: str) -> None:
-        """Keep nothing of it, and let others have its bytes."""
+        """Discard the body, for the reason `why`, and release its bytes."""
         self.refusal = why
         self._budget.release(len(self.bytes))
         self.bytes = bytearray()

@@ -1,10 +1,10 @@
-"""The proxy's output for the recorder: a file for each finished exchange, one for each connection with such a one, and
-events as they happen.
+"""The proxy's output for the recorder: a file for each finished exchange, one for each connection with a finished
+exchange, and events as they happen.
 
-The file of an exchange is one line of JSON, then the body as it was sent; that of a connection is JSON. It gets its
-name when it is complete, so whatever ends the proxy, all files are whole. An event is one line of JSON:
+The file of an exchange is one line of JSON, then the body as it was sent; that of a connection is JSON. A file gets its
+name when it is complete, so all files are whole, however the proxy ends. An event is one line of JSON:
 `{"listening": port, "proxy": "…"}`, `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`,
-`{"failed": n, "why": "…"}`; n counts requests, of which the URL is told to its 200th character.
+`{"failed": n, "why": "…"}`; n counts requests, and URLs are cut after 200 characters.
 
 Standard library only: the proxy's addon, which writes, and the recorder, which reads, both load it.
 """

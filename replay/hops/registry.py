@@ -20,8 +20,8 @@ def all_hops() -> Mapping[str, HopKind]:
 
 
 def hop_of(network: Network) -> HopKind:
-    """The kind of the hop of `network`; without one, that which hands every packet on. Raises EyelevelError when there
-    is none of that name."""
+    """The kind of the hop of `network`; without one, the kind that forwards every packet. Raises EyelevelError when
+    there is no kind of that name."""
     known, name = all_hops(), network.hop.kind if network.hop else NONE
     if name not in known:
         raise EyelevelError(f"{network.name}: hop.kind must be one of {', '.join(known)}, not {name!r}")
@@ -34,8 +34,8 @@ def proxy_of(network: Network) -> tuple[str, int] | None:
 
 
 def hop_programs(networks: Iterable[Network]) -> dict[str, str]:
-    """The programs of the hops of `networks`, and those of the servers behind them that are not the protocol's under
-    test, each with the option by which it prints its version."""
+    """The programs of the hops of `networks`, and of servers that serve a hop by another protocol than the one under
+    test: name → the option that prints the version."""
     programs: dict[str, str] = {}
     for network in networks:
         kind = hop_of(network)

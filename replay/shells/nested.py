@@ -27,7 +27,8 @@ from base.structure import from_json
 from replay.shells.contract import ORDINARY_PRIORITY
 
 RIGHTS = "rights.so"
-# Prints its process, and ends when its input does: with us. A shell would believe what it is told of its user.
+# Prints its process ID, and ends when its standard input does, that is, with this process. It must not load
+# RIGHTS, by which `sh` would take its user for another.
 HOLDER = ("env", "--unset=LD_PRELOAD", "sh", "-c", "echo $$ && exec cat")
 
 

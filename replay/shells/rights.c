@@ -1,6 +1,6 @@
 // Preloaded into Mahimahi's shells (replay.shells.nested). They want to be setuid root, run by another user, and drop
-// root's rights before they go on. In namespaces of ours they have all rights that they need, whoever runs them, and
-// setuid has no effect: here they are told what they want to hear, and nothing changes.
+// root's rights before they continue. In namespaces of ours they have all rights that they need, whoever runs them, and
+// setuid has no effect: these functions report what the shells expect, and change nothing.
 
 #include <errno.h>
 #include <fcntl.h>

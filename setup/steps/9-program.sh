@@ -4,7 +4,7 @@
 title="the program eyelevel"
 remedy="this should not happen, please report it"
 
-# A line for each checkout that was set up with this cache, the first of them first.
+# A line for each checkout that was set up with this cache, in the order of their first set-ups.
 CHECKOUTS=$EYELEVEL_CACHE/checkouts
 
 inputs() {

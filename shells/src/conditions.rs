@@ -135,8 +135,8 @@ impl Conditions {
         }
     }
 
-    /// When a link of this rate can send a full packet in one round, in whole milliseconds as a delivery trace has
-    /// them: as soon as so many bits have been let through. The last ends the round. An error without a rate.
+    /// The instants of one round at which a link of this rate can send a full packet: as soon as enough bits have
+    /// passed, in whole milliseconds, as in a delivery trace. The last ends the round. An error without a rate.
     ///
     /// `tuning.conditions` in Python computes the same.
     pub fn opportunities(&self, name: &str) -> Result<Vec<Nanos>> {

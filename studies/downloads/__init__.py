@@ -9,7 +9,7 @@ STUDY = Study(
     title="compare the servers themselves: downloads of single files",
     help="""Measure how long files from 1 KB to 10 MB take from the servers (paper, Figure 2).
 
-    RUNS is how often each file is downloaded over each protocol. A campaign that exists goes on where it was.
+    RUNS is how often each file is downloaded over each protocol. A campaign that exists is resumed.
 
     Example: eyelevel figure2 --proto tcp+,quic
     """,

@@ -14,7 +14,7 @@ STUDY = Study(
     help="""Measure which share of a link flows of one protocol get beside flows of another, over time.
 
     Bulk flows begin together and share the emulated network's downlink; no browser takes part. --proto are the
-    protocols whose share is asked for, each against --against by itself. A campaign that exists goes on where it was.
+    protocols whose share is asked for, each against --against by itself. A campaign that exists is resumed.
 
     Example: eyelevel fairness --net fairness-10mbps --proto quic,quic+1con --mixes 1x1,1x2 --runs 10
     """,

@@ -12,7 +12,7 @@ STUDY = Study(
     Sites have live loads when 'eyelevel record --live 5 --net NETWORK' has made them, and one when they are of an
     archive (HAR) that has the time of the load event. --net names the network of those that do not say theirs. Each
     site is replayed over those of --proto (tcp+ and quic unless given) that speak the version of HTTP that most of its
-    live requests used. A campaign that exists goes on where it was.
+    live requests used. A campaign that exists is resumed.
 
     Example: eyelevel fidelity --sites gnu.org --net cable --runs 10
     """,

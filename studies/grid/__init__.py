@@ -14,7 +14,7 @@ STUDY = Study(
     help="""Measure page load times over a grid of generated pages and networks.
 
     Values are separated by commas or blanks. --net, --proto and --runs stand in for those of the preset. A grid that
-    exists goes on where it was.
+    exists is resumed.
 
     Example: eyelevel grid --preset longlook --net longlook-10mbps-62ms-0loss --budget 60m
     """,

@@ -14,8 +14,8 @@ STUDY = Study(
 
     --proto narrows the rungs. In the same blocks, two rungs are also measured with the link repairing its losses itself
     (arq, behind networks with loss) and with a share of the processor for the browser (slow, behind the others unless
-    it is named), and QUIC in a browser that knows nothing of the servers (unknown). A campaign that exists goes on
-    where it was.
+    it is named), and QUIC in a browser that knows nothing of the servers (unknown). A campaign that exists is
+    resumed.
 
     Example: eyelevel ladder --sites demo-news --net lte --runs 5
     """,

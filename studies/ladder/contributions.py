@@ -30,7 +30,7 @@ from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOW
 # The kinds of rows of the tables: a rung; both ends compared directly; the sum of the rungs; a part of the transport's
 # own contribution; the change by a condition outside of the ladder.
 RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
-# The names of what is not a rung.
+# The names of the rows that are not rungs.
 DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
 HIDDEN_LOSSES, VISIBLE_LOSSES = "of it: losses hidden", "of it: visible losses"
 SLOW_BROWSER, SLOW_PAGE = "slower browser: change", "slower browser: TCP"

@@ -128,7 +128,7 @@ class Scope:
 
 def campaign(request: Request, machine: Machine = THIS_MACHINE) -> Measurement:
     """The measurement that `request` asks for, as far as `machine` can do it. Raises EyelevelError."""
-    # A campaign that was begun goes on with what it has: a rung that came later would have blocks of its own.
+    # A campaign is resumed with the rungs that it has: a rung that came later would have blocks of its own.
     scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request, machine)
     if len(scope.rungs) < 2:
         reasons = "; ".join(map(str, scope.missing))
@@ -181,7 +181,7 @@ def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
     if strange := [name for name in names if name not in order]:
         raise EyelevelError(f"{strange[0]} is no rung of the ladder; choose among {', '.join(order)}")
     if refused := [one for one in missing if one.name in names]:
-        raise EyelevelError(f"this campaign goes on without {refused[0].name} ({refused[0].reason}); begin another")
+        raise EyelevelError(f"this campaign is without {refused[0].name} ({refused[0].reason}); begin another")
     return [name for name in order if name in names]
 
 

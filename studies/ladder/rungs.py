@@ -1,11 +1,11 @@
-"""The ladder from stock TCP to stock QUIC: settings of which each differs from the one before in one thing."""
+"""The ladder from stock TCP to stock QUIC: each setting differs from the one before it in one thing."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A rung of the ladder: a protocol, and `change`, the one thing that it has otherwise than the rung below."""
+    """A rung of the ladder: a protocol, and `change`, the one thing in which it differs from the rung below."""
 
     protocol: str
     change: str = ""
@@ -25,7 +25,7 @@ RUNGS = (
     Rung("quic+1con+urgency", "order of bytes"),
     Rung("quic", "gentler back-off"),
 )
-# The neighbours whose difference two conditions take apart: TCP and QUIC with the same windows, round trips and, as far
+# Two conditions split the difference of these neighbours: TCP and QUIC with the same windows, round trips and, as far
 # as these servers can, order of bytes.
 BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
 # The names of these conditions, which follow the name of their network.
@@ -37,10 +37,10 @@ CONDITIONS = ("arq", "slow", "unknown")
 
 
 def base_network(name: str) -> str:
-    """The network that a condition is made of; a network that is none stays as it is."""
+    """The network that the condition `name` changes; any other network is returned as it is."""
     return next((name.removesuffix(suffix) for suffix in (ARQ, SLOW) if name.endswith(suffix)), name)
 
 
 def suffix_of(network: str) -> str:
-    """Which condition a network is; nothing for one that is none."""
+    """The suffix of a network that is a condition; empty for any other network."""
     return network.removeprefix(base_network(network))

@@ -26,10 +26,13 @@ TICKS = 5
 
 
 def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
-    """`table` and `sites` have the columns of `contributions` and `site_contributions`. A row of panels for each
-    network, a panel for each metric: bars that go from the end of the one above by a rung's contribution, in percent of
-    the lowest rung's time, with its interval (an outline where blocks are too few for one) and, as points, single
-    sites; numbers at the right."""
+    """A figure with a row of panels for each network, and a panel for each metric.
+
+    A bar for each rung begins at the end of the bar above, and is as long as the rung's contribution in percent of the
+    lowest rung's time. It has the interval (none, and an outline, where there are too few blocks), points for single
+    sites, and the numbers at the right. `table` and `sites` have the columns of `contributions` and
+    `site_contributions`.
+    """
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]
     with figure_style():

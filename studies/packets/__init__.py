@@ -28,7 +28,7 @@ STUDY = Study(
     help="""Capture loads of sites at the browser and at the servers, each after a ping that must find the network
     right.
 
-    A campaign that exists goes on where it was.
+    A campaign that exists is resumed.
 
     Example: eyelevel packets --sites demo-light --net dsl --proto tcp+,quic --runs 3 --delays 0,50
     """,

@@ -73,8 +73,8 @@ class Stream:
         return pieces
 
     def _fresh(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """The range cut at the edges of ranges that were sent before, each part with whether it is new; marks it as
-        sent."""
+        """The parts of the range, cut at the edges of ranges that were sent before: start, end, and whether the part is
+        new. Marks the range as sent."""
         neighbours = [part for part in self._sent if part[0] <= end and part[1] >= start]
         starts, ends = zip((start, end), *neighbours, strict=True)
         self._sent = [*(part for part in self._sent if part not in neighbours), (min(starts), max(ends))]

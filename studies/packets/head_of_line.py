@@ -54,7 +54,7 @@ from studies.packets.connections import by_connection
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.extents import EVERY_STREAM, Extent, Record
 
-# The causes of a byte's waits, one after the other; and the upper bound of head-of-line blocking.
+# The causes for which a byte waits, in this order; FRONT is the upper bound of head-of-line blocking.
 STREAM, RECORD, OTHERS, FRONT = "stream", "record", "others", "front"
 CAUSES = (STREAM, RECORD, OTHERS)
 
@@ -80,11 +80,11 @@ class Delivery:
 
     @property
     def delivery_s(self) -> float:
-        """When the browser could have them."""
+        """The earliest time at which the browser could get the bytes."""
         return max(self.record_s, self.front_s)
 
     def wait(self, cause: str) -> tuple[float, float]:
-        """From when until when they waited for one of `CAUSES`, or FRONT; both are the same if they did not."""
+        """The start and end of the wait for `cause`, one of `CAUSES` or FRONT; both are equal if there was no wait."""
         return {
             STREAM: (self.arrival_s, self.stream_s),
             RECORD: (self.stream_s, self.record_s),

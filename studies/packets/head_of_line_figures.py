@@ -129,7 +129,7 @@ def _draw_waits(axes: Axes, deliveries: Sequence[Delivery], begin_s: float) -> N
     times_s = np.unique(np.concatenate([times for times, _ in steps.values()]))
     if not len(times_s):
         return
-    # From the cause at the bottom to that at the top: each is what it was at its last change.
+    # The stacked areas, from the bottom to the top: between changes, the bytes that wait for a cause stay the same.
     stacks = [
         np.concatenate([[0.0], sizes])[np.searchsorted(changes, times_s, side="right")] / 1e3
         for changes, sizes in steps.values()

@@ -38,9 +38,12 @@ ENDS = {"client": CLIENT, "servers": SERVERS}
 
 @dataclass(frozen=True)
 class CapturedRun:
-    """A run: its setting; a row for each connection; a row for each end and direction of its captures; the packets of
-    the first request's connection until the response; a row of what data waited for; all deliveries; and a row for each
-    kind of header."""
+    """A run, as rows of the study's tables.
+
+    `connections`: a row for each; `captures`: a row for each end and direction; `steps`: the packets of the first
+    request's connection until its response; `waits`: how long data waited, and for what; `headers`: a row for each
+    kind of header.
+    """
 
     setting: dict[str, Any]
     connections: list[dict[str, Any]]
@@ -107,9 +110,9 @@ def waits_row(
     begin_s: float,
     plt_ms: float | None,
 ) -> dict[str, Any]:
-    """`measures` of all connections, also of the same packets in one sequence (QUIC), as in `sequence_front_ms`; and
-    how much of the time from the start of navigation to the load event a byte waited for others, at least and at
-    most."""
+    """The `measures` of all connections. Columns that begin with `sequence_` have those of the same packets in one
+    sequence (QUIC); columns that end in `_share`, the share of the time from the start of navigation to the load event
+    in which a byte waited for others, at least and at most."""
     row = {**setting, "plt_ms": math.nan if plt_ms is None else plt_ms, "begin_s": begin_s, **measures(waits.values())}
     sequence = measures(in_one_sequence.values()) if in_one_sequence else {}
     row |= {f"sequence_{name}": sequence.get(name, math.nan) for name in row if name.startswith((FRONT, "gaps"))}

@@ -10,7 +10,7 @@ STUDY = Study(
     help="""Log what congestion control does while sites are loaded: windows, round-trip times, losses and states over
     time.
 
-    A campaign that exists goes on where it was.
+    A campaign that exists is resumed.
 
     Example: eyelevel states --sites demo-light --net lte --proto tcp+,quic --runs 3
     """,

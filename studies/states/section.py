@@ -1,8 +1,8 @@
 """The report's section on congestion states, from the qlogs of a campaign's loads (`studies.states.measure`).
 
-Shares of time are means over the runs of a setting (`studies.states.estimates`), within a run of all its connections,
-each by its time: from its beginning, or the navigation's, to the last acknowledgement of data before the page had all
-it asked for.
+Shares of time are means over the runs of a setting (`studies.states.estimates`). In a run they are shares of the time
+of all its connections together. A connection's time begins with it, or with the navigation if that is later, and ends
+with the last acknowledgement of data before the page had all that it asked for.
 """
 
 import math

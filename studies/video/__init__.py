@@ -13,7 +13,7 @@ STUDY = Study(
     title="measure how a video plays: its start, rebuffers and quality",
     help="""Measure how a video player does: time to the first frame, rebuffers, quality, and what was loaded.
 
-    The video is generated when it is first needed. A campaign that exists goes on where it was.
+    The video is generated when it is first needed. A campaign that exists is resumed.
 
     Example: eyelevel video --net lte --proto tcp+,quic --videos hd720,dynamic --runs 10
     """,

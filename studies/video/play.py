@@ -14,7 +14,7 @@ from studies.video.defaults import LADDER_BPS, TRUE
 from studies.video.media import FRAMES_PER_S, SEGMENT_S, SOUND_BPS
 from studies.video.pages import SEGMENT, SOUND
 
-# How the page's mark begins (studies/video/page.html).
+# The page's performance mark has a name with this prefix (studies/video/page.html).
 MARK = "eyelevel-play "
 FRAME_MS = 1000 / FRAMES_PER_S
 # A picture that stands still for this much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy

@@ -154,7 +154,7 @@ def test_what_was_stopped_before_it_was_a_campaign_goes_on_by_its_name(tmp_path:
     (tmp_path / f"{PREFIX}gnu.org").mkdir()
     folder, document = campaign_of(tmp_path, f"{PREFIX}gnu.org", None)
     assert (site_of_folder(folder), document) == ("gnu.org", None)
-    with pytest.raises(EyelevelError, match="there is no campaign other to go on with"):
+    with pytest.raises(EyelevelError, match="there is no campaign other to resume"):
         campaign_of(tmp_path, "other", None)
 
 
@@ -233,7 +233,7 @@ def test_a_stop_prints_the_command_that_resumes(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit) as stopped, stoppable("make answer NET=dsl"):
         raise KeyboardInterrupt
     assert stopped.value.code == 130
-    assert "to go on: make answer NET=dsl" in capsys.readouterr().err
+    assert "to resume: make answer NET=dsl" in capsys.readouterr().err
 
 
 # Servers
@@ -280,7 +280,7 @@ def command(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> Call
         with opened(one.folder, one.document(), one.hypotheses) as results:
             budget = None if options.budget_s is None else Budget.of(options.budget_s)
             while True:
-                # After each block the campaign goes on anew.
+                # After each block the campaign is resumed anew.
                 work = PlannedRuns(one, results, budget)
                 block = next(takewhile(work.may_begin, work.open_blocks(enough)), None)
                 if not block:

@@ -1,4 +1,4 @@
-"""The meaning of --lanes for a campaign: for one that begins, for one that goes on, here and on a cluster."""
+"""The meaning of --lanes for a campaign: for one that begins, for one that is resumed, here and on a cluster."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -139,7 +139,7 @@ def test_a_campaign_does_not_go_on_in_another_number_of_lanes(tmp_path: Path) ->
     keep_calibration(MEASURED, DEFAULT_BROWSER)
     folder = begun(tmp_path / "c")
     for wanted in ("2", "auto"):
-        with pytest.raises(EyelevelError, match="c was begun with 1 at once, not 2; go on with it without LANES"):
+        with pytest.raises(EyelevelError, match="c was begun with 1 at once, not 2; resume it without LANES"):
             chosen(folder, wanted)
 
 

@@ -215,7 +215,7 @@ def test_the_command_that_resumes_has_all_that_was_given(small: Path, tmp_path: 
     budget = f"{PACKAGE_S + 1:.0f}s"
     options = ["--declaration", str(small), "--results", str(results), "--budget", budget, "--no-validate"]
     done = CliRunner().invoke(main, options)
-    message, _, command = done.output.partition("; to go on: ")
+    message, _, command = done.output.partition("; to resume: ")
     assert message.endswith("the budget is used up, and 12 runs are open")
     assert sorted(command.split()) == sorted(
         ["make", "reference", f"DECLARATION={small}", f"RESULTS={results}", f"BUDGET={budget}", "VALIDATE=no"]

@@ -147,7 +147,7 @@ def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) 
     assert (document["settings"]["method"]["depth"], document["study"]) == (3, {"name": "toy"})
     status = json.loads(toys(tmp_path, "status", "--json", str(folder)).stdout)
     assert (status["done"], status["rejected"]) == (4, {"too_heavy": 2})
-    # Going on measures nothing twice, and other settings of the study's own are refused.
+    # Resuming measures nothing twice, and other settings of the study's own are refused.
     again = toys(tmp_path, "weigh", "--depth", "3", "--results", str(tmp_path))
     assert again.returncode == 0, again.stderr
     assert len((folder / "runs.csv").read_text().splitlines()) == len(rows) + 1

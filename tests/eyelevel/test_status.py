@@ -81,7 +81,7 @@ def test_a_campaign_of_many_troubles_stands_on_one_screen(campaign: Path, monkey
     assert len(text) < LINES, "\n".join(text)
     assert max(len(line) for line in text) <= COLUMNS
     assert text[0] == "66 of 200 runs done, 134 left, 0 given up; not running"
-    assert re.fullmatch(r"done .* if it went on now, in about \d+ min; \d+ MB more", text[1])
+    assert re.fullmatch(r"done .* if it were resumed now, in about \d+ min; \d+ MB more", text[1])
     whole = "\n".join(text)
     assert whole.count("wrong: site-") == 3 and "wrong: 6 more that fail so, with 72 runs: given_up.json" in whole
     assert "34 % of 100 attempts were rejected" in whole

@@ -56,7 +56,7 @@ def test_an_answer_from_a_url_goes_on_where_it_was(tmp_path: Path) -> None:
     as_recorded = (tmp_path / "results" / name / "answer" / "index.html").read_text()
     assert "Servers took as long to answer as the recorded ones took." in as_recorded
     assert "When the page was recorded" not in as_recorded
-    # The campaign that was begun without it does not go on with it, and says so before any load.
+    # The campaign that was begun without it is not resumed with it, and says so before any load.
     refused = answered(tmp_path / "refused", [URL, *options, "--think-time", "recorded"], status=1)
     assert f"the campaign answer-{NAME} was begun with other settings: settings/think_time was absent" in refused
     assert "validate" not in refused

@@ -1,4 +1,4 @@
-"""A declared campaign is measured within a budget and kept as a package, and goes on from that alone, elsewhere."""
+"""A declared campaign is measured within a budget and kept as a package, and resumed from that alone, elsewhere."""
 
 import subprocess
 import sys
@@ -58,7 +58,7 @@ def test_a_campaign_goes_on_from_its_package_alone(tmp_path: Path) -> None:
     # None of 3 rounds fits a budget that leaves no time for a block besides the package.
     declaration.write_text(DECLARED.format(runs=3))
     printed = reference(declaration, tmp_path / "there", "--budget", "181s")
-    assert f"it goes on from {package}" in " ".join(printed.split())
+    assert f"resumed from {package}" in " ".join(printed.split())
     assert "the budget is used up, and 4 runs are open" in printed
     assert len(rows(package)) == len(first)
 

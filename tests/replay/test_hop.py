@@ -94,7 +94,7 @@ def test_quic_beside_the_proxy_makes_the_replay_fail(tmp_path: Path) -> None:
     (address,) = next(iter(site.addresses.values()))[:1]
     spec = ReplaySpec(site.folder, TUNNEL, protocols.load()["quic"])
     send = f"import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'?', ({address!r}, 443))"
-    with pytest.raises(EyelevelError, match=r"1 packets of TCP or UDP went beside the hop"):
+    with pytest.raises(EyelevelError, match=r"1 packets of TCP or UDP bypassed the hop"):
         # An echo comes back after the datagram has arrived.
         run(spec, ["sh", "-c", f'python3 -c "{send}"; ping -q -c 1 {address}'])
 
@@ -108,7 +108,7 @@ def test_a_byte_beside_the_hop_makes_the_replay_fail(tmp_path: Path) -> None:
     # The rule that leads TCP into the hop is deleted in its namespace, in which one of the shells' processes is.
     delete = f"ip rule del ipproto tcp lookup {TABLE} 2>/dev/null"
     delete = f"for process in $(pgrep -x mm-net); do nsenter --net=/proc/$process/ns/net {delete}; done"
-    with pytest.raises(EyelevelError, match=r"packets of TCP went beside the hop"):
+    with pytest.raises(EyelevelError, match=r"packets of TCP bypassed the hop"):
         run(spec, ["sh", "-c", f"{delete}; curl --silent --insecure https://{address}/; true"])
 
 

@@ -1,4 +1,4 @@
-"""The front door: a set-up is done once and goes on where it was, and what stops it is said in one line, beforehand."""
+"""The front door: a set-up is done once and resumes where it was, and what stops it is said in one line, beforehand."""
 
 import os
 import re

@@ -354,7 +354,7 @@ def test_a_grid_does_not_become_another(measured: Path) -> None:
 @pytest.mark.loads
 def test_a_grid_is_told_from_a_campaign_of_sites(measured: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["--campaign", "tiny", "--results", str(measured.parent)])
-    assert "tiny is a grid; go on with it by: make grid CAMPAIGN=tiny RESULTS=" in str(done.exception)
+    assert "tiny is a grid; to resume it: make grid CAMPAIGN=tiny RESULTS=" in str(done.exception)
     CliRunner().invoke(analysis, [str(measured)], catch_exceptions=False)
 
 

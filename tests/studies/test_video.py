@@ -270,7 +270,7 @@ def test_a_campaign_goes_on_with_what_it_has(tmp_path: Path) -> None:
     assert [*more.networks] == ["hdx", "lte"]
     assert [*more.protocols] == ["tcp", "quic"]
     assert not more.loading.repeatable
-    # It has 3 runs by its document, and goes on with these unless more are asked for.
+    # It has 3 runs by its document, and is resumed with these unless more are asked for.
     assert (more.runs, more.seed) == (3, 1)
     plain = Request(folder=tmp_path, options=dict.fromkeys(options), document=document)
     assert [*campaign(plain).campaign.sites] == ["video-tiny-5s"]

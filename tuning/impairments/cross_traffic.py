@@ -26,7 +26,7 @@ class CrossTraffic(Drops):
 
     @property
     def has_cross_traffic(self) -> bool:
-        """Whether background flows share it with the page."""
+        """Whether background flows share the network with the page."""
         return bool(self.cross_traffic or self.up_cross_traffic)
 
 

@@ -70,7 +70,7 @@ class Loss(Path):
     def loss_of(self, direction: str) -> float:
         """Probability of loss in one direction; a packet and its answer both survive with 1 - loss.
 
-        On a link that retransmits, it is that of a try. The shells reckon so too, for `mm-net --profile`
+        On a link that retransmits, it is that of each try. The shells compute it in the same way for `mm-net --profile`
         (`one_way_loss` in Rust).
         """
         if self.up_loss is not None or self.down_loss is not None:
@@ -80,14 +80,14 @@ class Loss(Path):
         return self.loss if self.loss_on == direction else 0.0
 
     def lasting_loss_of(self, direction: str) -> float:
-        """Probability that a packet is lost in one direction whatever the link does about it."""
+        """Probability that a packet is lost in one direction, after all retransmissions of the link."""
         loss = self.loss_of(direction)
         if self.retransmit_ms is None:
             return loss
         return 0.0 if self.retransmit_tries is None else loss**self.retransmit_tries
 
     def bursts_of(self, direction: str) -> GilbertElliott | None:
-        """By which model one direction loses packets in bursts, if it does."""
+        """The model by which one direction loses packets in bursts; None if it does not."""
         if not (loss := self.loss_of(direction)):
             return None
         return GilbertElliott.bursts(loss, self.burst_packets) if self.burst_packets else self.gilbert_elliott

@@ -36,19 +36,19 @@ class OnOff:
 
 @dataclass(frozen=True, kw_only=True)
 class OnOffs(Path):
-    """`on_off` is that of both directions, off at the same instants; `up_on_off` and `down_on_off` of one alone."""
+    """`on_off` is for both directions, which are off at the same instants; `up_on_off` and `down_on_off` for one."""
 
     on_off: OnOff | None = None
     up_on_off: OnOff | None = None
     down_on_off: OnOff | None = None
 
     def on_off_of(self, direction: str) -> OnOff | None:
-        """When one direction is on and off, if it is not always on."""
+        """The times for which one direction is on and off; None if it is always on."""
         return self.on_off or (self.up_on_off if direction == UP else self.down_on_off)
 
 
 def on_off_words(times: Mapping[str, float] | None, where: str) -> Iterator[str]:
-    """`times` of what is off somewhere, in words, if there are any."""
+    """The on and off `times` of a path in words, with `where` it is; nothing if there are none."""
     if times:
         how = "always" if times.get("periodic") else "on average"
         yield f"off{where and f' {where}'} for {times['off_s']:g} s after {times['on_s']:g} s, {how}"

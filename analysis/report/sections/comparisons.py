@@ -31,7 +31,7 @@ def explorer(findings: Findings) -> str:
     """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
     samples, pairs = findings.samples, findings.hypotheses.comparisons
     numbers = dict(FORMS["comparisons"]["columns"])
-    # A campaign without any pair has no column of most of them.
+    # A campaign without any pair lacks most of these columns.
     comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "verdict", "note"])
     pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
     columns: list[list[Any]] = [[pairs.index(Pair(*names)) for names in pair_columns]]
@@ -55,8 +55,8 @@ def explorer(findings: Findings) -> str:
 
 
 def script_json(document: Any) -> str:
-    """`document` as JSON that can stand in a <script>, which "</script" would end, and which "<!--" with "<script"
-    would make go on behind its end (HTML standard, section 4.12.1.3)."""
+    """`document` as JSON that can stand in a <script>: "</script" would end it early, and "<!--" with "<script" would
+    keep "</script" from ending it (HTML standard, section 4.12.1.3)."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 

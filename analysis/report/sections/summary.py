@@ -30,9 +30,9 @@ WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
-# Runs that count although their first load was lost are told from this share on.
+# The share of runs that count although their first load was lost is mentioned if it is larger than this.
 SHOWN_SHARE = 0.005
-# From this share of lost runs on, the answer tells what these could change, though all protocols may lose as many.
+# From this share of lost runs on, the answer says what they could change, even where all protocols lose as many.
 LARGE_SHARE = 0.05
 
 

@@ -8,9 +8,9 @@ from measure.probe.emulated import ECHOES, LOST_NUMBERS
 from measure.validate.network.contract import LOSS_DEVIATIONS, RTT_TOLERANCE, RTT_TOLERANCE_MS, Judge, OneWay
 from tuning.impairments.contract import DOWN, UP
 
-# The least cost of a repeat that can be told from delays of the machine.
+# A repeat that costs less than this, in ms, cannot be distinguished from the machine's delays.
 LEAST_REPEAT_MS = 10.0
-# Up to this share of tries that fail, most packets whose first try fails need but one more.
+# If no more than this share of tries fail, most packets whose first try fails need only one more.
 MOST_LOSS = 0.4
 
 
@@ -23,7 +23,7 @@ def _loss(way: OneWay) -> Iterator[Check]:
         return
     name, share, measured = f"loss of {seen.sent} packets", loss, 100 * seen.lost / seen.sent
     if conditions := seen.conditions:
-        # Losses over time come besides those, and as they like.
+        # Losses over time come on top of those, and independently of them.
         share = 1 - (1 - loss) * (1 - conditions.expected_loss)
         tolerance = LOSS_DEVIATIONS * (math.sqrt(loss * (1 - loss) / seen.sent) + conditions.loss_sd)
         name = f"{name}, over time"
@@ -62,7 +62,7 @@ def _repairs(way: OneWay) -> Iterator[Check]:
     yield way.within(name, 100 * lasting, measured, 100 * tolerance, "%")
     if not (seen := way.seen.repairs) or not loss:
         return
-    # The share of packets that were repeated among those that arrived.
+    # The share of repeated packets among those that arrived.
     loss = (loss - lasting) / (1 - lasting)
     if cost_ms < LEAST_REPEAT_MS or network.jitter_ms or way.trace:
         yield way.unchecked("packets repeated", f"{cost_ms:g} ms cannot be told from other delays", 100 * loss, "%")

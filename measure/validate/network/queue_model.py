@@ -1,4 +1,4 @@
-"""The expected effect of a queue on an even flow of more than its link carries: models independent of the shells.
+"""The expected effect of a queue on a flow whose constant rate exceeds its link's: models independent of the shells.
 
 Each follows the pseudo-code of its RFC, with times in seconds. The shells have the same in Rust; a fault in one of the
 two shows as a difference between what is measured and what is expected.
@@ -40,10 +40,10 @@ class Behaviour:
 
 
 class Model:
-    """A queue as packets of one size see it, all of which may be marked: here one that drops what does not fit."""
+    """A model of a queue, for packets of one size that may all be marked; this one drops packets that do not fit."""
 
     def __init__(self, queue: Queue, limit: float, size_bytes: int) -> None:
-        """`limit`: how many packets of `size_bytes` it holds."""
+        """`limit`: how many packets of `size_bytes` the queue holds."""
         self.queue, self.limit, self.size_bytes = queue, limit, size_bytes
         self.arrivals: deque[float] = deque()
         self.dropped = self.marked = 0
@@ -56,12 +56,12 @@ class Model:
             self.arrivals.append(now_s)
 
     def dequeue(self, now_s: float) -> float | None:
-        """When the packet arrived that is sent now; None if there is none any more."""
+        """The arrival time of the packet that is sent now; None if the queue is empty."""
         return self.arrivals.popleft() if self.arrivals else None
 
 
 class DropHead(Model):
-    """Drops what has waited longest when it is full."""
+    """Drops the packet that has waited longest when the queue is full."""
 
     def enqueue(self, now_s: float) -> None:
         self.arrivals.append(now_s)
@@ -71,7 +71,7 @@ class DropHead(Model):
 
 
 class CoDel(Model):
-    """RFC 8289, section 5, whose names these are."""
+    """The queue of RFC 8289, section 5, with its names."""
 
     first_above_time: float | None = None
     drop_next = 0.0

@@ -9,15 +9,15 @@ from measure.validate.network.contract import PACKET_BITS, RTT_TOLERANCE, RTT_TO
 from tuning.conditions import DELAY
 from tuning.networks import Network
 
-# Mahimahi's shells reckon in whole milliseconds, in each direction.
+# Mahimahi's shells count whole milliseconds, in each direction.
 WHOLE_MS_TOLERANCE = 2.0
 RESOLUTION_TOLERANCE_MS = 3.0
-# The tolerance of the scatter of echoes; that of 100 is so far from that of all but once in 10,000.
+# The tolerance of the standard deviation of echoes: a sample of 100 echoes exceeds it once in 10,000.
 SCATTER_TOLERANCE, SCATTER_TOLERANCE_MS = 0.25, 0.3
 
 
 def tolerance_ms(network: Network) -> float:
-    """By how much a round trip of `network` may be off."""
+    """The largest error, in ms, that a measured round trip of `network` may have."""
     return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
 
 
@@ -32,7 +32,7 @@ def _round_trip(case: Whole) -> Iterator[Check]:
 
 
 def _early_ms(network: Network) -> float:
-    """By how much the least round trip may be off: one of many echoes is early in both directions."""
+    """The largest error, in ms, of the shortest round trip: one of many echoes is early in both directions."""
     return tolerance_ms(network) + network.jitter_ms
 
 
@@ -47,7 +47,7 @@ def _round_trip_over_time(case: Whole) -> Iterator[Check]:
 
 
 def _changes(case: Whole) -> bool:
-    """Whether delays change over time, so that they can be seen."""
+    """Whether delays change over time, and repeats by the link do not hide the changes."""
     return bool(case.changing) and case.network.retransmit_ms is None
 
 

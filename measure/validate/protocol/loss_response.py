@@ -235,7 +235,7 @@ def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
 
 
 def expected_curve(protocol: Protocol, seen: LossResponse) -> CubicCurve | None:
-    """How the window of `protocol` should grow after the loss that was `seen`; None if it is no Cubic's."""
+    """The expected growth of the window of `protocol` after the loss that was `seen`; None for others than Cubic."""
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None or not behaviour.cubic:
         return None

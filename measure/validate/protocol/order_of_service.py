@@ -40,14 +40,15 @@ from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# Slow enough for a response to take long beside what a server needs to begin it; of the queue there is enough for no
-# sender to fill it with what the page has.
+# Slow enough that sending a response takes far longer than a server needs to begin it. The queue is so long that no
+# sender fills it with the page's bytes.
 NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=NARROW_MBPS, queue_ms=400)
 
-# Two responses are compared if that share of each was yet to be sent when the server had all.
+# Two responses are compared if at least this share of each was still unsent when the server had all requests.
 LEAST_SHARE = 0.5
 
-# A scheduler that is first come, first served or fair sends at least this share against the priorities.
+# A scheduler that ignores priorities (first come, first served, or fair) sends at least this share of the bytes while
+# something more urgent waits.
 LEAST_AGAINST_PRIORITY = 0.15
 
 # NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
@@ -133,7 +134,8 @@ class OrderNumbers:
 
 
 def observe_order(protocol: Protocol, sites: Mapping[str, Site]) -> OrderOfService:
-    """Load the page of the order of service over `protocol` in the browser. Raises EyelevelError."""
+    """Load the page `ORDER_PAGE` over `protocol`; returns the order in which its responses were sent. Raises
+    EyelevelError."""
     setting = Setting(sites[ORDER_PAGE], NARROW, protocol, BULK_LOADING, SEED)
     with single_load(setting, ObservationMethod()) as folder:
         return read_order(folder, protocol.http_version)
@@ -208,8 +210,8 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
 
 
 def against_priority(order: OrderOfService) -> float:
-    """The share of bytes that left while a more urgent response waited, of those that left from when the server had all
-    that are ordered until they were sent."""
+    """The share of bytes that were sent while a more urgent response waited. Bytes count from the moment at which the
+    server had all requests for `ORDERED` until the last of these was sent."""
     served = _once_all_are_there(order)
     last = max((n for n, part in enumerate(served) if part.path in ORDERED), default=-1)
     served = served[: last + 1]
@@ -226,8 +228,8 @@ def against_priority(order: OrderOfService) -> float:
 
 
 def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
-    """The share of the bytes of two responses that left while both were under way, once the server had all: for each
-    two of one urgency that are both incremental, or both not."""
+    """For each two responses of one urgency whose flag is `incremental`: the share of their bytes that were sent while
+    both were under way, from the moment at which the server had all requests."""
     served = _once_all_are_there(order)
     candidates = [r for r in order.responses if r.path in ORDERED and r.incremental == incremental]
     for one, other in combinations(candidates, 2):
@@ -248,7 +250,7 @@ def in_front(order: OrderOfService) -> tuple[int, float]:
 
 
 def _once_all_are_there(order: OrderOfService) -> list[Served]:
-    """The parts that left when the server had all responses that are ordered, without those of the urgent one."""
+    """The parts that left after the server had all requests for `ORDERED`, without those of the urgent response."""
     asked_s = max(response.asked_s for response in order.responses if response.path in ORDERED)
     return [part for part in order.served if part.at_s > asked_s + ANSWER_S and part.path != URGENT]
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 /// A write of this size to the page cache takes less time than a packet of the fastest link.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The values of the connection; `delivered`: the bytes that were acknowledged since the metrics before.
+/// The metrics of a connection; `delivered`: the bytes that were acknowledged since the previous metrics.
 pub struct Metrics {
     pub window: u64,
     pub ssthresh: Option<u64>,

@@ -9,7 +9,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::matcher::{Kind, Matcher, Request};
 use crate::responses::{DEFAULT_DATE, DEFAULT_SERVER, RecordedResponse};
 
-/// `file` is that of the recorded response; of an answer that is made up it is empty, and nothing is waited for.
+/// An answer to a request, sent after `wait`. `file` is the recorded response's; an answer that is made up has none
+/// (empty), and no wait.
 pub struct Answer {
     pub kind: Kind,
     pub file: String,

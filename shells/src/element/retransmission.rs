@@ -10,17 +10,17 @@ use crate::time::Nanos;
 pub struct Persistence {
     /// The time that a failed try costs.
     pub repeat: Nanos,
-    /// How often a packet is sent at most, the first time included; then it is lost. `None`: until it arrives.
+    /// The most tries of a packet, the first included, after which it is lost. `None`: no limit.
     pub tries: Option<u64>,
-    /// Whether what follows a packet waits until it has arrived or is lost.
+    /// Whether later packets wait until an earlier one has arrived or is lost.
     pub order: Order,
 }
 
-/// Repeats each packet that is lost until it arrives (ARQ: RFC 3366), or as often as it may. So what would be lost is
-/// late, and only what fails in all tries is lost.
+/// Repeats each packet that is lost until it arrives (ARQ: RFC 3366) or its tries are used up. So a packet is late in
+/// place of lost, except one whose tries all fail.
 ///
 /// Each try fails with the same probability, whatever happened to the others, and costs the same time. The repeats of
-/// several packets go on side by side (selective repeat). They take nothing of a link's rate.
+/// several packets overlap (selective repeat). They take nothing of a link's rate.
 pub struct Retransmission {
     probability: f64,
     persistence: Persistence,
@@ -33,7 +33,7 @@ pub struct Retransmission {
 }
 
 impl Retransmission {
-    /// With the generator of [`super::Loss`] for the `first_tries`, the packets are hit that it would lose.
+    /// With the generator of a [`super::Loss`] as `first_tries`, the packets that it would lose are the ones repeated.
     ///
     /// # Panics
     /// At probability 1, with which nothing ever arrives.
@@ -50,7 +50,7 @@ impl Retransmission {
         Self { probability, persistence, first_tries, repeats, settled: 0, observers, outbox }
     }
 
-    /// How often the next packet is sent in vain.
+    /// The number of failed tries of the next packet.
     fn failed_tries(&mut self) -> u64 {
         if !self.first_tries.chance(self.probability) {
             return 0;

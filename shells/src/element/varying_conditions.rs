@@ -11,7 +11,7 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::time::Nanos;
 
-/// Delays and loses each packet as its conditions say for the instant at which it arrives. No packet overtakes another.
+/// Delays or loses each packet by the conditions at the instant of its arrival. No packet overtakes another.
 pub struct VaryingConditions {
     conditions: Conditions,
     start: Nanos,
@@ -58,8 +58,8 @@ impl Element for VaryingConditions {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Conditions")]
 pub struct NetConditions {
-    /// Delay and loss over time from inside to outside, beside those of other options: CSV of time_s, delay_ms, loss.
-    /// Its rate_mbps, if it has that, is applied by --up with the same file
+    /// Delay and loss over time from inside to outside, in addition to other options: CSV of time_s, delay_ms, loss.
+    /// A column rate_mbps is ignored here: give the same file to --up as well
     #[arg(long, value_name = "FILE")]
     up_conditions: Option<PathBuf>,
 

@@ -20,10 +20,10 @@ use crate::error::{Attempt, Result};
 use crate::log::Outputs;
 use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos, now};
 
-/// Packets that are later than this are counted: the network inside was slower than its options say.
+/// Packets that are later than this are counted: the emulated network was slower than its options say.
 const LATE: Nanos = NANOS_PER_MILLISECOND;
 
-/// How long after SIGTERM or SIGHUP a command is killed that goes on.
+/// A command that still runs this long after SIGTERM or SIGHUP is killed.
 const GRACE: Nanos = 5 * NANOS_PER_SECOND;
 
 /// How the emulation went.
@@ -190,7 +190,7 @@ impl Forwarder {
         }
     }
 
-    /// Send the command a signal to end, and kill it later if it goes on.
+    /// Send the command a `signal` to end; kill it if it still runs after `GRACE`.
     fn end_command(&mut self, supervisor: &Supervisor, signal: Signal) {
         supervisor.forward(signal);
         self.kill_at.get_or_insert(now() + GRACE);

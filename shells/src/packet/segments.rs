@@ -7,7 +7,7 @@ const TCP_MINIMUM: usize = 20;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// The segments of a packet, in order; the packet itself if it is not many in one.
+/// The segments of a packet, in order; the packet itself if it cannot be cut.
 pub fn split(packet: Packet) -> impl Iterator<Item = Packet> {
     let (whole, cut) = match Cut::of(&packet) {
         None => (Some(packet), None),

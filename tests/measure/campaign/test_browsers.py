@@ -1,4 +1,4 @@
-"""A campaign of several browsers: its plan, its files, going on, and what is compared with what."""
+"""A campaign of several browsers: its plan, its files, resuming it, and what is compared with what."""
 
 import json
 from collections import Counter
@@ -99,7 +99,7 @@ def test_every_run_is_loaded_in_its_browser_and_kept_with_it(campaign: Campaign)
     of_first = {name: value for name, value in document.settings.browser.items() if name != "name"}
     assert of_first and document.settings.further_browsers["toy"] == of_first
     assert status(campaign.folder).done == 8
-    # Going on makes nothing twice.
+    # Resuming makes nothing twice.
     assert go(campaign) == []
     index = Review(campaign.folder).index()
     assert "browser=toy" in index and "browser=chromium" in index and '<th scope="col">browser' in index

@@ -1,4 +1,4 @@
-"""A campaign with a budget ends in time, between two blocks, and goes on later."""
+"""A campaign with a budget ends in time, between two blocks, and is resumed later."""
 
 from collections import Counter
 from collections.abc import Iterator

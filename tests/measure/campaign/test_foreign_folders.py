@@ -112,9 +112,9 @@ def test_only_a_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), "is full; free some of it, then go on: again"),
-        (OSError(errno.EROFS, "Read-only file system"), "is read-only, .* make it writable, then go on: again"),
-        (OSError(errno.EIO, "Input/output error"), "has errors .*; repair it, then go on: again"),
+        (OSError(errno.ENOSPC, "No space left on device"), "is full; free some of it, then resume: again"),
+        (OSError(errno.EROFS, "Read-only file system"), "is read-only, .* make it writable, then resume: again"),
+        (OSError(errno.EIO, "Input/output error"), "has errors .*; repair it, then resume: again"),
     ],
 )
 def test_a_disk_that_takes_nothing_more_is_told_in_one_line(tmp_path: Path, fault: OSError, text: str) -> None:
@@ -141,7 +141,7 @@ def test_a_folder_that_is_removed_meanwhile_is_told_in_one_line_and_not_made_ane
     tmp_path: Path, step: Callable[[Results], None], moved_to: str | None
 ) -> None:
     folder = tmp_path / "results" / "c"
-    text = "results/c was removed, or moved, while it was being measured into; put it back, then go on: again$"
+    text = "results/c was removed, or moved, while it was being measured into; put it back, then resume: again$"
     with (
         pytest.raises(EyelevelError, match=text),
         interruptible(folder, "again"),
@@ -187,12 +187,12 @@ main()
         ),
         (
             "(other / 'secret').read_text()",
-            "other/secret may not be read or written ({1}); allow it, then go on: again",
+            "other/secret may not be read or written ({1}); allow it, then resume: again",
         ),
-        ("(other / 'data').write_text('')", "other/data may not be written ({1}); allow it, then go on: again"),
+        ("(other / 'data').write_text('')", "other/data may not be written ({1}); allow it, then resume: again"),
         ("(results / 'mine').unlink()", "results/mine cannot be removed or replaced: {0}/results may not be written"),
         ("(other / 'shut' / 'x').read_text()", "other/shut/x cannot be reached: {0}/other/shut may not be entered"),
-        ("subprocess.run([other / 'data'])", "other/data may not be run ({1}); allow it, then go on: again"),
+        ("subprocess.run([other / 'data'])", "other/data may not be run ({1}); allow it, then resume: again"),
     ],
 )
 def test_the_file_that_may_not_be_used_is_told_and_why(action: str, text: str, tmp_path: Path) -> None:

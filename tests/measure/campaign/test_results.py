@@ -326,13 +326,13 @@ def test_a_broken_declaration_is_told_by_its_place(tmp_path: Path) -> None:
         declarations.declaration_of(broken, tmp_path)
 
 
-def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_go_on(tmp_path: Path) -> None:
+def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_resume(tmp_path: Path) -> None:
     first = begun(tmp_path / "c", "one")
     with pytest.raises(EyelevelError) as raised:
         begun(tmp_path / "c", "two")
     assert str(raised.value) == (
-        f"the campaign c was begun with other hypotheses, those in {tmp_path / 'c' / 'hypotheses.toml'}: go on without "
-        "--hypotheses (HYPOTHESES), or use another campaign name; a report can ask them post hoc"
+        f"the campaign c was begun with other hypotheses, those in {tmp_path / 'c' / 'hypotheses.toml'}: resume it "
+        "without --hypotheses (HYPOTHESES), or use another campaign name; a report can ask them post hoc"
     )
     assert (tmp_path / "c" / "hypotheses.toml").read_text() == "one"
     assert read_json(tmp_path / "c" / "campaign.json") == first
@@ -341,7 +341,7 @@ def test_other_hypotheses_are_refused_in_one_line_that_says_how_to_go_on(tmp_pat
 def test_a_campaign_without_hypotheses_goes_on_and_declares_none_later(tmp_path: Path) -> None:
     assert "hypotheses" not in begun(tmp_path / "old")
     assert "hypotheses" not in begun(tmp_path / "old")
-    with pytest.raises(EyelevelError, match="was begun with other hypotheses, none: go on without"):
+    with pytest.raises(EyelevelError, match="was begun with other hypotheses, none: resume it without"):
         begun(tmp_path / "old", "one")
     assert not (tmp_path / "old" / "hypotheses.toml").exists()
 

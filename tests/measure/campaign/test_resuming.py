@@ -1,4 +1,4 @@
-"""A campaign goes on from its package: nothing is lost or measured twice, and machines can be told apart."""
+"""A campaign is resumed from its package: nothing is lost or measured twice, and machines can be told apart."""
 
 import csv
 import json
@@ -109,7 +109,7 @@ def test_another_browser_must_not_go_on_with_it(package: Path, tmp_path: Path) -
     elsewhere = tmp_path / "elsewhere" / "try"
     resume_from_package(package, elsewhere)
     other = replace(DOCUMENT, versions={"chromium": "2"})
-    message = "begun with other versions: versions/chromium was 1, is 2; go on with it where these are installed"
+    message = "begun with other versions: versions/chromium was 1, is 2; resume it where these are installed"
     with pytest.raises(EyelevelError, match=message), opened(elsewhere, other):
         pass
     with pytest.raises(EyelevelError, match=message):

@@ -170,7 +170,7 @@ def test_the_status_says_what_is_wrong(page: Page) -> None:
     assert last_rejections(review.rows(), ["film_unclean"]) == ["last by film_unclean: s lte tcp run 1: <b>orange</b>"]
     review.decide(SECOND.folder, valid=False, reason="an empty page")
     wrong = troubles(status(review.folder), review.folder)
-    assert wrong[-1] == "it has open runs and is not running; the command that began it goes on with it"
+    assert wrong[-1] == "it has open runs and is not running; the command that began it resumes it"
 
 
 def test_a_decision_is_kept_with_its_reason(page: Page) -> None:

@@ -71,7 +71,7 @@ def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     assert result.protocols["tcp"] == result.protocols["quic"]
     assert result.protocols["tcp"].exact == result.protocols["tcp"].requested == len(site.exchanges) - 1
     assert completeness.read(site) == result
-    assert completeness.digest(site) == before, "a campaign that was begun before goes on"
+    assert completeness.digest(site) == before, "a campaign that was begun before can be resumed"
 
 
 @pytest.mark.needs_namespaces
