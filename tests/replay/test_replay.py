@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,18 @@ for message in KernelSockets().ask():
     if (account := decoded(message)) and 443 in (account.server[1], account.client[1]):
         print(json.dumps(asdict(account)))
 """
+# Prints which folder is that of X servers, if there is one.
+X_SOCKETS = "stat --format '%d %i' /tmp/.X11-unix 2> /dev/null"
+
+
+def covering() -> Iterator[Any]:
+    """Protocols that have, for each server, every value of every setting that any of its protocols has."""
+    covered: set[tuple[str, str, str]] = set()
+    for name, protocol in reversed(PROTOCOLS.items()):  # the later ones change more
+        values = {(protocol.server, key, repr(value)) for key, value in vars(protocol).items() if key != "name"}
+        if values - covered:
+            yield pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ()))
+        covered |= values
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +131,8 @@ def test_no_connection_waits_for_another(site: Site) -> None:
 
 
 @pytest.mark.loads
-@pytest.mark.parametrize(
-    "protocol",
-    [pytest.param(name, marks=OPTIONAL_SERVERS.get(protocol.server, ())) for name, protocol in PROTOCOLS.items()],
-)
-def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Site, protocol: str) -> None:
+@pytest.mark.parametrize("protocol", covering())
+def test_every_setting_of_a_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Site, protocol: str) -> None:
     """Used: by the kernel's account of a connection that has sent next to nothing (process 1 is the servers' side)."""
     wanted = PROTOCOLS[protocol]
     script = f"""
@@ -161,24 +171,61 @@ def test_the_kernel_holds_no_more_unsent_data_than_it_may(site: Site) -> None:
     assert 0 < unsent_bytes <= 2 * limit_bytes  # the limit, and the buffer that was begun below it
 
 
-def test_unknown_names_do_not_exist_and_are_told(site: Site) -> None:
-    outcome, printed = replay(site, "getent hosts nowhere.example || echo none", NETWORKS["dsl"])
-    assert printed == "none\n"
-    assert outcome.evidence["unknown_names"] == ["nowhere.example"]
+@dataclass(frozen=True)
+class Look:
+    """How a client that looked around ended, the lines that it printed under each heading, and the folder of X servers
+    before."""
+
+    x_before: list[str]
+    outcome: ReplayOutcome
+    printed: dict[str, list[str]]
 
 
-def test_nothing_outside_can_be_reached(site: Site) -> None:
-    script = "ping -c 1 -W 1 192.0.2.1; ls /sys/class/net > /dev/null; ip -json link"
-    _, printed = replay(site, script, NETWORKS["dsl"])
-    assert "Unreachable" in printed or "unreachable" in printed
-    assert {link["ifname"] for link in json.loads(printed[printed.rindex("\n[{") :])} == {"lo", "ingress"}
+def x_sockets() -> list[str]:
+    return subprocess.run(["sh", "-c", X_SOCKETS], capture_output=True, text=True, check=False).stdout.splitlines()
 
 
-def test_what_the_page_may_fill_is_not_what_servers_and_names_need(site: Site) -> None:
-    folders = '"$TMPDIR" /run/eyelevel/servers /run/eyelevel/names /run/eyelevel'
-    outcome, printed = replay(site, f"stat --format %d {folders}; ls /run/eyelevel/servers/*", NETWORKS["dsl"])
-    assert len(set(printed.split("\n")[:4])) == 4, printed
-    assert "full" not in outcome.evidence
+@pytest.fixture(scope="module")
+def look(site: Site) -> Look:
+    x_before = x_sockets()
+    script = f"""
+        echo = name; getent hosts nowhere.example || echo none
+        echo = beyond; ping -c 1 -W 1 192.0.2.1 2>&1
+        echo = links; ls /sys/class/net > /dev/null; ip -json link
+        echo = systems; stat --format %d "$TMPDIR" /run/eyelevel/servers /run/eyelevel/names /run/eyelevel
+        ls /run/eyelevel/servers/* > /dev/null
+        echo = x; {X_SOCKETS}
+        exit 7
+    """
+    outcome, printed = replay(site, script, NETWORKS["dsl"])
+    sections = [section.splitlines() for section in printed.split("= ")[1:]]
+    return Look(x_before, outcome, {heading: lines for heading, *lines in sections})
+
+
+def test_unknown_names_do_not_exist_and_are_told(look: Look) -> None:
+    assert look.printed["name"] == ["none"]
+    assert look.outcome.evidence["unknown_names"] == ["nowhere.example"]
+
+
+def test_nothing_outside_can_be_reached(look: Look) -> None:
+    assert re.search("[Uu]nreachable", "".join(look.printed["beyond"]))
+    (links,) = look.printed["links"]
+    assert {link["ifname"] for link in json.loads(links)} == {"lo", "ingress"}
+
+
+def test_what_the_page_may_fill_is_not_what_servers_and_names_need(look: Look) -> None:
+    assert len(set(look.printed["systems"])) == 4, look.printed
+    assert "full" not in look.outcome.evidence
+
+
+def test_a_replay_makes_no_folder_of_x_servers_and_hides_none(look: Look) -> None:
+    """A host may have none; and who makes it owns it."""
+    assert look.printed["x"] == look.x_before
+    assert x_sockets() == look.x_before
+
+
+def test_the_exit_status_is_the_command_s(look: Look) -> None:
+    assert look.outcome.status == 7
 
 
 def test_a_name_server_or_servers_without_space_are_told(site: Site) -> None:
@@ -189,19 +236,6 @@ def test_a_name_server_or_servers_without_space_are_told(site: Site) -> None:
     upload = f"head --bytes 256K /dev/zero | curl --silent --output /dev/null --data-binary @- {site.url}"
     outcome, _ = replay(site, f"{fill}; {upload}; rm {buffers}/filler", NETWORKS["dsl"])
     assert outcome.evidence["full"] == "the page made the servers keep for it more than the 1024 MiB that there are"
-
-
-def test_a_replay_makes_no_folder_of_x_servers_and_hides_none(site: Site) -> None:
-    """A host may have none; and who makes it owns it."""
-    look = ["stat", "--format", "%d %i", "/tmp/.X11-unix"]
-    before = subprocess.run(look, capture_output=True, text=True, check=False).stdout
-    _, inside = replay(site, f"{' '.join(look[:2])} '%d %i' {look[-1]} 2>/dev/null", NETWORKS["dsl"])
-    assert inside == before
-    assert subprocess.run(look, capture_output=True, text=True, check=False).stdout == before
-
-
-def test_the_exit_status_is_the_command_s(site: Site) -> None:
-    assert replay(site, "exit 7", NETWORKS["dsl"])[0].status == 7
 
 
 def test_a_command_that_does_not_exist_is_said(site: Site) -> None:
