@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,12 @@ def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
         return [_read(files[min(number, len(files) - 1)]) for number in numbers]
 
 
+@cache
 def zero_s(film: Path) -> float:
     """When the navigation begins in `film`, in seconds: after Browsertime's orange frames, if it has any.
 
-    A film that was compressed has another orange; the measurement wrote down where the original one ended.
+    A film that was compressed has another orange; the measurement wrote down where the original one ended. It is found
+    once: a clip, a strip and a copy of the film begin there, and most of their time went into it.
     """
     from films.contents import film_contents
     from films.frames import FilmStart, film_start

@@ -280,6 +280,7 @@ def test_the_section_tells_every_setting(captured: Campaign, runs: Mapping[str, 
     report = section.section(captured.folder)
     assert report
     assert len(report.drawings) == 1
+    assert [figure.draw(*figure.arguments) for figure in report.figures]
     for table in report.tables[:2]:
         assert list(table.data["protocol"]) == list(PROTOCOLS)
 

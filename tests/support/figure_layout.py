@@ -22,9 +22,9 @@ def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests of words alone: no figure is drawn; what would be its PNG is empty."""
+    """For tests of what is around figures: none is drawn, its PNG is white, and there is no PDF."""
 
     def write(figure: ReportFigure, folder: Path) -> None:  # a process of a pool finds it by this name
-        (folder / f"{figure.name}.png").touch()
+        Image.new("1", (1120, 480), 1).save(folder / f"{figure.name}.png")
 
     monkeypatch.setattr(ReportFigure, "write", write)

@@ -418,7 +418,7 @@ def test_there_is_a_report_of_every_campaign_with_a_valid_run(
     assert text in (folder / "report" / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("without_files_of_figures")
+@pytest.mark.usefixtures("without_figures")
 def test_figures_alone_take_the_place_of_older_ones_and_make_no_page(tmp_path: Path) -> None:
     folder = write(tmp_path / "again", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=3))
     (folder / "report" / "figures").mkdir(parents=True)
@@ -500,7 +500,7 @@ def test_numbers_in_the_pages_script_are_json(campaign: Path) -> None:
 
 @pytest.mark.usefixtures("without_files_of_figures")
 def test_a_campaign_without_a_metric_is_reported_without_it(tmp_path: Path) -> None:
-    folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "tcp+", "quic"), runs=4))
+    folder = write(tmp_path / "older", Truth(sites=2, networks=("dsl",), protocols=("tcp", "quic"), runs=4))
     pd.read_csv(folder / "runs.csv").drop(columns=["vc85"]).to_csv(folder / "runs.csv", index=False)
     report(folder)
     page = (folder / "report" / "index.html").read_text()
