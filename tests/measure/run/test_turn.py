@@ -114,7 +114,7 @@ def setting_in(folder: Path, *, filmed: bool = False) -> Setting:
 
 
 @dataclass(frozen=True)
-class Made:
+class FilmedLoad:
     """The folder of a load that was made; when it was over (s since 1970), and its film as it was then."""
 
     folder: Path
@@ -123,26 +123,29 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    moments = list[Made]()
+def filmed_load(tmp_path_factory: pytest.TempPathFactory) -> FilmedLoad:
+    loads = list[FilmedLoad]()
     folder = tmp_path_factory.mktemp("run")
+
+    def look() -> None:
+        loads.append(FilmedLoad(folder, time.time(), (folder / FILM).read_bytes()))
+
     with Load(setting_in(tmp_path_factory.mktemp("site"), filmed=True), folder) as load:
         awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-        over = lambda: moments.append(Made(folder, time.time(), (folder / FILM).read_bytes()))  # noqa: E731
-        assert load.make(Moments(over=over)) is None
-    (one,) = moments
+        assert load.make(Moments(over=look)) is None
+    (one,) = loads
     return one
 
 
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(made: Made) -> None:
-    folder = made.folder
+def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(filmed_load: FilmedLoad) -> None:
+    folder = filmed_load.folder
     times = json.loads((folder / TIMES).read_text())
     order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order
-    assert made.over_s < times["visit_end"]
+    assert filmed_load.over_s < times["visit_end"]
     evidence = read_evidence(folder, filmed=False)
     assert evidence.failures == () and evidence.request_counts.missed == 0
     assert min(request.began_s or 0 for request in evidence.requests if request.main_frame) > times["begin"]
@@ -152,9 +155,9 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(made: Made) -> None:
-    film = made.folder / FILM
-    assert made.film == film.read_bytes()
+def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(filmed_load: FilmedLoad) -> None:
+    film = filmed_load.folder / FILM
+    assert filmed_load.film == film.read_bytes()
     start = film_start((contents := film_contents(film)).times, contents.looks)
     # A frame between the orange and the page may be missing on a machine that other tests keep busy.
     assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES
