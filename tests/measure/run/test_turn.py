@@ -213,8 +213,8 @@ def test_a_load_that_is_not_at_ordinary_priority_does_not_begin_and_leaves_nothi
     folder = tmp_path / "run"
     folder.mkdir()
     with Load(setting_in(tmp_path), folder, idle=Unliftable()) as load:
-        fault = load.make()
         below = awaited_descendants(os.getpid(), lambda names: "chromium" in names)
+        fault = load.make()
     assert still_there([pid for pid, _ in below], timeout_s=0) == []
     assert fault and "of this run still has idle priority" in fault
     assert not (folder / REQUEST_LOG).read_text()
