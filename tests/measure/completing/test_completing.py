@@ -2,11 +2,10 @@
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from support.material import recording_path
 
 from analysis.sites import site_table
 from base.errors import EyelevelError
@@ -25,7 +24,6 @@ from measure.sites.completeness import (
 )
 from measure.sites.facts import facts_of
 from record.demo import generate
-from record.formats import read_recording
 from record.http1 import Response
 from record.recorder.addresses import AddressPolicy
 from record.recorder.spec import RecordSpec
@@ -74,22 +72,39 @@ def test_a_demo_site_is_complete_over_both_transports(tmp_path: Path) -> None:
     assert completeness.digest(site) == before, "a campaign that was begun before can be resumed"
 
 
+@dataclass(frozen=True)
+class Little:
+    """A site whose page asks for little of it, and for something that it lacks; and what is known of it by one load."""
+
+    site: Site
+    page: Exchange
+    result: Completeness
+
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> Little:
+    recording = generate("demo-light")
+    text = "<!doctype html><meta charset=utf-8>" + "本页很小。" * 9
+    text += "<img src=/gone.jpg><script>fetch('/counted?visit=2')</script>"
+    response = Response(200, "OK", (("content-type", "text/html"),), text.encode())
+    page = replace(recording.exchanges[0], url="https://sync.example/", response=response)
+    other = replace(page, url=f"{page.url}counted?visit=1")
+    recording = replace(recording, url=page.url, exchanges=(page, other, *recording.exchanges))
+    site = write_site(recording, tmp_path_factory.mktemp("little") / "demo-light")
+    return Little(site, page, complete(site, completing("tcp"), fetch=False))
+
+
 @pytest.mark.needs_namespaces
-@pytest.mark.needs_corpus
-def test_what_a_recording_lacks_is_told_by_url_and_asker(tmp_path: Path) -> None:
-    recording = read_recording(recording_path("mahimahi/www.yelp.com"))
-    removed = next(e for e in recording.exchanges if e.url.endswith("/ms.jpg"))
-    lacking = replace(recording, exchanges=tuple(e for e in recording.exchanges if e != removed))
-    site = write_site(lacking, tmp_path / "www.yelp.com")
-    result = complete(site, completing("tcp"), fetch=False)
+def test_what_a_recording_lacks_is_told_by_url_and_asker(little: Little) -> None:
+    site, result, url = little.site, little.result, f"{little.page.url}gone.jpg"
     (missed,) = result.missed
-    assert (missed.method, missed.url, missed.loads) == ("GET", removed.url, 1)
-    assert missed.asked_by == ("https://m.yelp.com/",)
+    assert (missed.method, missed.url, missed.loads) == ("GET", url, 1)
+    assert missed.asked_by == (little.page.url,)
     loads = result.protocols["tcp"]
-    assert (loads.missed, loads.prefix > 0) == (1, True)
+    assert (loads.requested, loads.exact, loads.prefix, loads.missed) == (3, 1, 1, 1)
     assert result.served == 1 - 1 / loads.requested
-    assert f"missed in 1 of 1 loads: GET {removed.url}, asked for by https://m.yelp.com/" in summary(site.name, result)
-    assert set(result.unused) < {exchange.file for exchange in site.exchanges}
+    assert f"missed in 1 of 1 loads: GET {url}, asked for by {little.page.url}" in summary(site.name, result)
+    assert set(result.unused) == {exchange.file for exchange in site.exchanges[2:]}
 
 
 @pytest.mark.parametrize("policy", [AddressPolicy.PUBLIC, AddressPolicy.ALL])
@@ -164,22 +179,13 @@ def test_a_file_that_is_longer_than_any_is_refused_and_not_written(tmp_path: Pat
 
 
 @pytest.mark.needs_namespaces
-def test_a_page_that_uses_little_of_its_site_is_warned_of(tmp_path: Path) -> None:
-    recording = generate("demo-light")
-    body = b"<!doctype html><meta charset=utf-8><p>" + "本页很小。".encode() * 9
-    sync = replace(
-        recording.exchanges[0],
-        url="https://sync.example/",
-        response=Response(200, "OK", (("content-type", "text/html"),), body),
-    )
-    site = write_site(replace(recording, url=sync.url, exchanges=(sync, *recording.exchanges)), tmp_path / "demo-light")
-    result = complete(site, completing("tcp"), fetch=False)
-    total = len(site.exchanges)
+def test_a_page_that_uses_little_of_its_site_is_warned_of(little: Little) -> None:
+    site, result, total = little.site, little.result, len(little.site.exchanges)
     assert set(result.unused_because.values()) == {Reason.NEVER}
     first, second, *others = warnings(site, result)
-    assert f"asks for 1 of {total} recorded exchanges only" in first and sync.url in first and "URL=" in first
-    assert f"{total - 1} never asked for: {recording.url}, " in second
-    fonts = [script.name for script in without_fonts([sync.response])]
+    assert f"asks for 2 of {total} recorded exchanges only" in first and little.page.url in first and "URL=" in first
+    assert f"{total - 2} never asked for: {site.exchanges[2].url}, " in second
+    fonts = [script.name for script in without_fonts([little.page.response])]
     assert [name in other for name, other in zip(fonts, others, strict=True)] == [True] * len(fonts)
     assert completeness.read(Site.load(site.folder)) == result
 

@@ -3,12 +3,14 @@
 Those that go on are navigated to another page; others open a dialog, ask for a login, or are asked for once more.
 """
 
+import gzip
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from dataset.run_files import HAR
 from measure.campaign.method import claim
 from measure.run.evidence import Evidence, read_evidence
 from measure.run.gates import GATES, reason_against
@@ -56,15 +58,24 @@ SERVICE_WORKER = Response(
     b"onactivate = event => event.waitUntil(clients.claim());"
     b"onfetch = event => event.request.url.endsWith('/made') && event.respondWith(new Response('made'));",
 )
-ASK_SERVICE_WORKER = """<script>
+HINTS = (("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))
+# All that a page may do and still count: its start is asked for once more (Critical-CH), it has another page made
+# ready, asks over plain HTTP and is led to HTTPS (HSTS), has a service worker answer, goes to what has no content, and
+# asks for what no server could answer.
+BUSY_PAGE = """<script type=speculationrules>{"prerender": [{"urls": ["/ready", "/gone"]}]}</script>
+<script>
 navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
 navigator.serviceWorker.register("/sw.js");
-</script>"""
+fetch("about:blank").catch(() => 0);
+addEventListener("load", async () => {
+    await fetch("http://shop.example/secure", {mode: "no-cors"});
+    location = "/none";
+});
+</script><img src="about:blank;"><img src="no-scheme:x"><img src="https://gone.example/x">"""
 
 CASES = {
     "page-goes-on-by-itself": {
         "refresh": Case('<meta http-equiv="refresh" content="0; url=/en/">', f"{BY_ITSELF} {IMPORT}{NEXT} "),
-        "field": Case(headers=(("Refresh", "0; url=/en/"),), reason=f"{BY_ITSELF} {IMPORT}{NEXT} "),
         "script": Case("<script>location.replace('/en/')</script>", f"{BY_ITSELF} {IMPORT}{NEXT} "),
         "form": Case(
             "<script>onload = () => document.forms[0].submit()</script><form action=/en/></form>",
@@ -75,11 +86,9 @@ CASES = {
             f"goes_on: the page loads itself again: {SHOP}",
         ),
         "nowhere": Case(
-            "<script>location = '/gone'</script>",
-            f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
+            headers=(("Refresh", "0; url=/gone"),),
+            reason=f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
         ),
-        "no-content": Case("<script>onload = () => { location = '/none'; }</script>", more={"none": EMPTY}),
-        "made-ready": Case('<script type=speculationrules>{"prerender": [{"urls": ["/en/", "/gone"]}]}</script>'),
     },
     "page-with-a-dialog": {
         "alert": Case(
@@ -92,7 +101,6 @@ CASES = {
         ),
         "print": Case("<script>onload = () => print()</script>", WINDOW),
         "window": Case("<script>onload = () => open('/en/')</script>", WINDOW),
-        "status": Case(status=404, reason=f"error_page: the page's status is 404: {SHOP}"),
         "host": Case(
             status=302,
             headers=(("Location", "https://other.example/"),),
@@ -110,19 +118,6 @@ CASES = {
             f"over_time: not loaded within 8 s, and a login is asked for (status 401): {SHOP}image",
             more={"image": LOGIN},
         ),
-    },
-    "page-with-critical-ch": {
-        "hints": Case(headers=(("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))),
-        "hints-after-redirect": Case(
-            status=302,
-            headers=(("Location", "/hints"),),
-            more={"hints": html("", ("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))},
-        ),
-        "hsts": Case(
-            "<script>onload = () => fetch('http://shop.example/en/', {mode: 'no-cors'})</script>",
-            headers=(("Strict-Transport-Security", "max-age=1000"),),
-        ),
-        "service-worker": Case(ASK_SERVICE_WORKER, more={"sw.js": SERVICE_WORKER}),
     },
     "redirect-to-plain-http": {
         "page": Case(
@@ -165,17 +160,35 @@ def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_
     assert reason.startswith(case.reason) and bool(reason) == bool(case.reason), reason
 
 
-def test_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
-    head = "<script>fetch('about:blank').catch(() => 0)</script><img src='about:blank;'><img src='no-scheme:x'>"
-    reason, evidence = loaded(Case(head + "<img src=https://gone.example/x>"), "tcp", tmp_path)
+@pytest.mark.case("page-goes-on-by-itself")
+@pytest.mark.case("page-with-critical-ch")
+def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
+    more = {"sw.js": SERVICE_WORKER, "ready": html(), "secure": EMPTY, "none": EMPTY}
+    case = Case(BUSY_PAGE, headers=(*HINTS, ("Strict-Transport-Security", "max-age=1000")), more=more)
+    reason, evidence = loaded(case, "tcp", tmp_path)
     assert not reason
+    # It did all of it.
+    urls = [request.url for request in evidence.requests]
+    assert urls.count(SHOP) == 2
+    assert {*(f"{SHOP}{path}" for path in ("ready", "gone", "none")), "http://shop.example/secure"} <= set(urls)
+    assert f"{SHOP}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
     missed = [url.url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
     assert missed == ["https://gone.example/x"]
 
 
-@pytest.mark.parametrize("protocol", ["tcp", "quic"])
-def test_a_host_whose_name_ends_with_a_dot_is_reached(protocol: str, tmp_path: Path) -> None:
+DOTTED = "https://shop.example./"
+# A redirect to a page for which, since it needs hints, all is asked for once more.
+TO_HINTS = Case(start=DOTTED, status=302, headers=(("Location", "/hints"),), more={"hints": html("", *HINTS)})
+
+
+@pytest.mark.case("page-with-critical-ch")
+@pytest.mark.parametrize(
+    ("case", "protocol", "requests"), [(Case(start=DOTTED), "tcp", 1), (TO_HINTS, "quic", 4)], ids=["page", "redirect"]
+)
+def test_a_host_whose_name_ends_with_a_dot_is_reached_and_its_page_counts(
+    case: Case, protocol: str, requests: int, tmp_path: Path
+) -> None:
     """Browsers leave the dot out of the name in TLS (RFC 6066, section 3), and have it in the request."""
-    reason, evidence = loaded(Case(start="https://shop.example./"), protocol, tmp_path)
+    reason, evidence = loaded(case, protocol, tmp_path)
     assert not reason
-    assert evidence.request_counts.served == 1
+    assert evidence.request_counts.served == requests

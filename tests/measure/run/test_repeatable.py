@@ -129,6 +129,29 @@ BULK_BYTES = 1_500_000
 # The time (ms) that may pass between the beginning of a navigation and that of its first request, from which the HAR
 # counts, when the machine is busy. (10 ms when it is not.)
 LATE_MS = 300
+# A worker tells its server what it sees.
+TELL = """fetch(new URL("/told?" + new URLSearchParams({
+    who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
+}), "https://a.example/"));"""
+# Workers by how they are made.
+WORKERS = """
+const address = text => URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
+const text = who => TELL.replace("WHO", JSON.stringify(who));
+const blob = address(text("blob"));
+new Worker(blob);
+URL.revokeObjectURL(blob);
+new Worker(address(text("blob module")), {type: "module"});
+new SharedWorker(address(text("blob shared")));
+new Worker("data:text/javascript," + encodeURIComponent(text("data")));
+new Worker("data:text/javascript;base64," + btoa(text("base64")));
+new Worker(address("new Worker(URL.createObjectURL(new Blob([" + JSON.stringify(text("nested")) + "])))"));
+new Worker("/classic.js");
+new Worker(new URL("/module.js", location), {type: "module"});
+new SharedWorker("/shared.js");
+navigator.serviceWorker.register("/service.js");
+"""
+OF_FILES = {"classic", "module", "shared", "service"}
+ALL_WORKERS = {*OF_FILES, "blob", "blob module", "blob shared", "data", "base64", "nested"}
 PAGE = b"""<!doctype html><html><head><title>Telling</title></head><body><script async src=/bulk></script><script>
 function told(who, of) {
     const url = new URL("/told", location);
@@ -162,14 +185,17 @@ onload = () => setTimeout(async () => {
     fetch(told('frame', frame.contentWindow));
 });
 </script>"""
+WITH_WORKERS = f"<script>const TELL = {json.dumps(TELL)}; addEventListener('load', () => {{ {WORKERS} }});</script>"
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load: what the page and its frame reported, how Browsertime timed it, when the browser itself says it had
-    loaded (ms from the navigation on), how long animations of 300 ms took, and what the replay noted of the script."""
+    """One load: what the page and its frame reported, and its workers, how Browsertime timed it, when the browser
+    itself says it had loaded (ms from the navigation on), how long animations of 300 ms took, and what the replay noted
+    of the script."""
 
     reports: dict[str, dict[str, str]]
+    workers: dict[str, dict[str, str]]
     timings: dict[str, Any]
     plt: float | None
     loaded_ms: float
@@ -179,14 +205,22 @@ class Load:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """A page that tells its server all that changes from load to load, and takes a while to be loaded."""
+    """A page that tells its server all that changes from load to load, as its workers do, and takes a while to be
+    loaded."""
     date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
-    page = Exchange("GET", "https://a.example/", html(PAGE, date), "192.0.2.1")
+    page = Exchange("GET", "https://a.example/", html(PAGE + WITH_WORKERS.encode(), date), "192.0.2.1")
     bulk = replace(page, url=f"{page.url}bulk", response=Response(200, "OK", (), b"//".ljust(BULK_BYTES, b"x")))
-    report = replace(page, url=f"{page.url}told", response=Response(204, "", (), b""))
-    animated = replace(report, url=f"{page.url}animated")
+    # A worker whose address is data is of another origin than all.
+    answer = Response(204, "", (("Access-Control-Allow-Origin", "*"),), b"")
+    reports = [replace(page, url=f"{page.url}{path}", response=answer) for path in ("told", "animated")]
+    javascript = (("Content-Type", "text/javascript"),)
+    workers = [
+        replace(page, url=f"{page.url}{who}.js", response=Response(200, "", javascript, text.encode()))
+        for who in sorted(OF_FILES)
+        if (text := TELL.replace("WHO", json.dumps(who)))
+    ]
     folder = tmp_path_factory.mktemp("sites") / "telling"
-    return write_site(Recording(page.url, (page, bulk, report, animated), {"tool": "test"}), folder)
+    return write_site(Recording(page.url, (page, bulk, *reports, *workers), {"tool": "test"}), folder)
 
 
 @pytest.fixture(scope="module")
@@ -198,13 +232,15 @@ def loads(site: Site, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Loa
 
 def load_once(site: Site, folder: Path, repeatable: bool) -> Load:
     dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=2000)), folder) is None
+    assert load(Setting(site, dsl, tcp, Loading(repeatable, filmed=False, quiet_ms=5000)), folder) is None
     evidence = read_evidence(folder, filmed=False)
     requests = [(parts.path, dict(parse_qsl(parts.query))) for parts in map(urlsplit, _urls_of(folder, evidence))]
+    reports = {values["who"]: values for path, values in requests if path == "/told"}
     page = json.loads((folder / TIMINGS).read_text())[0]["browserScripts"][0]
     har = json.loads(gzip.decompress((folder / HAR).read_bytes()))
     return Load(
-        reports={values["who"]: values for path, values in requests if path == "/told"},
+        reports={who: values for who, values in reports.items() if who not in ALL_WORKERS},
+        workers={who: values for who, values in reports.items() if who in ALL_WORKERS},
         timings=page["timings"],
         plt=evidence.plt,
         loaded_ms=har["log"]["pages"][0]["pageTimings"]["onLoad"],
@@ -242,6 +278,15 @@ def test_a_page_and_the_frames_it_writes_tell_the_same_on_every_load(loads: dict
 
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
+def test_workers_of_all_kinds_tell_the_same_on_every_load(loads: dict[str, Load]) -> None:
+    one = loads["one"].workers
+    assert set(one) == ALL_WORKERS
+    assert one == loads["other"].workers
+    assert {values["now"] for values in one.values()} == {str(RECORDED_AT_S * 1000)}
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.loads
 def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> None:
     as_recorded, one = loads["as recorded"].reports["page"], loads["one"].reports["page"]
     assert abs(float(as_recorded["now"]) / 1000 - time.time()) < 3600
@@ -254,7 +299,8 @@ def test_without_the_script_a_page_tells_the_truth(loads: dict[str, Load]) -> No
 def test_the_evidence_tells_whether_pages_had_the_script(loads: dict[str, Load]) -> None:
     assert loads["as recorded"].script is None
     script = loads["one"].script
-    assert script and script["documents"] == 1 and len(script["script_sha256"]) == 64
+    assert script and (script["documents"], script["workers"]) == (1, len(OF_FILES))
+    assert len(script["script_sha256"]) == 64
 
 
 @pytest.mark.needs_namespaces
@@ -270,62 +316,6 @@ def test_those_who_measure_get_the_true_times(loads: dict[str, Load]) -> None:
         # Browsertime asks the page both in the old and in the new way, of which the script changes the old for pages.
         assert seen.timings["loadEventEnd"] == pytest.approx(seen.timings["navigationTiming"]["loadEventEnd"], abs=2)
     assert float(loads["one"].reports["page"]["loaded"]) < transfer_ms, "the page itself got something else"
-
-
-TELL = """fetch(new URL("/told?" + new URLSearchParams({
-    who: WHO, number: Math.random(), identifier: crypto.randomUUID(), now: Date.now(),
-}), "https://a.example/"));"""
-# Workers by how they are made, each of which tells its server what it sees.
-WORKERS = """
-const address = text => URL.createObjectURL(new Blob([text], {type: "text/javascript"}));
-const text = who => TELL.replace("WHO", JSON.stringify(who));
-const blob = address(text("blob"));
-new Worker(blob);
-URL.revokeObjectURL(blob);
-new Worker(address(text("blob module")), {type: "module"});
-new SharedWorker(address(text("blob shared")));
-new Worker("data:text/javascript," + encodeURIComponent(text("data")));
-new Worker("data:text/javascript;base64," + btoa(text("base64")));
-new Worker(address("new Worker(URL.createObjectURL(new Blob([" + JSON.stringify(text("nested")) + "])))"));
-new Worker("/classic.js");
-new Worker(new URL("/module.js", location), {type: "module"});
-new SharedWorker("/shared.js");
-navigator.serviceWorker.register("/service.js");
-"""
-OF_FILES = {"classic", "module", "shared", "service"}
-ALL_WORKERS = {*OF_FILES, "blob", "blob module", "blob shared", "data", "base64", "nested"}
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.loads
-def test_workers_of_all_kinds_tell_the_same_on_every_load(tmp_path: Path) -> None:
-    date = ("Date", formatdate(RECORDED_AT_S, usegmt=True))
-    script = f"<script>const TELL = {json.dumps(TELL)}; onload = () => {{ {WORKERS} }}</script>"
-    page = Exchange("GET", "https://a.example/", html(b"<!doctype html><html>" + script.encode(), date), "192.0.2.1")
-    javascript = (("Content-Type", "text/javascript"),)
-    files = [
-        replace(page, url=f"{page.url}{who}.js", response=Response(200, "", javascript, text.encode()))
-        for who in sorted(OF_FILES)
-        if (text := TELL.replace("WHO", json.dumps(who)))
-    ]
-    # A worker whose address is data is of another origin than all.
-    answer = Response(204, "", (("Access-Control-Allow-Origin", "*"),), b"")
-    exchanges = (page, *files, replace(page, url=f"{page.url}told", response=answer))
-    site = write_site(Recording(page.url, exchanges, {"tool": "test"}), tmp_path / "workers")
-    dsl, tcp = networks.load()["dsl"], protocols.load()["tcp"]
-    reports = []
-    for number in (1, 2):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        assert load(Setting(site, dsl, tcp, Loading(filmed=False, quiet_ms=5000)), folder) is None
-        urls = [urlsplit(url) for url in _urls_of(folder, read_evidence(folder, filmed=False))]
-        values_of = (dict(parse_qsl(url.query)) for url in urls if url.path == "/told")
-        reports.append({values["who"]: values for values in values_of})
-    assert set(reports[0]) == ALL_WORKERS
-    assert reports[0] == reports[1]
-    assert {values["now"] for values in reports[0].values()} == {str(RECORDED_AT_S * 1000)}
-    evidence = json.loads((tmp_path / "1" / REPLAY_EVIDENCE).read_text())
-    assert evidence["scripts"]["repeatable"]["workers"] == len(OF_FILES)
 
 
 def test_a_campaign_keeps_to_the_choice_it_was_begun_with(site: Site, tmp_path: Path) -> None:

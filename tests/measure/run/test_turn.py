@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -112,19 +113,39 @@ def setting_in(folder: Path, *, filmed: bool = False) -> Setting:
     return Setting(site, networks.load()["dsl"], protocols.load()["quic"], Loading(filmed=filmed, quiet_ms=QUIET_MS))
 
 
+@dataclass(frozen=True)
+class FilmedLoad:
+    """The folder of a load that was made; when it was over (s since 1970), and its film as it was then."""
+
+    folder: Path
+    over_s: float
+    film: bytes
+
+
+@pytest.fixture(scope="module")
+def filmed_load(tmp_path_factory: pytest.TempPathFactory) -> FilmedLoad:
+    loads = list[FilmedLoad]()
+    folder = tmp_path_factory.mktemp("run")
+
+    def look() -> None:
+        loads.append(FilmedLoad(folder, time.time(), (folder / FILM).read_bytes()))
+
+    with Load(setting_in(tmp_path_factory.mktemp("site"), filmed=True), folder) as load:
+        awaited_descendants(os.getpid(), lambda names: "chromium" in names)
+        assert load.make(Moments(over=look)) is None
+    (one,) = loads
+    return one
+
+
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    with Load(setting_in(tmp_path), folder) as load:
-        awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-        assert load.make(Moments(over=lambda: (folder / "over").touch())) is None
+def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_other(filmed_load: FilmedLoad) -> None:
+    folder = filmed_load.folder
     times = json.loads((folder / TIMES).read_text())
     order = ["visit", "browsertime", "ready", "begin", "browsertime_end", "visit_end"]
     assert sorted(order, key=lambda name: times[name]) == order
-    assert (folder / "over").stat().st_mtime < times["visit_end"]
+    assert filmed_load.over_s < times["visit_end"]
     evidence = read_evidence(folder, filmed=False)
     assert evidence.failures == () and evidence.request_counts.missed == 0
     assert min(request.began_s or 0 for request in evidence.requests if request.main_frame) > times["begin"]
@@ -134,26 +155,12 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(tmp_path: Path) -> None:
-    folder, films = tmp_path / "run", list[bytes]()
-    folder.mkdir()
-    with Load(setting_in(tmp_path, filmed=True), folder) as load:
-        assert load.make(Moments(over=lambda: films.append((folder / FILM).read_bytes()))) is None
-    assert films == [(folder / FILM).read_bytes()]
-    start = film_start((contents := film_contents(folder / FILM)).times, contents.looks)
+def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(filmed_load: FilmedLoad) -> None:
+    film = filmed_load.folder / FILM
+    assert filmed_load.film == film.read_bytes()
+    start = film_start((contents := film_contents(film)).times, contents.looks)
     # A frame between the orange and the page may be missing on a machine that other tests keep busy.
     assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES
-
-
-@pytest.mark.needs_namespaces
-@pytest.mark.needs_browser
-@pytest.mark.loads
-def test_of_a_load_that_is_not_made_nothing_is_there_when_it_is_closed(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    with Load(setting_in(tmp_path), folder):
-        below = awaited_descendants(os.getpid(), lambda names: "chromium" in names)
-    assert still_there([pid for pid, _ in below], timeout_s=0) == []
 
 
 @pytest.mark.needs_namespaces
@@ -198,7 +205,7 @@ def test_what_is_prepared_beside_a_quiet_page_is_at_idle_priority_until_that_loa
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_load_that_is_not_at_ordinary_priority_does_not_begin(tmp_path: Path) -> None:
+def test_a_load_that_is_not_at_ordinary_priority_does_not_begin_and_leaves_nothing(tmp_path: Path) -> None:
     class Unliftable(Policy):
         def lift(self, root: int) -> None:
             pass
@@ -206,7 +213,9 @@ def test_a_load_that_is_not_at_ordinary_priority_does_not_begin(tmp_path: Path) 
     folder = tmp_path / "run"
     folder.mkdir()
     with Load(setting_in(tmp_path), folder, idle=Unliftable()) as load:
+        below = awaited_descendants(os.getpid(), lambda names: "chromium" in names)
         fault = load.make()
+    assert still_there([pid for pid, _ in below], timeout_s=0) == []
     assert fault and "of this run still has idle priority" in fault
     assert not (folder / REQUEST_LOG).read_text()
 
