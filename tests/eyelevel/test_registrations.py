@@ -19,7 +19,10 @@ TOYS = '''
 """A metric, a gate and a study, and the program with them."""
 
 import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
 from analysis.report.section import Section
@@ -96,25 +99,43 @@ STUDIES.append(
     )
 )
 
+def ended(arguments):
+    """How the program ended with `arguments`: its status or fault, and its output."""
+    sys.argv[1:] = arguments
+    with redirect_stdout(StringIO()) as output, redirect_stderr(output):
+        try:
+            main()
+        except SystemExit as end:
+            return end.code, output.getvalue()
+    return 0, output.getvalue()
+
+
 if __name__ == "__main__":
     slot.time_canary = lambda browser: Canary(50.0, 800.0)
     slot.layout = lambda: None  # another process would not know the toys
-    main()
+    print(json.dumps([ended(arguments) for arguments in json.load(sys.stdin)]))
 '''
 
 
-def toys(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program with the toys in it."""
+def toys(folder: Path, *lines: list[str]) -> list[tuple[int | str, str]]:
+    """Run the program with the toys in it, with each of `lines` of arguments; returns its statuses and outputs."""
     (folder / "toys.py").write_text(TOYS)
-    environment = {**os.environ, "PYTHONPATH": f"{PROJECT}"}
-    command = [sys.executable, str(folder / "toys.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(folder / "toys.py")],
+        input=json.dumps(lines),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": f"{PROJECT}"},
+        timeout=300,
+    )
+    return [tuple(result) for result in json.loads(done.stdout)]
 
 
 @pytest.mark.slow
 def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_all(tmp_path: Path) -> None:
-    assert "weigh weigh toys" in " ".join(toys(tmp_path, "--help").stdout.split())
-    help_text = toys(tmp_path, "weigh", "--help").stdout
+    (_, of_all), (_, help_text) = toys(tmp_path, ["--help"], ["weigh", "--help"])
+    assert "weigh weigh toys" in " ".join(of_all.split())
     for option in ("--depth", "--sites", "--net", "--proto", "--runs", "--seed", "--campaign", "--dask", "--validate"):
         assert option in help_text
 
@@ -122,46 +143,38 @@ def test_a_study_that_is_listed_has_its_command_with_its_options_and_those_of_al
 @pytest.mark.needs_namespaces
 @pytest.mark.loads
 def test_a_metric_a_gate_and_a_study_are_followed_to_the_report(tmp_path: Path) -> None:
-    options = [
-        "--sites",
-        "demo-light",
-        "--net",
-        "dsl",
-        "--proto",
-        "tcp,quic",
-        "--depth",
-        "3",
-        "--results",
-        str(tmp_path),
-    ]
-    done = toys(tmp_path, "weigh", *options)
-    assert done.returncode == 0, done.stderr
-    assert "toys are weighed" in done.stdout and "toys were weighed" in done.stdout
+    options = ["--sites", "demo-light", "--net", "dsl", "--proto", "tcp,quic", "--depth", "3"]
     folder = tmp_path / "weigh"
+    measured, (_, status), again, other, reported = toys(
+        tmp_path,
+        ["weigh", *options, "--results", str(tmp_path)],
+        ["status", "--json", str(folder)],
+        ["weigh", "--depth", "3", "--results", str(tmp_path)],
+        ["weigh", "--depth", "4", "--results", str(tmp_path)],
+        ["report", str(folder)],
+    )
+    assert measured[0] == 0, measured
+    assert "toys are weighed" in measured[1] and "toys were weighed" in measured[1]
+    assert (json.loads(status)["done"], json.loads(status)["rejected"]) == (4, {"too_heavy": 2})
+    # Resuming measures nothing twice, and other settings of the study's own are refused.
+    assert again[0] == 0, again
     with (folder / "runs.csv").open() as file:
         rows = list(csv.DictReader(file))
+    assert len(rows) == 6
+    assert "settings/method/depth was 3, is 4" in str(other[0])
     assert {row["reason"] for row in rows if row["valid"] == "false"} == {"too_heavy: it is heavy"}
     assert len([row for row in rows if row["valid"] == "true"]) == 4
     assert all(40 <= float(row["weight"]) < 50 for row in rows if row["valid"] == "true")
     document = json.loads((folder / "campaign.json").read_text())
     assert (document["settings"]["method"]["depth"], document["study"]) == (3, {"name": "toy"})
-    status = json.loads(toys(tmp_path, "status", "--json", str(folder)).stdout)
-    assert (status["done"], status["rejected"]) == (4, {"too_heavy": 2})
-    # Resuming measures nothing twice, and other settings of the study's own are refused.
-    again = toys(tmp_path, "weigh", "--depth", "3", "--results", str(tmp_path))
-    assert again.returncode == 0, again.stderr
-    assert len((folder / "runs.csv").read_text().splitlines()) == len(rows) + 1
-    other = toys(tmp_path, "weigh", "--depth", "4", "--results", str(tmp_path))
-    assert "settings/method/depth was 3, is 4" in other.stderr
-    done = toys(tmp_path, "report", str(folder))
-    assert done.returncode == 0, done.stderr
+    assert reported[0] == 0, reported
     page = (folder / "report" / "index.html").read_text()
     assert "The weight of toys" in page
     assert "too_heavy" in page
     # The same runs as a campaign of pages, whose report compares all metrics.
     (folder / "campaign.json").write_text(json.dumps({**document, "study": {}}))
-    done = toys(tmp_path, "report", str(folder))
-    assert done.returncode == 0, done.stderr
+    ((ended, output),) = toys(tmp_path, ["report", str(folder)])
+    assert ended == 0, output
     assert "Weight" in (folder / "report" / "index.html").read_text()
     with (folder / "report" / "tables" / "comparisons.csv").open() as file:
         (compared,) = (row for row in csv.DictReader(file) if row["metric"] == "weight")

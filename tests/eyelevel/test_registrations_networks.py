@@ -122,7 +122,7 @@ from tuning.networks import load
 network = load()["toy-200blink"]
 print(network_label(asdict(network)))
 print(shells_named("mahimahi").refusal(network))
-write(Path(sys.argv[1]), Truth(2, ("toy-200blink",), ("tcp", "quic"), runs=3))
+write(Path(sys.argv[1]), Truth(1, ("toy-200blink",), ("tcp",), runs=1))
 """
 
 HOP = '''

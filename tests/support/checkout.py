@@ -14,6 +14,18 @@ FOLDERS += ["setup", "shells", "studies", "tuning"]
 # It ends what hangs: a busy machine takes minutes to compile the emulator.
 LIMIT_S = 1200
 
+# Copies the libraries that the set-up of a checkout built for its emulator (programs alone have names without a dot).
+LIBRARIES = """
+. setup/common.sh
+copy=$(built_folder)/release
+PROJECT=$1 EYELEVEL_CACHE=$2
+built=$(built_folder)/release
+mkdir -p "$copy/deps"
+cp -a "$built"/{.fingerprint,build} "$copy"
+cp -a "$built"/deps/*.* "$copy/deps"
+"""
+UNOPTIMISED = "profile.release.package.eyelevel-shells.opt-level=0"
+
 
 class Checkout:
     """A copy of the testbed in `folder`, without its documents and tests, with programs of its own beside ours."""
@@ -43,9 +55,11 @@ class Checkout:
         """Do what the set-up does for a changed emulator, without optimising it."""
         # Cargo's folder is the user's own.
         (self._cache / "cargo-target").unlink(missing_ok=True)
-        ended = self.run("setup/cargo", "build", "--locked", "--bin", "mm-net")
+        # Nothing is copied where nothing was built; then cargo builds the libraries, too.
+        self.run("bash", "-c", LIBRARIES, "bash", PROJECT, cache_dir())
+        ended = self.run("setup/cargo", "build", "--release", "--locked", "--bin", "mm-net", "--config", UNOPTIMISED)
         assert ended.returncode == 0, ended.stderr
-        (program,) = (self._cache / "cargo-target").glob("**/debug/mm-net")
+        (program,) = (self._cache / "cargo-target").glob("*/release/mm-net")
         (self._cache / "bin" / "mm-net").unlink()
         (self._cache / "bin" / "mm-net").symlink_to(program)
 
