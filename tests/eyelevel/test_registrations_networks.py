@@ -1,7 +1,6 @@
-"""A key of networks or a kind of hop is added by one file: toys are added to a copy of the testbed, in a temporary
-folder, measured, and followed to the report."""
+"""A key of networks is added by one file: a toy is added to a copy of the testbed, in a temporary folder, validated,
+and followed to the report."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -125,75 +124,6 @@ print(shells_named("mahimahi").refusal(network))
 write(Path(sys.argv[1]), Truth(1, ("toy-200blink",), ("tcp",), runs=1))
 """
 
-HOP = '''
-"""A hop that ends TCP: toy-hop."""
-
-import subprocess
-from contextlib import contextmanager
-
-from base.places import tool
-from base.processes import running
-from replay.hops.contract import HopKind
-from replay.hops.namespace import FOLDER, lead_in, version
-from replay.world import open_ports
-
-
-class Toy(HopKind):
-    name = "toy"
-    programs = {"toy-hop": "--version"}
-    ends = ("tcp",)
-    congestion_controls = ("cubic",)
-    counts = (("connections from the client", "accepted", 1), ("connections to the servers", "opened", 1))
-
-    def protocol_refusal(self, protocol):
-        return None if protocol.in_kernel else "is a toy for TCP"
-
-    @contextmanager
-    def at_work(self, work):
-        lead_in(self.ends)
-        open_ports()
-        work.account["program"] = version(tool("toy-hop"), "--version")
-        with running("toy-hop", [tool("toy-hop")], FOLDER / "toy.log", stdout=subprocess.PIPE) as daemon:
-            daemon.first_line()
-            yield
-
-
-HOP = Toy()
-'''
-HOP_PROGRAM = """#!PYTHON
-import socket, sys, threading
-
-if sys.argv[1:] == ["--version"]:
-    sys.exit(print("toy-hop 1.0"))
-
-
-def pass_on(source, target):
-    while data := source.recv(1 << 16):
-        target.sendall(data)
-    target.shutdown(socket.SHUT_WR)
-
-
-listener = socket.socket()
-listener.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT
-listener.bind(("0.0.0.0", 443))
-listener.listen()
-print("ready", flush=True)
-while True:
-    client, _ = listener.accept()
-    server = socket.create_connection(client.getsockname())
-    for pair in ((client, server), (server, client)):
-        threading.Thread(target=pass_on, args=pair, daemon=True).start()
-"""
-HOP_NETWORK = """
-[toy]
-min_rtt_ms = 20
-hop = {kind = "toy", min_rtt_ms = 20}
-
-[toy-bbr]
-like = "toy"
-hop = {congestion_control = "bbr"}
-"""
-
 
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.needs_namespaces
@@ -225,28 +155,3 @@ def test_an_impairment_is_followed_to_the_report(tmp_path: Path) -> None:
     report = testbed.eyelevel("report", testbed.results)
     assert report.returncode == 0, report.stderr
     assert "blinks for 200 packets" in (testbed.results / "report" / "index.html").read_text()
-
-
-@pytest.mark.timeout(LIMIT_S)
-@pytest.mark.needs_namespaces
-@pytest.mark.needs_browser
-@pytest.mark.loads
-def test_a_kind_of_hop_is_followed_to_the_report(tmp_path: Path) -> None:
-    testbed = Checkout(tmp_path)
-    (testbed.folder / "replay" / "hops" / "toy.py").write_text(HOP)
-    testbed.install("toy-hop", HOP_PROGRAM.replace("PYTHON", sys.executable))
-    testbed.tune("networks", HOP_NETWORK)
-    for network, protocol, fault in (
-        ("toy-bbr", "tcp", "toy-bbr: hop.congestion_control of toy must be cubic"),
-        ("toy", "quic", "quic: the hop of toy is a toy for TCP"),
-    ):
-        refusal = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", network, "--proto", protocol)
-        assert fault in refusal.stderr
-    campaign = testbed.measure("--sites", "demo-light", "--net", "toy", "--proto", "tcp")
-    assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
-    run = max(campaign.glob("runs/*/*/*/*/replay.json"))  # the last attempt counts
-    hop = json.loads(run.read_text())["hop"]
-    assert (hop["kind"], hop["program"], hop["packets_beside"]) == ("toy", "toy-hop 1.0", 0)
-    assert 0 < hop["opened"] == hop["accepted"]
-    page = (campaign / "report" / "index.html").read_text()
-    assert "hop (toy, cubic, initial window 10), then 20 ms" in page

@@ -1,9 +1,10 @@
 """Toys are added to a copy of the testbed, in a temporary folder, measured, and followed to the report: a server or a
-browser by one file and a line of packages, an instrument by one file, a key of protocols by a field and its server, an
-option of campaigns by two entries."""
+browser by one file and a line of packages, an instrument, an importer or a kind of hop by one file, a key of protocols
+by a field and its server, an option of campaigns by two entries."""
 
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -193,26 +194,152 @@ class Toy(Instrument):
 INSTRUMENT = Toy()
 '''
 
+HOP = '''
+"""A hop that ends TCP: toy-hop."""
+
+import subprocess
+from contextlib import contextmanager
+
+from base.places import tool
+from base.processes import running
+from replay.hops.contract import HopKind
+from replay.hops.namespace import FOLDER, lead_in, version
+from replay.world import open_ports
+
+
+class Toy(HopKind):
+    name = "toy"
+    programs = {"toy-hop": "--version"}
+    ends = ("tcp",)
+    congestion_controls = ("cubic",)
+    counts = (("connections from the client", "accepted", 1), ("connections to the servers", "opened", 1))
+
+    def protocol_refusal(self, protocol):
+        return None if protocol.in_kernel else "is a toy for TCP"
+
+    @contextmanager
+    def at_work(self, work):
+        lead_in(self.ends)
+        open_ports()
+        work.account["program"] = version(tool("toy-hop"), "--version")
+        with running("toy-hop", [tool("toy-hop")], FOLDER / "toy.log", stdout=subprocess.PIPE) as daemon:
+            daemon.first_line()
+            yield
+
+
+HOP = Toy()
+'''
+HOP_PROGRAM = """#!PYTHON
+import socket, sys, threading
+
+if sys.argv[1:] == ["--version"]:
+    sys.exit(print("toy-hop 1.0"))
+
+
+def pass_on(source, target):
+    while data := source.recv(1 << 16):
+        target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+
+
+listener = socket.socket()
+listener.setsockopt(socket.SOL_IP, 19, 1)  # IP_TRANSPARENT
+listener.bind(("0.0.0.0", 443))
+listener.listen()
+print("ready", flush=True)
+while True:
+    client, _ = listener.accept()
+    server = socket.create_connection(client.getsockname())
+    for pair in ((client, server), (server, client)):
+        threading.Thread(target=pass_on, args=pair, daemon=True).start()
+"""
+HOP_NETWORK = """
+[toy]
+min_rtt_ms = 20
+hop = {kind = "toy", min_rtt_ms = 20}
+
+[toy-bbr]
+like = "toy"
+hop = {congestion_control = "bbr"}
+"""
+
+FORMAT = '''
+"""Pages as JSON: URL → HTML."""
+
+import json
+
+from base.bounded import read_regular
+from record.assemble import assemble
+from record.http1 import Response
+from record.intake import Intake
+from record.layout import authority_of
+from record.limits import BODY_BYTES
+from record.site import Exchange
+
+NAME = "toy"
+DESCRIPTION = "pages as JSON (.toy)"
+ENDINGS = (".toy",)
+
+
+def recognises(path):
+    return path.is_file() and path.suffix == ".toy"
+
+
+def read(path, *, keep_cookies=False):
+    intake = Intake(path.name, keep_cookies=keep_cookies)
+    for url, text in json.loads(read_regular(path, BODY_BYTES)).items():
+        body = text.encode()
+        headers = (("content-type", "text/html"), ("content-length", str(len(body))))
+        intake.take(url, lambda: Exchange("GET", url, Response(200, "OK", headers, body), authority_of(url)))
+    return assemble(intake, {"tool": "toys", "server_ips": "not recorded; one for each host"})
+'''
+PAGES = {
+    "https://toys.test/": '<!doctype html><p>toys</p><iframe src="https://other.test/"></iframe>',
+    "https://other.test/": "<!doctype html><p>more</p>",
+}
+
+
+@pytest.fixture(scope="module")
+def testbed(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """The testbed with all toys, with an imported site, and with a campaign of it over two protocols."""
+    folder = tmp_path_factory.mktemp("toys")
+    testbed = Checkout(folder)
+    (testbed.folder / "servers" / "toy.py").write_text(SERVER)
+    (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
+    (testbed.folder / "measure" / "instruments" / "toy.py").write_text(INSTRUMENT)
+    (testbed.folder / "replay" / "hops" / "toy.py").write_text(HOP)
+    (testbed.folder / "record" / "formats" / "toy.py").write_text(FORMAT)
+    testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
+    testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
+    testbed.install("toy-hop", HOP_PROGRAM.replace("PYTHON", sys.executable))
+    testbed.tune("protocols", PROTOCOLS)
+    testbed.tune("networks", HOP_NETWORK)
+    testbed.enter("tuning/protocols.py", AFTER, KEY)
+    testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
+    testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
+    recording = folder / "toys.toy"
+    recording.write_text(json.dumps(PAGES))
+    imported = testbed.eyelevel("import", recording)
+    assert imported.returncode == 0, imported.stderr
+    options = ["--sites", "toys", "--net", "toy", "--proto", "tcp,toy", "--browser", "toy"]
+    testbed.measure(*options, "--greeting", "hello")
+    return testbed
+
+
+@pytest.fixture(scope="module")
+def campaign(testbed: Checkout) -> Path:
+    return testbed.results / "try"
+
 
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_browser
 @pytest.mark.loads
-def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(tmp_path: Path) -> None:
-    testbed = Checkout(tmp_path)
-    (testbed.folder / "servers" / "toy.py").write_text(SERVER)
-    (testbed.folder / "browsers" / "toy.py").write_text(BROWSER)
-    (testbed.folder / "measure" / "instruments" / "toy.py").write_text(INSTRUMENT)
+def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_report(
+    testbed: Checkout, campaign: Path
+) -> None:
     for package in ("toy-server", "toy-browser"):
         assert f"{package} 1.*" in testbed.list_package(package)
-    testbed.install("toy-server", SERVER_PROGRAM.replace("NODE", str(tool("node"))))
-    testbed.install("toy-browser", BROWSER_PROGRAM.replace("CHROMIUM", str(BINARY)))
-    testbed.tune("protocols", PROTOCOLS)
-    testbed.enter("tuning/protocols.py", AFTER, KEY)
-    testbed.enter("dataset/settings.py", "class LoadSettings:\n", SETTING)
-    testbed.enter("eyelevel/options.py", "OPTIONS: tuple[Option, ...] = (\n", OPTION)
-    options = ["--sites", "demo-light", "--net", "dsl", "--proto", "tcp,toy", "--browser", "toy"]
-    campaign = testbed.measure(*options, "--greeting", "hello")
     runs = pd.read_csv(campaign / "runs.csv").set_index("protocol")
     assert set(runs.index[runs["valid"]]) == {"tcp", "toy"}, runs["reason"].tolist()
     runs = runs[runs["valid"]]
@@ -250,6 +377,41 @@ def test_a_server_a_browser_an_instrument_and_an_option_are_followed_to_the_repo
     for fact in ("<dt>name</dt><dd>toy</dd>", "<dt>toys</dt><dd>1</dd>", "Toy Browser 1.0"):
         assert fact in page
     assert "<dt>chromium</dt>" not in page
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_a_kind_of_hop_is_followed_to_the_report(testbed: Checkout, campaign: Path) -> None:
+    for network, protocol, fault in (
+        ("toy-bbr", "tcp", "toy-bbr: hop.congestion_control of toy must be cubic"),
+        ("toy", "quic", "quic: the hop of toy is a toy for TCP"),
+    ):
+        refusal = testbed.eyelevel("campaign", "--sites", "demo-light", "--net", network, "--proto", protocol)
+        assert fault in refusal.stderr
+    assert json.loads((campaign / "campaign.json").read_text())["versions"]["toy-hop"] == "toy-hop 1.0"
+    runs = pd.read_csv(campaign / "runs.csv")
+    runs = runs[runs["valid"]]
+    assert sorted(runs["protocol"]) == ["tcp", "toy"]
+    for folder in runs["folder"]:
+        hop = json.loads((campaign / folder / "replay.json").read_text())["hop"]
+        assert (hop["kind"], hop["program"], hop["packets_beside"]) == ("toy", "toy-hop 1.0", 0)
+        assert 0 < hop["opened"] == hop["accepted"]
+    page = (campaign / "report" / "index.html").read_text()
+    assert "hop (toy, cubic, initial window 10), then 20 ms" in page
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.loads
+def test_an_importer_is_followed_to_the_report(testbed: Checkout, campaign: Path) -> None:
+    assert "pages as JSON (.toy)" in " ".join(testbed.eyelevel("import", "--help").stdout.split())
+    runs = pd.read_csv(campaign / "runs.csv")
+    valid = runs.loc[runs["valid"], ["site", "served", "missed"]]
+    assert valid.to_numpy().tolist() == [["toys", 2, 0]] * 2
+    assert "toys" in (campaign / "report" / "index.html").read_text()
 
 
 def test_a_server_refuses_what_it_cannot_do(tmp_path: Path) -> None:
