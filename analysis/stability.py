@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.attempts import RUN, tried_in
@@ -158,7 +159,7 @@ def _serial(blocks: pd.DataFrame, leftover: Array, confidence: float) -> dict[st
 
 def _freedom(blocks: pd.DataFrame) -> int:
     """How many blocks are free to vary: the mean of each site behind each network is taken from them."""
-    return len(blocks) - len(blocks[["network", "site"]].drop_duplicates())
+    return len(blocks) - len(set(zip(blocks["network"].tolist(), blocks["site"].tolist(), strict=True)))
 
 
 def _correlation_test(name: str, correlation: float, freedom: float, confidence: float) -> dict[str, float]:
@@ -209,10 +210,11 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     usual size, less their block's mean; for machines and lanes on the blocks' means.
     """
     runs = _residuals(campaign)
-    runs = runs.assign(place=runs.groupby(["network", "site", "block"]).cumcount() + 1)
+    groups = runs.groupby(["network", "site", "block"])
+    block, place = groups.ngroup().to_numpy(), groups.cumcount().to_numpy()
     rows = []
     for metric in campaign.metrics:
-        rows.append(("place", metric, *_place_effect(runs, f"off_{metric}")))
+        rows.append(("place", metric, *_place_effect(block, place, runs[f"off_{metric}"].to_numpy())))
         if machine := campaign.machine_column:
             known = blocks[blocks[f"off_{metric}"].notna()]
             rows.append((MACHINE, metric, *_group_effect(known[machine], known[f"off_{metric}"], _freedom(known))))
@@ -228,12 +230,16 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _place_effect(runs: pd.DataFrame, column: str) -> tuple[int, float, float]:
-    """groups, spread and p of the place in the block."""
-    wide = runs.pivot_table(column, ["network", "site", "block"], "place")
-    sizes = wide.notna().sum(axis=1)
-    usual = int(sizes.mode().max()) if len(sizes) else 0
-    whole = wide[wide.notna().sum(axis=1) == usual].dropna(axis=1, how="all").dropna().to_numpy()
+def _place_effect(block: NDArray[np.int64], place: NDArray[np.int64], values: Array) -> tuple[int, float, float]:
+    """groups, spread and p of the place in the block, from the block, the place and the value of each run."""
+    wide = np.full((block.max(initial=-1) + 1, place.max(initial=-1) + 1), np.nan)
+    wide[block, place] = values
+    sizes = counts(wide)
+    of_size = np.bincount(sizes[sizes > 0], minlength=1)
+    usual = int(np.flatnonzero(of_size == of_size.max())[-1])
+    whole = wide[sizes == usual]
+    whole = whole[:, np.isfinite(whole).any(axis=0)]
+    whole = whole[np.isfinite(whole).all(axis=1)]
     if usual < 2 or whole.shape[1] != usual:
         return usual, float("nan"), float("nan")
     inner = pd.Series((whole - whole.mean(axis=1, keepdims=True)).ravel())

@@ -11,7 +11,7 @@ any of the report's verdicts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -208,7 +208,7 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
         verdict, sentence, decisive = judge(evidence, inputs.hypotheses.significant_p)
         missing = ", ".join(dict.fromkeys(what for condition in evidence for what in condition.missing))
         size = (decisive.sites, decisive.runs) if decisive else (0, 0)
-        said = [claim.name, claim.source, claim.paper, paper_numbers(claim)]
+        said = [claim.name, claim.source, claim.paper, paper_numbers()[claim.name]]
         rows.append([*said, claim.how, verdict, sentence, *size, missing])
         conditions += [{"claim": claim.name} | vars(condition) for condition in evidence]
     table = pd.DataFrame(conditions)[CONDITION_COLUMNS]
@@ -235,9 +235,15 @@ def judge(conditions: list[Condition], significant_p: float) -> tuple[str, str, 
     return NOT_DECIDED, f"Not decided: {written(weakest)}{others}.", weakest
 
 
-def paper_numbers(claim: Claim) -> str:
-    """The paper's numbers for `claim`, in words; empty where it gives none."""
-    paper, texts = read_paper(), []
+@cache
+def paper_numbers() -> dict[str, str]:
+    """The paper's numbers for each of CLAIMS, by its name, in words; empty where it gives none."""
+    paper = read_paper()
+    return {claim.name: _paper_numbers(claim, paper) for claim in CLAIMS}
+
+
+def _paper_numbers(claim: Claim, paper: pd.DataFrame) -> str:
+    texts = []
     for wanted in claim.numbers:
         reference, compared = wanted.pair
         of_pair = rows_of(paper, kind=wanted.kind, reference=reference, compared=compared, metric=wanted.metric)

@@ -7,6 +7,7 @@ site's location is its true one with the error of its runs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,7 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     mean = float(centres.mean())
-    quantiles = stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1)
+    quantiles = _scatter_quantiles(size)
     largest = ((centres - mean) ** 2).sum() / quantiles[0]
     if largest == 0:
         tau_squared = np.zeros(1)
@@ -120,6 +121,12 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     beyond = (1 - confidence) / 2
     reach = brentq(lambda distance: ndtr(-distance / spread).mean() - beyond, 0, 1e3 * spread.max())
     return mean - reach, mean + reach
+
+
+@cache
+def _scatter_quantiles(size: int) -> Array:
+    """TAUS quantiles of the weighted scatter of so many sites, which nobody may change."""
+    return np.asarray(stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1))
 
 
 def shrink(sites: SiteRatios, confidence: float) -> tuple[Array, Array, Array]:

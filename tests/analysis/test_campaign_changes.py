@@ -22,7 +22,7 @@ from eyelevel.commands.compare import main
 from studies import STUDIES
 
 WORLD = World(sites=5, runs=10, blocks=0.0)
-SAME_CAMPAIGNS = 60
+SAME_CAMPAIGNS = 25
 
 
 def changed(a: CampaignTable, b: CampaignTable, worse_than: float = 0.02) -> CampaignChange:

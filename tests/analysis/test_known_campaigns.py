@@ -1,4 +1,4 @@
-"""Campaigns of which the truth is known: they are what they say they are, and the declared family finds it."""
+"""Campaigns of which the truth is known: they are what they say they are (`test_first_screens.py`: it is found)."""
 
 import time
 from collections.abc import Callable
@@ -10,10 +10,7 @@ import pandas as pd
 import pytest
 from support.known_campaigns import CAMPAIGNS, KINDS, MULTIPLES, KnownCampaign, write
 
-from analysis import hypotheses
-from analysis.runs import CampaignTable, load
-from analysis.samples import samples_of
-from analysis.statistics.confirmatory import INTERIM_ANALYSES, confirmatory
+from analysis.runs import load
 from dataset.declaration import declaration_of
 from dataset.metrics import metric_names
 from dataset.table import columns, read_rows
@@ -32,9 +29,12 @@ class CampaignFolder:
     seconds: float
 
 
+FolderOf = Callable[[str], CampaignFolder]
+
+
 @pytest.fixture(scope="module")
-def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CampaignFolder]:
-    """The campaign of a name, which is written once."""
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
+    """The campaign of a name, which is written once; nobody may change it."""
 
     @cache
     def write_folder(name: str) -> CampaignFolder:
@@ -45,26 +45,9 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Campa
     return write_folder
 
 
-def verdicts(table: CampaignTable, known: KnownCampaign) -> pd.DataFrame:
-    rtt_ms = {name: float(network["min_rtt_ms"]) for name, network in table.document.settings.networks.items()}
-    declared = hypotheses.of_campaign(table.folder, table.document).restricted_to(table.protocols, table.metrics)
-    return confirmatory(samples_of(table), declared, rtt_ms, INTERIM_ANALYSES if known.blocks else (), table.networks)
-
-
-@NAMES
-def test_the_declared_family_finds_the_truth(name: str, folder_of: Callable[[str], CampaignFolder]) -> None:
-    campaign = folder_of(name)
-    known = campaign.known
-    table = verdicts(load(campaign.folder), known)
-    pairs = 2 if "tcp+bbr" in known.protocols else 1
-    assert len(table) == pairs * 2 * len(known.networks) * len(known.browsers)
-    for row in table.itertuples():
-        assert row.verdict in known.screen.words(str(row.network)), row
-
-
 @pytest.mark.slow
 @NAMES
-def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callable[[str], CampaignFolder]) -> None:
+def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: FolderOf) -> None:
     campaign = folder_of(name)
     known, folder = campaign.known, campaign.folder
     # A metric that was added later is none that they have.
@@ -82,9 +65,8 @@ def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: Callabl
     assert known.screen.warnings | known.screen.silent <= set(KINDS)
 
 
-def attempts_of(name: str, folder: Path) -> pd.DataFrame:
-    write(folder, name)
-    return load(folder).runs
+def attempts_of(campaign: CampaignFolder) -> pd.DataFrame:
+    return load(campaign.folder).runs
 
 
 def test_another_seed_is_another_campaign_of_the_same_truth(tmp_path: Path) -> None:
@@ -95,8 +77,8 @@ def test_another_seed_is_another_campaign_of_the_same_truth(tmp_path: Path) -> N
     assert one == same != other
 
 
-def test_of_the_late_campaign_no_block_has_both_protocols(tmp_path: Path) -> None:
-    runs = attempts_of("late", tmp_path)
+def test_of_the_late_campaign_no_block_has_both_protocols(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("late"))
     starts = pd.to_datetime(runs["started_at"], utc=True)
     quic = runs["protocol"] == "quic"
     assert starts[quic].min() - starts[~quic].max() > pd.Timedelta(days=6.9)
@@ -104,19 +86,20 @@ def test_of_the_late_campaign_no_block_has_both_protocols(tmp_path: Path) -> Non
     assert sorted(runs.loc[quic, "run"].unique()) == sorted(runs.loc[~quic, "run"].unique()) == list(range(1, 32))
 
 
-def test_of_the_campaign_with_late_stock_tcp_the_pair_is_measured_together(tmp_path: Path) -> None:
-    runs = attempts_of("late-stock", tmp_path)
+def test_of_the_campaign_with_late_stock_tcp_the_pair_is_measured_together(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("late-stock"))
     members = runs.groupby("block")["protocol"].agg(lambda names: " ".join(sorted(names)))
     assert set(members) == {"quic tcp+", "tcp"}
     starts = pd.to_datetime(runs["started_at"], utc=True).groupby(runs["protocol"])
     assert starts.min()["tcp"] - starts.max()["quic"] > pd.Timedelta(days=6.9)
 
 
-def test_what_was_added_to_a_campaign_has_later_runs_than_all_else(tmp_path: Path) -> None:
-    runs = attempts_of("added", tmp_path)
+def test_what_was_added_to_a_campaign_has_later_runs_than_all_else(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("added"))
     is_new = (runs["protocol"] == "quic+bbr") | (runs["network"] == "lte")
     starts = pd.to_datetime(runs["started_at"], utc=True)
-    declared = declaration_of(load(tmp_path).document, tmp_path)
+    folder = folder_of("added").folder
+    declared = declaration_of(load(folder).document, folder)
     (moment,) = {*declared.networks.values(), *declared.protocols.values()}
     assert starts[~is_new].max() < pd.Timestamp(moment) <= starts[is_new].min()
     assert (list(declared.networks), list(declared.protocols)) == (["lte"], ["quic+bbr"])
@@ -126,8 +109,8 @@ def test_what_was_added_to_a_campaign_has_later_runs_than_all_else(tmp_path: Pat
     assert len(runs) == 12 * 31 * 2 * 4
 
 
-def test_of_the_campaign_with_losses_one_load_in_eight_never_ends(tmp_path: Path) -> None:
-    runs = attempts_of("losses", tmp_path)
+def test_of_the_campaign_with_losses_one_load_in_eight_never_ends(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("losses"))
     lost = runs["reason"].str.startswith("over_time").groupby(runs["protocol"]).mean()
     assert lost["quic"] == pytest.approx(1 / 8, abs=0.04)
     assert lost["tcp"] == lost["tcp+"] == 0
@@ -135,36 +118,36 @@ def test_of_the_campaign_with_losses_one_load_in_eight_never_ends(tmp_path: Path
     assert set(runs.loc[runs["reason"].str.startswith("over_time"), "attempt"]) == {1}
 
 
-def test_of_the_broken_campaign_one_setting_has_no_valid_run(tmp_path: Path) -> None:
-    runs = attempts_of("broken", tmp_path)
+def test_of_the_broken_campaign_one_setting_has_no_valid_run(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("broken"))
     valid = runs.groupby(["site", "protocol"])["valid"].sum()
     assert valid["known03.example", "quic"] == 0
     assert (valid.drop(("known03.example", "quic")) == 2 * 31).all()
 
 
-def test_the_early_campaign_ends_at_interim_analyses(tmp_path: Path) -> None:
-    runs = attempts_of("early", tmp_path)
+def test_the_early_campaign_ends_at_interim_analyses(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("early"))
     assert runs.groupby("network")["run"].max().to_dict() == {"dsl": 5, "lte": 20, "da2gc": 31}
 
 
 @pytest.mark.parametrize(("name", "is_fixed"), [("null", False), ("order", True)])
 def test_the_order_of_protocols_is_random_unless_the_campaign_says_otherwise(
-    name: str, is_fixed: bool, tmp_path: Path
+    name: str, is_fixed: bool, folder_of: FolderOf
 ) -> None:
-    runs = attempts_of(name, tmp_path)
+    runs = attempts_of(folder_of(name))
     first = runs.groupby("block")["protocol"].first().value_counts(normalize=True)
     assert (len(first) == 1) is is_fixed
     assert is_fixed or first.between(0.25, 0.42).all()
 
 
-def test_times_drift_by_what_the_campaign_says(tmp_path: Path) -> None:
-    runs = attempts_of("drift", tmp_path)
+def test_times_drift_by_what_the_campaign_says(folder_of: FolderOf) -> None:
+    runs = attempts_of(folder_of("drift"))
     first, last = (runs[runs["run"].isin(numbers)]["si"].median() for numbers in ((1, 2), (30, 31)))
     assert last / first == pytest.approx(1.28, abs=0.06)
 
 
 @pytest.mark.slow
-def test_the_full_size_is_written_in_seconds(folder_of: Callable[[str], CampaignFolder]) -> None:
+def test_the_full_size_is_written_in_seconds(folder_of: FolderOf) -> None:
     full = folder_of("full")
     assert full.seconds < SECONDS
     assert len((full.folder / "runs.csv").read_text().splitlines()) == 1 + 38 * 4 * 5 * 31

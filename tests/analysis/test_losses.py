@@ -87,7 +87,7 @@ def test_the_guilty_one_only_is_named() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 30), min_size=3, max_size=3), st.permutations(range(3)))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
     names = ["tcp", "tcp+", "quic"]
     shuffled = {names[place]: number for place, number in zip(order, lost, strict=True)}
@@ -104,8 +104,8 @@ def test_names_do_not_matter(lost: list[int], order: list[int]) -> None:
 @pytest.mark.slow
 def test_without_a_difference_nobody_is_named() -> None:
     world = World(sites=6, runs=10, lost={"tcp": 0.05, "tcp+": 0.05, "quic": 0.05}, retried=True)
-    named = sum(bool(guilty(campaign(world, seed))) for seed in range(60))
-    assert consistent(named, 60, 0.005, slack=0.005)
+    named = sum(bool(guilty(campaign(world, seed))) for seed in range(30))
+    assert consistent(named, 30, 0.005, slack=0.005)
 
 
 def test_a_setting_without_a_valid_run_is_told_wherever_it_is() -> None:
@@ -173,7 +173,7 @@ def test_without_losses_bounds_are_the_gain_itself() -> None:
 
 @pytest.mark.slow
 @given(st.integers(0, 1000), st.sampled_from([0.05, 0.2, 0.5]))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_gain_lies_within_its_bounds(seed: int, lost: float) -> None:
     table = campaign(World(sites=3, runs=6, lost={"quic": lost, "tcp+": lost / 2}), seed)
     bounds = bounds_of(table, declared(table)).dropna(subset=["gain"])
@@ -195,11 +195,11 @@ def test_signed_ranks_are_wilcoxons_and_the_lost_come_last() -> None:
 @pytest.mark.slow
 def test_the_rank_test_holds_its_level_with_losses() -> None:
     draw = np.random.default_rng(5)
-    values = draw.normal(0, 1, (2000, 6, 8))
+    values = draw.normal(0, 1, (1000, 6, 8))
     either = draw.random(values.shape)
     values[either < 0.05], values[either > 0.95] = np.inf, -np.inf
     below = sum(losses._signed_ranks(campaign_values)["rank_p"] < 0.01 for campaign_values in values)
-    assert consistent(below, 2000, 0.01, slack=0.004)
+    assert consistent(below, 1000, 0.01, slack=0.004)
 
 
 def test_a_gain_that_rests_on_the_losses_is_told() -> None:

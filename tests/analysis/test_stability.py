@@ -36,11 +36,11 @@ def texts(table: CampaignTable) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("world", [SMALL, replace(SMALL, heavy=True), replace(SMALL, scatter=0.2, blocks=0.06)])
-def test_a_world_that_stands_still_has_hardly_a_warning(world: World) -> None:
-    alarms = sum(bool(texts(campaign(world, seed))) for seed in range(25))
+def test_a_world_that_stands_still_has_hardly_a_warning() -> None:
+    worlds = (SMALL, replace(SMALL, heavy=True), replace(SMALL, scatter=0.2, blocks=0.06))
+    alarms = [texts(campaign(world, seed)) for world in worlds for seed in range(12)]
     # Four tables of ALARM_P each.
-    assert consistent(alarms, 25, 4 * stability.ALARM_P)
+    assert consistent(sum(map(bool, alarms)), len(alarms), 4 * stability.ALARM_P), alarms
 
 
 @pytest.mark.slow

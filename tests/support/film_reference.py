@@ -26,7 +26,7 @@ from films.visual_metrics import visually_complete
 BLOCK = 8
 
 # The script gives the filter its options by their places. Since FFmpeg 6.1 another option (`keep`) has the second.
-FFMPEG_BY_NAMES = """#!{python}
+FFMPEG_BY_NAMES = """#!{python} -IS
 import os, sys
 named = [part.replace("mpdecimate=0:64:640:0.001", "mpdecimate=max=0:hi=64:lo=640:frac=0.001") for part in sys.argv[1:]]
 os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
@@ -36,8 +36,9 @@ os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
 def keep_reference(film: Path, folder: Path) -> None:
     """Store in `folder` what a run keeps of `film`."""
     size, frames_per_s = film_form(film)
-    document: dict[str, Any] = {"faults": [], "size": size, "frames_per_s": frames_per_s, "start": start_of(film)}
-    Image.fromarray(list(reduced_frames(film, "-sseof", "-0.5"))[-1]).save(folder / LAST)
+    frames = list(reduced_frames(film, size))
+    document: dict[str, Any] = {"faults": [], "size": size, "frames_per_s": frames_per_s, "start": start_of(frames)}
+    Image.fromarray(frames[-1]).save(folder / LAST)
     metrics = metrics_of(film)
     progress = metrics["VisualProgress"]
     document["metrics"] = {
@@ -84,9 +85,9 @@ def film_form(film: Path) -> tuple[list[int], float]:
     return [stream["width"], stream["height"]], float(Fraction(stream["r_frame_rate"]))
 
 
-def start_of(film: Path) -> dict[str, Any]:
+def start_of(frames: list[Pixels]) -> dict[str, Any]:
     stray, orange, blank = 0, 0, False
-    for frame in reduced_frames(film, count=START_FRAMES):
+    for frame in frames[:START_FRAMES]:
         if is_orange(frame):
             orange += 1
         elif orange:
@@ -97,11 +98,10 @@ def start_of(film: Path) -> dict[str, Any]:
     return {"stray_frames": stray, "orange_frames": orange, "blank_after": blank}
 
 
-def reduced_frames(film: Path, *section: str, count: int | None = None) -> Iterator[Pixels]:
-    """The frames of a `section` of `film`, the first `count` or all, a pixel for each block."""
-    width, height = (pixels // BLOCK for pixels in film_form(film)[0])
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", *section, "-i", film]
-    command += [] if count is None else ["-frames:v", str(count)]
+def reduced_frames(film: Path, size: list[int]) -> Iterator[Pixels]:
+    """The frames of `film`, whose `size` is in pixels, a pixel for each block."""
+    width, height = (pixels // BLOCK for pixels in size)
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film]
     command += ["-vf", f"crop={width * BLOCK}:{height * BLOCK}:0:0,scale={width}:{height}:flags=area"]
     done = subprocess.run([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True)
     yield from np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3)
