@@ -247,7 +247,7 @@ def write(site: Site, path: Path) -> None:
         connections[connection.server, connection.host].append(connection)
     entries = []
     for exchange in map(site.recorded, site.exchanges):
-        begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0]]
+        begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0].removesuffix(".")]
         # Which exchange a connection was begun for is not kept; a HAR has no other place for it.
         entries.append(_entry(exchange, site, begun.pop(0) if begun else None))
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}

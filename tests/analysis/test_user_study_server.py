@@ -156,7 +156,7 @@ def test_a_folder_that_is_no_kit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_client_that_sends_a_letter_now_and_then_is_hung_up(kit: Path) -> None:
-    """Of one line: after 100 of them the server would hang up by itself."""
+    """They are all in one line: after 100 lines the server would hang up by itself."""
     with served(server := StudyServer((LOCAL, 0), Collector(kit), request_s=0.5)):
         with socket.create_connection((LOCAL, server.server_address[1]), timeout=20) as client:
             client.sendall(b"GET / HTTP/1.1\r\nX: ")
