@@ -17,7 +17,7 @@ from record.limits import LINE_LETTERS, USER_AGENT_BYTES
 from record.logins import without_logins
 from record.site import Exchange, Recording
 from record.upgrade import upgrade
-from record.urls import normal_url, redirected, with_path
+from record.urls import normal_url, redirected
 
 # Documents that were loaded before the page (a login, a consent, a start of the browser's own) are the referrers of a
 # few requests, too. A document may be the start if it is the referrer of at least this share of the number of requests
@@ -39,7 +39,7 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
     Raises EyelevelError when there is no exchange, or none of them is a page.
     """
     source = intake.source
-    exchanges, duplicates = upgrade(intake.exchanges)
+    exchanges, duplicates = upgrade(intake.exchanges, source)
     exchanges, logins = without_logins(exchanges)
     if not exchanges:
         left_out = first_lines(printable(line) for line in (*intake.all_skipped(), *duplicates, *logins))
@@ -157,7 +157,7 @@ def _first_redirect(start: Exchange, exchanges: Iterable[Exchange]) -> Exchange:
         if exchange.method == "GET" and not _is_later(exchange, start):
             redirects[_target(exchange)].append(exchange)
     seen = {start.url}
-    while origin := next((e for e in redirects[with_path(start.url)] if e.url not in seen), None):
+    while origin := next((e for e in redirects[start.url] if e.url not in seen), None):
         seen.add(origin.url)
         start = origin
     return start
@@ -203,7 +203,7 @@ def _referrer(exchange: Exchange) -> str:
 
 def _comparable(url: str) -> str:
     """`url` in a form to compare: referrers keep the scheme of the recording, and URLs may have been upgraded."""
-    return with_path(url).partition("://")[2]
+    return url.partition("://")[2]
 
 
 def _is_page(exchange: Exchange) -> bool:

@@ -78,7 +78,8 @@ KEYS = {one.name for one in fields(Connection)}
 
 def sound(connection: Connection) -> Connection:
     """`connection` without what no site may hold; it may come from anybody. Raises ValueError when its host is none."""
-    host = connection.host.lower()
+    # A root's dot is no part of what a browser sends as the name (RFC 6066, section 3).
+    host = connection.host.lower().removesuffix(".")
     if not _is_name(host):
         raise ValueError(f"{host[:NAME_LETTERS]!r} is no host's name")
     sizes = [size for size in connection.certificates if _is_size(size)][:CERTIFICATES]

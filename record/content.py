@@ -35,19 +35,20 @@ class BrokenContent(UndecodableContent):
 
 
 class Budget:
-    """The bytes to which all bodies of `source`, a recording or a site, may be decoded together. Without such a limit,
-    many small bodies could each take a second to decode."""
+    """The bytes to which all bodies of `source`, a recording or a site, may be decoded together, or those of some
+    `kind`: at most `most`. Without such a limit, many small bodies could each take a second."""
 
-    def __init__(self, source: object) -> None:
-        self._source = source
-        self._bytes_left = DECODED_BYTES
+    def __init__(
+        self, source: object, most: int | None = None, kind: str = "compressed or chunked bodies, decoded"
+    ) -> None:
+        self._bytes_left = DECODED_BYTES if most is None else most
+        self._excess = f"{source} holds more than {self._bytes_left >> 20} MiB of {kind}; use one page's load of it"
 
     def spend(self, count: int) -> None:
         """Take `count` bytes off the budget. Raises EyelevelError when fewer are left."""
         self._bytes_left -= count
         if self._bytes_left < 0:
-            most = f"more than {DECODED_BYTES >> 20} MiB of compressed or chunked bodies, decoded"
-            raise EyelevelError(f"{self._source} holds {most}; use one page's load of it")
+            raise EyelevelError(self._excess)
 
 
 def codings(encoding: str) -> list[str]:
@@ -64,14 +65,30 @@ def decode(body: bytes, encoding: str, budget: Budget | None = None) -> bytes:
     """
     for coding in reversed(codings(encoding) if body else []):
         content = io.BytesIO()  # its value is no copy
-        for piece in _pieces(body, coding):
-            if budget:
-                budget.spend(len(piece))
+        for piece in _counted(body, coding, budget):
             content.write(piece)
-            if content.tell() > BODY_BYTES:
-                raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
         body = content.getvalue()
     return body
+
+
+def require_decodable(body: bytes, encoding: str, budget: Budget) -> None:
+    """Raise what `decode` would, without holding the content in memory."""
+    first, *others = codings(encoding) or ["identity"]
+    packed = decode(body, ", ".join(others), budget)
+    for _ in _counted(packed, first, budget) if packed and first != "identity" else ():
+        pass
+
+
+def _counted(body: bytes, coding: str, budget: Budget | None) -> Iterator[bytes]:
+    """`_pieces(body, coding)`, on which the `budget` is spent, as far as a body may be long."""
+    count = 0
+    for piece in _pieces(body, coding):
+        if budget:
+            budget.spend(len(piece))
+        yield piece
+        count += len(piece)
+        if count > BODY_BYTES:
+            raise BrokenContent(f"longer than {BODY_BYTES >> 20} MiB once decoded")
 
 
 def decode_beginning(body: bytes, encoding: str) -> bytes:
@@ -82,12 +99,13 @@ def decode_beginning(body: bytes, encoding: str) -> bytes:
     return decode(body, encoding)
 
 
-def is_packed(body: bytes, encoding: str) -> bool:
-    """Whether `body`, which may have been decoded already, is in `encoding` from its first byte to its last."""
+def is_packed(body: bytes, encoding: str, budget: Budget) -> bool:
+    """Whether `body`, which may have been decoded already, is in `encoding` from its first byte to its last. The
+    `budget` as in `decode`."""
 
     def has_content(stream: bytes) -> bool:
         try:
-            return decode(stream, encoding) != b""
+            return decode(stream, encoding, budget) != b""
         except UndecodableContent:
             return False
 

@@ -15,7 +15,7 @@ from base.bounded import TooLong, read_regular
 from base.errors import EyelevelError
 from base.text import excerpt, printable
 from record.connections import CONNECTIONS, Connection, sound
-from record.content import BrokenContent, Budget, UndecodableContent, decode
+from record.content import BrokenContent, Budget, UndecodableContent, require_decodable
 from record.http1 import (
     METHOD,
     NOT_IN_A_LINE,
@@ -226,7 +226,7 @@ def _require_decodable(response: Response, budget: Budget) -> None:
     if response.status == 206 or not response.body:  # a part of an encoded body cannot be decoded by itself
         return
     try:
-        decode(response.replayable("GET").body, response.encoding, budget)
+        require_decodable(response.replayable("GET").body, response.encoding, budget)
     except BrokenContent as error:
         raise MalformedMessage(f"its body is {error}") from None
     except UndecodableContent:

@@ -18,6 +18,8 @@ SITE_BYTES = 2 << 30
 # All of them that are compressed, once they are decoded: seconds of work. Each chunk of a body counts as so many bytes.
 DECODED_BYTES = 512 << 20
 CHUNK_BYTES = 256
+# All texts of a recording in which URLs in plain http become https: each is read as text, in several copies.
+UPGRADED_BYTES = 64 << 20
 # All files of a site's folder together, header fields included; and the number of files that people may keep beside a
 # recording. A campaign identifies the site by a hash of all of them.
 FOLDER_BYTES = 3 << 30

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from record.content import UndecodableContent, decode, encode
+from record.content import Budget, UndecodableContent, decode, encode
 from record.http1 import MalformedMessage, Response, first_value, require_sendable_fields
-from record.limits import BODY_BYTES, BODY_TOO_LONG
+from record.limits import BODY_BYTES, BODY_TOO_LONG, UPGRADED_BYTES
 from record.site import Exchange
-from record.urls import normal_url, redirected, with_path
+from record.urls import normal_url, redirected
 
 # Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
 # Not where it is set, and not where it begins an origin, since scripts compare origins with that of the page.
@@ -39,25 +39,25 @@ PLAIN_URL = re.compile(r"http:(\\?/\\?/)([\w.:-]++)", re.IGNORECASE)
 TEXT_TYPES = re.compile(r"^(text/|application/([\w.+-]*(javascript|json|xml|mpegurl))|image/svg)", re.IGNORECASE)
 
 
-def upgrade(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
+def upgrade(exchanges: Iterable[Exchange], source: str = "the recording") -> tuple[list[Exchange], list[str]]:
     """The exchanges with every URL in https, and a line for each one that this leaves out.
 
     An http exchange is left out when the recording has its https form, too, or when it only redirects there: after
     the upgrade it would redirect to itself for ever. So is one that its longer links make too large for servers.
+    Raises EyelevelError when the texts of `source`, whose exchanges these are, are longer than those of a page.
     """
     exchanges = _redirected_to_https(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}
     if not plain_hosts:
         return exchanges, []
     to_https = _rewriter(plain_hosts)
+    budget = Budget(source, UPGRADED_BYTES, "texts, decoded, with URLs in plain http")
     already_https = {(e.method, e.url) for e in exchanges if e.url.startswith("https:")}
     upgraded, reasons = [], []
     for exchange in exchanges:
         try:
             url = normal_url(to_https(exchange.url))
-            response = _upgraded_response(exchange.response, to_https)
-            if _is_of_plain_page(exchange):
-                response = _as_in_plain_page(response)
+            response = _upgraded_response(exchange, to_https, budget)
             _require_servable(response, exchange.method)
         except MalformedMessage as error:
             reasons.append(f"{exchange.method} {exchange.url}, with its links in https: {error}")
@@ -107,18 +107,27 @@ def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
     return lambda text: PLAIN_URL.sub(in_https, text)
 
 
-def _upgraded_response(response: Response, to_https: Callable[[str], str]) -> Response:
+def _upgraded_response(exchange: Exchange, to_https: Callable[[str], str], budget: Budget) -> Response:
+    """The response with its links, and those of its scripts that a plain page changes at run time, in https."""
+    response, is_of_plain_page = exchange.response, _is_of_plain_page(exchange)
+
+    def change(text: str) -> str:
+        return in_plain_page(to_https(text)) if is_of_plain_page else to_https(text)
+
     headers = tuple((name, to_https(value)) for name, value in response.headers)
-    return response._replace(headers=headers, body=_changed_text(response, to_https))
+    if is_of_plain_page and response.is_html:
+        headers = (*headers, UPGRADE_AT_RUN_TIME)
+    return response._replace(headers=headers, body=_changed_text(response, change, budget))
 
 
-def _changed_text(response: Response, change: Callable[[str], str]) -> bytes:
+def _changed_text(response: Response, change: Callable[[str], str], budget: Budget) -> bytes:
     """The body after `change`. A body that is no text, or cannot be decoded, stays as it is."""
     if not TEXT_TYPES.match(response.header("content-type") or ""):
         return response.body
+    budget.spend(len(response.body))
     try:
         # Latin-1 maps bytes one to one, whatever the charset; the rewritten part is ASCII.
-        before = decode(response.body, response.encoding).decode("latin-1")
+        before = decode(response.body, response.encoding, budget).decode("latin-1")
     except UndecodableContent:
         return response.body
     after = change(before)
@@ -129,13 +138,6 @@ def _is_of_plain_page(exchange: Exchange) -> bool:
     """Whether the exchange is a page that was recorded over plain http, or was requested by one."""
     referrer = first_value(exchange.request_headers, "referer") or ""
     return exchange.url.startswith("http:") or referrer.startswith("http:")
-
-
-def _as_in_plain_page(response: Response) -> Response:
-    """The response with its scripts and header fields changed for the upgrade at run time."""
-    body = _changed_text(response, in_plain_page)
-    headers = (*response.headers, UPGRADE_AT_RUN_TIME) if response.is_html else response.headers
-    return response._replace(headers=headers, body=body)
 
 
 def in_plain_page(text: str) -> str:
@@ -176,4 +178,4 @@ def _require_servable(response: Response, method: str) -> None:
 
 def _redirects_to(response: Response, url: str) -> bool:
     location = response.header("location")
-    return response.status // 100 == 3 and location is not None and redirected(url, location) == with_path(url)
+    return response.status // 100 == 3 and location is not None and redirected(url, location) == url

@@ -43,14 +43,9 @@ def redirected(base: str, location: str) -> str | None:
     with suppress(UnicodeError):
         location = location.encode("latin-1").decode()
     try:
-        return with_path(normal_url(urljoin(base, location)))
+        return normal_url(urljoin(base, location))
     except ValueError:
         return None
-
-
-def with_path(url: str) -> str:
-    """`url` with the path that browsers ask for where it has none (WHATWG URL standard, section 4.4)."""
-    return re.sub("^(https?://[^/?]+)(?=[?]|$)", r"\1/", url)
 
 
 def normal_url(url: str) -> str:

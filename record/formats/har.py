@@ -26,7 +26,7 @@ from base.text import excerpt, printable
 from record.assemble import assemble
 from record.charsets import charset_of, encoded, with_charset
 from record.connections import Connection
-from record.content import UndecodableContent, codings, decode, encode, is_packed
+from record.content import Budget, UndecodableContent, codings, decode, encode, is_packed
 from record.http1 import LENGTH, Headers, MalformedMessage, Response, first_value, without_fields
 from record.intake import Intake
 from record.layout import authority_of
@@ -98,7 +98,7 @@ def _recording(path: Path, url: str | None, *, keep_cookies: bool) -> Recording:
     in_utf8 = all(_charset(entry) == UTF8 for entry in entries if _is_document(entry))
     for entry in pages.get(page, ()):
         changes: list[str] = []
-        if intake.take(_url_of(entry), partial(_exchange, entry, changes, in_utf8=in_utf8)):
+        if intake.take(_url_of(entry), partial(_exchange, entry, changes, intake.budget, in_utf8=in_utf8)):
             for change in changes:
                 intake.change(_url_of(entry), change)
         if connection := _connection(entry, tls_is_beside=tls_is_beside):
@@ -247,7 +247,7 @@ def write(site: Site, path: Path) -> None:
         connections[connection.server, connection.host].append(connection)
     entries = []
     for exchange in map(site.recorded, site.exchanges):
-        begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0]]
+        begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0].removesuffix(".")]
         # Which exchange a connection was begun for is not kept; a HAR has no other place for it.
         entries.append(_entry(exchange, site, begun.pop(0) if begun else None))
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
@@ -348,7 +348,7 @@ def _content(response: Response) -> dict[str, Any]:
     return content
 
 
-def _exchange(entry: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Exchange:
+def _exchange(entry: dict[str, Any], changes: list[str], budget: Budget, *, in_utf8: bool) -> Exchange:
     """The exchange of `entry`. `changes` gets in what it is not as it was sent; `in_utf8`: whether documents are."""
     try:
         request, response = entry["request"], entry["response"]
@@ -359,7 +359,7 @@ def _exchange(entry: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Ex
         return Exchange(
             method=method,
             url=url,
-            response=_response(response, method, request_headers, changes, in_utf8=in_utf8),
+            response=_response(response, method, request_headers, changes, budget, in_utf8=in_utf8),
             recorded_ip=str(entry.get("serverIPAddress") or f"unknown server of {authority_of(url)}"),
             started_ms=_time_ms(entry),
             ttfb_ms=(entry.get("timings") or {}).get("wait"),
@@ -393,7 +393,13 @@ def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -
 
 
 def _response(
-    response: dict[str, Any], method: str, request_headers: Headers, changes: list[str], *, in_utf8: bool
+    response: dict[str, Any],
+    method: str,
+    request_headers: Headers,
+    changes: list[str],
+    budget: Budget,
+    *,
+    in_utf8: bool,
 ) -> Response:
     status = int(response["status"])
     if status == 0:
@@ -414,7 +420,7 @@ def _response(
     if content.get(ENCODED) or len(plain.body) > BODY_BYTES:
         return plain
     names = codings(plain.encoding)
-    done = _packed(plain, names, content)
+    done = _packed(plain, names, content, budget)
     try:
         return plain._replace(body=encode(plain.body, ", ".join(names[done:])))
     except UndecodableContent:
@@ -458,7 +464,7 @@ def _fresh(response: Response, content: dict[str, Any]) -> Response:
     return response._replace(status=200, reason="OK", headers=headers)
 
 
-def _packed(response: Response, names: list[str], content: dict[str, Any]) -> int:
+def _packed(response: Response, names: list[str], content: dict[str, Any], budget: Budget) -> int:
     """The number of the response's content-encodings, of which these are the `names`, that its body still has.
 
     Some proxies write bodies as they were sent. We do not, and text that is not in base64 never is.
@@ -468,7 +474,7 @@ def _packed(response: Response, names: list[str], content: dict[str, Any]) -> in
         return 0
     if LENGTH.fullmatch(length) and int(length) != len(response.body):
         return 0
-    return next((n for n in range(len(names), 0, -1) if is_packed(response.body, ", ".join(names[:n]))), 0)
+    return next((n for n in range(len(names), 0, -1) if is_packed(response.body, ", ".join(names[:n]), budget)), 0)
 
 
 def _with_content(response: Response, content: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Response:

@@ -115,3 +115,14 @@ def test_a_har_tells_how_long_connections_took(tmp_path: Path, document: Any, se
     again = write_site(har.read(tmp_path / "again.har"), tmp_path / "again")
     known = [one for one in site.connections if one.handshake_ms is not None]
     assert [asdict(one) for one in again.connections] == [asdict(one) for one in known]
+
+
+def test_a_host_s_name_with_the_dot_of_the_root_is_the_host_without_it(tmp_path: Path) -> None:
+    """Whether a recorder names a host as it is in the URL or as it was sent in TLS, which has no such dot."""
+    entry = archive(connect=25, ssl=45)
+    entry["log"]["entries"][0]["request"]["url"] = "https://a.example./"
+    (tmp_path / "a.har").write_text(json.dumps(entry))
+    site = write_site(har.read(tmp_path / "a.har"), tmp_path / "a")
+    assert [one.host for one in site.connections] == ["a.example"]
+    har.write(site, tmp_path / "again.har")
+    assert write_site(har.read(tmp_path / "again.har"), tmp_path / "again").connections == site.connections

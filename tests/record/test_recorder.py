@@ -23,12 +23,13 @@ from base.errors import EyelevelError
 from base.namespaces import has_capabilities, namespaced
 from base.places import PROJECT, tool
 from base.structure import from_json, to_json
+from record.connections import Connection
 from record.http1 import Headers, Response, parse_response
 from record.layout import ORIGINAL_WAIT_MS, without_originals
 from record.privacy import without_cookie_values
 from record.recorder.addresses import AddressPolicy
 from record.recorder.browser_options import is_background_request
-from record.recorder.proxy_output import ProxyOutput, read_exchanges
+from record.recorder.proxy_output import ProxyOutput, read_connections, read_exchanges
 from record.recorder.proxy_settings import ProxySettings
 from record.recorder.spec import RecordSpec
 from record.recorder.targets import Target, read_targets
@@ -302,20 +303,22 @@ def test_what_the_proxy_stored_is_read_from_the_file_that_was_looked_at(
     folder.mkdir()
     events, events_end = os.pipe()
     exchange = Exchange("GET", "https://a.example/", Response(200, "", (), b"recorded"), "192.0.2.1")
-    ProxyOutput(folder, events_end, keep_cookies=True).store(1, exchange)
-    (file,) = folder.iterdir()
-    secret.write_bytes(file.read_bytes().replace(b"recorded", b"secret"))
+    output = ProxyOutput(folder, events_end, keep_cookies=True)
+    output.store(1, exchange)
+    output.connected(1, Connection("192.0.2.1", "recorded"))
     is_file = Path.is_file
 
     def look(path: Path) -> bool:
         answer = is_file(path)
-        if path == file:
-            file.unlink(missing_ok=True)
-            file.symlink_to(secret)
+        if path.parent == folder:
+            secret.write_bytes(path.read_bytes().replace(b"recorded", b"secret"))
+            path.unlink()
+            path.symlink_to(secret)
         return answer
 
     monkeypatch.setattr(Path, "is_file", look)
     assert [stored.response.body for stored in read_exchanges(folder)] == [b"recorded"]
+    assert [connection.host for connection in read_connections(folder)] == ["recorded"]
     for descriptor in (events, events_end):
         os.close(descriptor)
 

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from clients.neighbours import ATTEMPTS, LAN, MACHINE, METADATA, UNIQUE_LOCAL
+from rich.console import Console
 
+from base.errors import EyelevelError
 from base.namespaces import namespaced
 from base.places import PROJECT
+from eyelevel.answer.progress import Progress
+from eyelevel.answer.recording import Recorder
+from eyelevel.program import program
 from record.recorder.addresses import AddressPolicy, AddressSpace, Guard, address_space, policy_for
+from record.recorder.spec import RecordSpec
+from record.recorder.targets import Target
 from record.site import Site
 
 NEIGHBOURS = PROJECT / "tests" / "clients" / "neighbours.py"
@@ -120,6 +128,25 @@ def test_a_private_page_is_asked_for_by_an_address_or_a_name_of_this_machine_s_o
     policy = AddressPolicy.SAME_SPACE if is_named else AddressPolicy.PUBLIC
     assert policy_for(url, allow_private=False, hosts=tmp_path / "hosts") is policy
     assert policy_for(url, allow_private=True, hosts=tmp_path / "nonesuch") is AddressPolicy.ALL
+
+
+@pytest.mark.parametrize("url", ["http://name.example/", "http://127.0.0.1/"])
+def test_both_commands_that_record_open_private_addresses_to_pages_that_are_named_so_alone(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs: list[RecordSpec] = []
+
+    def note(spec: RecordSpec) -> bool:
+        specs.append(spec)
+        return False
+
+    monkeypatch.setattr("record.recorder.sandbox.run", note)
+    CliRunner().invoke(program, ["record", url, "--into", str(tmp_path)])
+    with pytest.raises(EyelevelError):
+        Recorder(tmp_path, None, allow_private=False).recorded(
+            Target("page", url), None, Progress(Console(quiet=True), is_limited=False)
+        )
+    assert [spec.address_policy for spec in specs] == [policy_for(url, allow_private=False)] * 2
 
 
 def test_the_page_s_own_space_is_that_of_the_first_connection() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,11 +21,13 @@ from support.recordings import HTML, PAGE, har_entry, save_file, warc_record, zi
 from base.errors import EyelevelError
 from record.content import encode
 from record.formats import read_recording
-from record.http1 import Headers, Response
+from record.http1 import Headers, MalformedMessage, Response, unchunk
 from record.intake import Intake
+from record.limits import CHUNK_BYTES
 from record.privacy import secret_parameters
 from record.site import Exchange, Recording, Site, write_site
 from record.summary import summary
+from record.upgrade import upgrade
 
 MEMORY_LIMIT_MB = 500
 RAW = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
@@ -374,6 +377,43 @@ def test_all_bodies_of_a_recording_together_are_decoded_up_to_a_limit(
         for _ in range(10):
             intake.take("x", lambda: one)
     assert intake.exchanges or intake.skipped
+
+
+def test_bodies_of_a_har_that_only_seem_to_be_packed_are_tried_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is longer than a body may be, so that it counts as one that is not packed, and is packed again."""
+    monkeypatch.setattr("record.content.BODY_BYTES", 4000)
+    monkeypatch.setattr("record.content.DECODED_BYTES", 20_000)
+    entries = [har_entry(text="<p>")]
+    for number in range(5):
+        entry = har_entry(f"https://a.example/{number}", text=b64encode(encode(bytes(5000), "gzip")).decode())
+        entry["response"]["content"]["encoding"] = "base64"
+        entry["response"]["headers"] = [{"name": "Content-Encoding", "value": "gzip"}]
+        entries.append(entry)
+    with pytest.raises(EyelevelError, match="holds more than 0 MiB of compressed or chunked bodies"):
+        read_recording(har_of(json.dumps({"log": {"entries": entries}}))(tmp_path))
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_all_texts_of_a_recording_in_which_links_become_https_are_changed_up_to_a_limit(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is held in several copies."""
+    monkeypatch.setattr("record.upgrade.UPGRADED_BYTES", 1000)
+    response = Response(200, "", (HTML, ("Content-Encoding", encoding)), encode(bytes(600), encoding))
+    exchanges = [Exchange("GET", f"http://a.example/{number}", response, "192.0.2.1") for number in range(2)]
+    assert len(upgrade(exchanges[:1])[0]) == 1
+    with pytest.raises(EyelevelError, match="more than 0 MiB of texts, decoded, with URLs in plain http"):
+        upgrade(exchanges)
+
+
+def test_a_body_of_more_chunks_than_a_page_has_is_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of a stranger's site, which no import has counted."""
+    monkeypatch.setattr("record.http1.DECODED_BYTES", 6 * CHUNK_BYTES)
+    assert unchunk(CHUNKS) == b"xx"
+    with pytest.raises(MalformedMessage, match="more chunks than those of a page"):
+        unchunk(CHUNKS[:6] + CHUNKS)
 
 
 @pytest.mark.parametrize(("letters", "lines"), [(6, 10_000), (60_000, 656)])

@@ -98,14 +98,18 @@ def test_policies_that_become_too_long_with_the_script_leave_the_document_as_it_
     assert (content / site.exchanges[0].file).is_symlink()
 
 
-def test_documents_that_become_too_long_when_they_are_decoded_keep_a_replay_from_starting(
-    tmp_path: Path, content: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["text/html", "text/javascript"])
+def test_texts_that_become_too_long_when_they_are_decoded_keep_a_replay_from_starting(
+    kind: str, tmp_path: Path, content: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is small; all of them would take hours before every load."""
-    page = PAGE._replace(headers=(*PAGE.headers, ("Content-Encoding", "gzip")), body=gzip.compress(b"<html>" * 100))
-    exchanges = tuple(Exchange("GET", f"{URL}{number}", page, "192.0.2.1") for number in range(4))
-    site = write_site(Recording(f"{URL}0", exchanges, {"tool": "test"}), tmp_path / "site")
-    monkeypatch.setattr("record.content.DECODED_BYTES", 4 * 600 - 1)
+    """Each is small; all of them would take hours before every load. Each is decoded to find workers, and once more to
+    be changed."""
+    headers = (("Content-Type", kind), ("Content-Encoding", "gzip"))
+    text = PAGE._replace(headers=headers, body=gzip.compress(b"<html>" * 100))
+    exchanges = [Exchange("GET", f"{URL}worker-{number}", text, "192.0.2.1") for number in range(4)]
+    page = Exchange("GET", URL, PAGE, "192.0.2.1")
+    site = write_site(Recording(URL, (page, *exchanges), {"tool": "test"}), tmp_path / "site")
+    monkeypatch.setattr("record.content.DECODED_BYTES", 2 * 4 * 600 - 1)
     with pytest.raises(EyelevelError, match=f"^{site.folder} holds more than 0 MiB of compressed or chunked bodies"):
         make_content(site, content, repeatable=True)
 
