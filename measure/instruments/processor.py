@@ -100,15 +100,20 @@ class Sampler:
         self.wait_ms: dict[str, list[float | None]] = {role: [] for role in ROLES}
 
     def run(self, cores: Collection[int]) -> None:
-        """Sample, on `cores` if there are any."""
+        """Sample until the end, and once more then, on `cores` if there are any.
+
+        On a slow machine samples are seconds apart: without the last one, the end of a load could be after all of them.
+        """
         if cores:
             os.sched_setaffinity(0, cores)  # of this thread alone
         began_s = time.thread_time()
         while True:
+            is_last = self.ended.is_set()
             self.sample()
-            cost_s, self.cost_s = self.cost_s, time.thread_time() - began_s
-            if self.ended.wait(max(PERIOD_S, (self.cost_s - cost_s) / MOST_SHARE)):
+            if is_last:
                 return
+            cost_s, self.cost_s = self.cost_s, time.thread_time() - began_s
+            self.ended.wait(max(PERIOD_S, (self.cost_s - cost_s) / MOST_SHARE))
 
     def sample(self) -> None:
         """Take one sample."""

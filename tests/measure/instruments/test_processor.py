@@ -105,6 +105,19 @@ def test_times_add_up_and_those_of_before_stay_when_a_process_has_ended() -> Non
     assert samples.wait_ms[REST] == [1, 1.5, 1.5]
 
 
+def test_the_last_sample_is_of_the_end_however_far_apart_samples_are() -> None:
+    class Ending(Fixed):
+        """The load ends while the first sample is taken."""
+
+        def times(self, process: int) -> ProcessTimes | None:
+            samples.ended.set()
+            return super().times(process)
+
+    samples = sampler(Ending(ProcessTimes(1_000_000, 0)), os.getpid())
+    samples.run(())
+    assert len(samples.at_s) == 2
+
+
 @pytest.mark.needs_two_cores
 def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() -> None:
     others, cores = dict[int, Birth](), os.sched_getaffinity(0)
