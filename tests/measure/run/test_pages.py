@@ -60,18 +60,20 @@ SERVICE_WORKER = Response(
 )
 HINTS = (("Accept-CH", "Sec-CH-UA-Model"), ("Critical-CH", "Sec-CH-UA-Model"))
 # All that a page may do and still count: its start is asked for once more (Critical-CH), it has another page made
-# ready, asks over plain HTTP and is led to HTTPS (HSTS), has a service worker answer, goes to what has no content, and
-# asks for what no server could answer.
+# ready, asks over plain HTTP and is led to HTTPS (HSTS), goes to what has no content, and asks for what no server could
+# answer. (A service worker has a page of its own, since it would take part in the navigations of this one.)
 BUSY_PAGE = """<script type=speculationrules>{"prerender": [{"urls": ["/ready", "/gone"]}]}</script>
 <script>
-navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
-navigator.serviceWorker.register("/sw.js");
 fetch("about:blank").catch(() => 0);
 addEventListener("load", async () => {
     await fetch("http://shop.example/secure", {mode: "no-cors"});
     location = "/none";
 });
 </script><img src="about:blank;"><img src="no-scheme:x"><img src="https://gone.example/x">"""
+ANSWERED_BY_WORKER = """<script>
+navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
+navigator.serviceWorker.register("/sw.js");
+</script>"""
 
 CASES = {
     "page-goes-on-by-itself": {
@@ -163,7 +165,7 @@ def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_
 @pytest.mark.case("page-goes-on-by-itself")
 @pytest.mark.case("page-with-critical-ch")
 def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
-    more = {"sw.js": SERVICE_WORKER, "ready": html(), "secure": EMPTY, "none": EMPTY}
+    more = {"ready": html(), "secure": EMPTY, "none": EMPTY}
     case = Case(BUSY_PAGE, headers=(*HINTS, ("Strict-Transport-Security", "max-age=1000")), more=more)
     reason, evidence = loaded(case, "tcp", tmp_path)
     assert not reason
@@ -171,9 +173,15 @@ def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is
     urls = [request.url for request in evidence.requests]
     assert urls.count(SHOP) == 2
     assert {*(f"{SHOP}{path}" for path in ("ready", "gone", "none")), "http://shop.example/secure"} <= set(urls)
-    assert f"{SHOP}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
     missed = [url.url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
     assert missed == ["https://gone.example/x"]
+
+
+def test_what_a_service_worker_answers_is_no_request_to_a_server(tmp_path: Path) -> None:
+    reason, evidence = loaded(Case(ANSWERED_BY_WORKER, more={"sw.js": SERVICE_WORKER}), "quic", tmp_path)
+    assert not reason
+    assert f"{SHOP}made".encode() in gzip.decompress((tmp_path / HAR).read_bytes())
+    assert not [url for url in requested_urls(tmp_path, evidence.requests) if url.missed]
 
 
 DOTTED = "https://shop.example./"
