@@ -30,9 +30,6 @@ from dataset.table import (
 from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
 
-# Tables have thousands of short texts, which are read one by one: Arrow's arrays take a third longer for it.
-pd.set_option("mode.string_storage", "python")
-
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
 # Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
 WHOLE_NUMBERS = ("run", "attempt", "block", "lane")
@@ -184,9 +181,12 @@ def load(folder: Path) -> CampaignTable:
     Raises EyelevelError when there is no campaign, or it is broken.
     """
     document = require_document(folder)
-    runs = read_runs(folder)
-    _require_one_quiet_time(runs, document, folder)
-    return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
+    # Runs have thousands of short texts that are read one by one, which is slower with Arrow's arrays. The option is
+    # set here alone: a notebook that reads a campaign has options of its own.
+    with pd.option_context("mode.string_storage", "python"):
+        runs = read_runs(folder)
+        _require_one_quiet_time(runs, document, folder)
+        return CampaignTable(_by_client(runs, document), document, folder, *validation(folder))
 
 
 def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """read_campaign, as a notebook calls it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,20 @@ from dataset.schema import fields
 from dataset.table import read_rows
 from eyelevel import read_campaign
 from measure.instruments.contract import instrument_columns
+
+# The current values are in the descriptions of options.
+NOTEBOOK = """
+import pandas
+before = pandas.describe_option(_print_desc=False)
+from eyelevel import read_campaign
+read_campaign("data/reference")
+print(pandas.describe_option(_print_desc=False) == before)
+"""
+
+
+def test_reading_a_campaign_leaves_the_notebooks_options_of_pandas_as_they_are() -> None:
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_read_campaign_returns_the_documented_columns_and_types() -> None:
