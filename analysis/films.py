@@ -7,7 +7,6 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,7 @@ def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
     """
     rate = min(30.0, MOST_FRAMES / max(times_ms[-1] / 1000, 1))
     numbers = [int(time_ms / 1000 * rate) for time_ms in times_ms]
-    command = ["-ss", f"{zero_s(film):.4f}", "-i", str(film), "-vf", f"fps={rate}:round=up,scale={FRAME_WIDTH}:-2"]
+    command = ["-i", str(film), "-vf", f"scale={FRAME_WIDTH}:-2,{from_navigation(film, rate)}"]
     with tempfile.TemporaryDirectory(prefix="eyelevel-frames-") as temporary:
         _ffmpeg([*command, "-frames:v", str(numbers[-1] + 1), f"{temporary}/%06d.png"], film)
         files = sorted(Path(temporary).iterdir())
@@ -111,47 +110,38 @@ def frames(film: Path, times_ms: Sequence[float]) -> list[NDArray[np.uint8]]:
         return [_read(files[min(number, len(files) - 1)]) for number in numbers]
 
 
-@cache
+def from_navigation(film: Path, rate: float) -> str:
+    """FFmpeg's filters by which `film`, whose frames have times of their own, has `rate` frames a second from the
+    navigation on, none of them before its time. Raises EyelevelError."""
+    return f"fps={rate:g}:start_time={zero_s(film):.6f}:round=up,setpts=PTS-STARTPTS"
+
+
 def zero_s(film: Path) -> float:
-    """When the navigation begins in `film`, in seconds: after Browsertime's orange frames, if it has any.
-
-    A film that was compressed has another orange; the measurement wrote down where the original one ended. It is found
-    once: a clip, a strip and a copy of the film begin there, and most of their time went into it.
-    """
-    from films.contents import film_contents
-    from films.frames import FilmStart, film_start
-
-    recorded_start = _visual_document(film).get("start")
-    if recorded_start:
-        start = FilmStart(**recorded_start)
-    else:
-        contents = film_contents(film)
-        start = film_start(contents.times, contents.looks)
-    return (start.stray_frames + start.orange_frames) / _rate(film) if start.orange_frames else 0.0
+    """When the navigation begins in `film`, in seconds, as the measurement wrote it down beside. Raises
+    EyelevelError."""
+    try:
+        return float(_visual_document(film)["zero_s"])
+    except (LookupError, TypeError, ValueError):
+        raise EyelevelError(
+            f"{film.parent / VISUAL} does not say when the page of {film.name} was navigated to"
+        ) from None
 
 
 def playable(shot: Shot, into: Path) -> None:
     """Write a small WebM copy of the shot's film, from the navigation on, as `into`. Raises EyelevelError."""
-    picture_filter = f"fps={PLAY_RATE},scale={PLAY_WIDTH}:-2"
+    picture_filter = f"scale={PLAY_WIDTH}:-2,{from_navigation(shot.film, PLAY_RATE)}"
     length_s = shot.end_ms / 1000 + 1
     codec = ["-c:v", "libvpx-vp9", "-b:v", "0", "-crf", "42", "-deadline", "realtime", "-cpu-used", "8", "-an"]
-    section = ["-ss", f"{zero_s(shot.film):.4f}", "-t", f"{length_s:.3f}", "-i", str(shot.film)]
+    section = ["-i", str(shot.film), "-t", f"{length_s:.3f}"]
     _ffmpeg([*section, "-vf", picture_filter, *codec, "-metadata", "title=", str(into)], shot.film)
 
 
 def progress(film: Path) -> list[tuple[float, int]]:
-    """Visual completeness over time, as Browsertime's script has it: (ms from the film's zero, percent).
-
-    The measurement's result is used where it lies beside the film. Raises EyelevelError.
-    """
-    if steps := _visual_document(film).get("metrics", {}).get("progress"):
+    """Visual completeness over time, as the measurement computed it: (ms from navigation start, percent). Raises
+    EyelevelError."""
+    if steps := (_visual_document(film).get("metrics") or {}).get("progress"):
         return _steps(steps)
-
-    from films.contents import film_contents
-    from films.visual_metrics import visual_metrics
-
-    contents = film_contents(film)
-    return _steps(visual_metrics(contents.times, contents.thumbnails).progress)
+    raise EyelevelError(f"{film.parent / VISUAL} has no visual progress of {film.name}")
 
 
 def _visual_document(film: Path) -> dict[str, Any]:
@@ -171,17 +161,6 @@ def _steps(text: str) -> list[tuple[float, int]]:
 def _completeness(film: Path, times_ms: Sequence[float]) -> list[int]:
     steps = progress(film)
     return [next((share for at, share in reversed(steps) if at <= time_ms), 0) for time_ms in times_ms]
-
-
-def _rate(film: Path) -> float:
-    fields = ["-select_streams", "v:0", "-show_entries", "stream=r_frame_rate", "-of", "csv=p=0"]
-    command = [str(tool("ffprobe")), "-v", "error", *fields, str(film)]
-    output = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    try:
-        frame_count, _, seconds = output.partition("/")
-        return float(frame_count) / float(seconds or 1)
-    except (ValueError, ZeroDivisionError):
-        raise EyelevelError(f"{film} cannot be decoded") from None
 
 
 def _ffmpeg(arguments: list[str], film: Path) -> None:

@@ -12,7 +12,7 @@ REQUEST_MISSED, EXCHANGE_UNUSED, LAST_FRAME_UNLIKE = PAGE_GATES = (
     "exchange_unused",
     "last_frame_unlike",
 )
-FILM_GATES = ("film_unclean", "visual_metrics_missing", "other_display")
+FILM_GATES = ("film_unclean", "film_incomplete", "visual_metrics_missing", "other_display")
 MACHINE_GATES = ("replay", "cross_traffic_missing", "machine_busy", "clock_shifted", "beyond_lane", "pace_not_kept")
 KIND_OF_GATE = {
     **dict.fromkeys(PAGE_GATES, PAGE),

@@ -89,8 +89,13 @@ def _mbps(evidence: Evidence, size_bytes: int) -> float | None:
 
 
 def _timing(group: str, name: str) -> Callable[[Evidence], float | None]:
-    """Reads a time that Browsertime has of the page, in ms; 0 says that there was none."""
-    return lambda evidence: _number(evidence, "timings", group, name) or None
+    """Reads a time that Browsertime has of the page, in ms from the first navigation; 0 says that there was none."""
+
+    def read(evidence: Evidence) -> float | None:
+        time_ms = _number(evidence, "timings", group, name)
+        return time_ms + evidence.followed_ms if time_ms else None
+
+    return read
 
 
 def largest_contentful_paint(evidence: Evidence) -> float | None:
@@ -114,8 +119,10 @@ def total_blocking_time(evidence: Evidence) -> float | None:
     if tasks is None or began_ms is None or evidence.plt is None:
         return None
     ended_ms = max(evidence.plt, largest_contentful_paint(evidence) or 0)
+    starts_ms = [task["startTime"] + evidence.followed_ms for task in tasks]
     spans_ms = (
-        min(task["startTime"] + task["duration"], ended_ms) - max(task["startTime"], began_ms) for task in tasks
+        min(start_ms + task["duration"], ended_ms) - max(start_ms, began_ms)
+        for start_ms, task in zip(starts_ms, tasks, strict=True)
     )
     return float(sum(max(0.0, span_ms - LONG_TASK_MS) for span_ms in spans_ms))
 

@@ -14,8 +14,10 @@ LOG = "browsertime.log"
 # Times of the load's steps (s since 1970).
 TIMES = "times.json"
 
-# The film, a smaller one that takes its place where only that is kept, and what is kept of every film: its metrics,
-# its last frame, and a strip of its frames.
+# The film as the recorder logs it, and when the page was navigated to, by which the film's zero is known. A run
+# keeps the film, or a smaller one in its place, and of every film its metrics, its last picture, and a strip.
+FILM_LOG = "film.changes"
+NAVIGATION = "navigation.json"
 FILM = "film.mp4"
 SMALL_FILM = "film-small.mp4"
 VISUAL = "visual.json"

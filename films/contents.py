@@ -7,8 +7,9 @@ none of the disk. A film that has moved for long is decoded up to four times mor
 from dataclasses import dataclass
 from pathlib import Path
 
-from films.decoding import FilmTimes, decode
+from films.decoding import decode
 from films.frames import FilmLooks
+from films.log import FilmLog
 from films.strip import StripPictures
 from films.visual_metrics import Thumbnails
 
@@ -20,17 +21,18 @@ PICTURES_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class FilmContents:
-    """The contents of a film, and their times."""
+    """The contents of a film; `thumbnail_changes` are the numbers of the changes of which there are thumbnails."""
 
-    times: FilmTimes
     looks: FilmLooks
     thumbnails: Thumbnails
+    thumbnail_changes: tuple[int, ...]
     strip: StripPictures
 
 
-def film_contents(film: Path, pictures_bytes: int = PICTURES_BYTES) -> FilmContents:
-    """The contents of `film`, with at most `pictures_bytes` of pictures of each kind. Raises EyelevelError when it
-    cannot be decoded."""
-    looks, thumbnails, strip = FilmLooks(), Thumbnails(film, pictures_bytes), StripPictures(film, pictures_bytes)
+def film_contents(film: Path, log: FilmLog, pictures_bytes: int = PICTURES_BYTES) -> FilmContents:
+    """The contents of `film`, whose `log` has been read, with at most `pictures_bytes` of pictures of each kind. Raises
+    EyelevelError when it cannot be decoded."""
+    looks = FilmLooks()
+    thumbnails, strip = Thumbnails(film, log, pictures_bytes), StripPictures(film, log, pictures_bytes)
     receivers = {"thumbnails": thumbnails.add, "blocks": looks.add, "strip": strip.add}
-    return FilmContents(decode(film, receivers), looks, thumbnails, strip)
+    return FilmContents(looks, thumbnails, decode(film, log, receivers), strip)

@@ -1,43 +1,33 @@
-"""The look of a film: how it begins, and its last frame; and whether pictures are alike.
+"""The look of a film: how it begins, and its last picture; and whether pictures are alike.
 
-A film begins with some frames of orange; with the navigation the orange makes place for a blank page, and
-that frame is the film's zero (up to two frames of the screen, 33 ms, before the page's own navigation
-start; the same for all).
+A film begins with orange, which goes some ms before the navigation starts: this shows that the film began in time. Its
+zero is navigation start itself (`docs/decisions/14-films-by-damage.md`).
 """
 
-import io
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from base.errors import EyelevelError
-from base.places import tool
-from base.processes import last_line_of
-from films.decoding import BLOCK, FilmTimes, Pixels
+from films.decoding import BLOCK, Pixels
+from films.log import FilmLog
 
 # Browsertime's orange, and how far a colour may be off it (the film is lossless, the screen has 24 bits).
 ORANGE = np.array([0xDE, 0x64, 0x0D], dtype=np.int16)
 TOLERANCE = 4
 ORANGE_SHARE = 0.99
-# The orange lasts for about a fifth of a second; a film that still shows it after this many frames is broken.
-START_FRAMES = 150
-# How far back from its end a film is decoded for its last frame; several frames at any rate it has.
-LAST_S = 0.5
 # How far apart the colours (0 to 255) of two pictures' blocks may be unseen.
 VISIBLE = 8
 
 
 @dataclass(frozen=True)
 class FilmStart:
-    """How a film begins: frames before the orange, frames of orange, and how the frame after those looks."""
+    """How a film begins: for how long it shows orange (ms), when that goes (ms from navigation start, None where it
+    never does), and whether the page that it leaves is blank."""
 
-    stray_frames: int
-    orange_frames: int
+    orange_ms: float
+    blank_ms: float | None
     blank_after: bool
 
 
@@ -62,33 +52,19 @@ class FilmLooks:
                 self.is_blank_after = is_blank(blocks_of_change)
 
 
-def film_start(times: FilmTimes, looks: FilmLooks) -> FilmStart:
-    """How a film begins. A frame that is missing in it counts as like the one before."""
-    end = min(times.position(-1) + 1, START_FRAMES)
-    orange_begins = None
-    for frame, orange in zip(times.changes, looks.is_orange, strict=False):
-        position = times.position(frame)
-        if position >= end:
-            break
-        if orange:
-            orange_begins = position if orange_begins is None else orange_begins
-        elif orange_begins is not None:
-            return FilmStart(orange_begins, position - orange_begins, blank_after=bool(looks.is_blank_after))
-    stray = end if orange_begins is None else orange_begins
-    return FilmStart(stray, end - stray, blank_after=False)
+def film_start(log: FilmLog, looks: FilmLooks, zero_us: float) -> FilmStart:
+    """How a film begins whose page was navigated to at `zero_us` (monotonic clock)."""
+    if True not in looks.is_orange:
+        return FilmStart(0.0, None, blank_after=False)
+    begins_us = log.times_us[looks.is_orange.index(True)]
+    if looks.is_blank_after is None:
+        return FilmStart(_ms(log.ended_us - begins_us), None, blank_after=False)
+    blank_us = log.times_us[len(looks.is_orange) - 1]
+    return FilmStart(_ms(blank_us - begins_us), _ms(blank_us - zero_us), blank_after=looks.is_blank_after)
 
 
-def last_frame(film: Path) -> Pixels:
-    """The last frame of `film`, in which the page has its final look. Raises EyelevelError."""
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-sseof", f"-{LAST_S:g}"]
-    command += ["-f", "mp4", "-i", film, "-vf", "reverse", "-frames:v", "1", "-f", "image2pipe", "-c:v", "ppm", "-"]
-    done = subprocess.run(command, capture_output=True, check=False)
-    try:
-        with Image.open(io.BytesIO(done.stdout)) as picture:
-            return np.asarray(picture)
-    except OSError:
-        last = last_line_of(done.stderr.decode(errors="replace"), "it has no last frame")
-        raise EyelevelError(f"{film} cannot be decoded: {last}") from None
+def _ms(time_us: float) -> float:
+    return round(time_us / 1000, 3)
 
 
 def unlike(one: Pixels, other: Pixels) -> float:

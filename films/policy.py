@@ -1,5 +1,6 @@
-"""Which films a campaign keeps, and how; `films.compression` carries it out."""
+"""Which films a campaign keeps, and how; `films.playable` carries it out."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,17 +22,19 @@ class FilmPolicy:
         return self.kept == "all" or (self.kept == "sample" and (run <= SAMPLE or not valid))
 
     def apply(self, folder: Path, run: int, *, valid: bool) -> None:
-        """Keep, shrink or drop the film in a run's folder. Its metrics must be on the disk."""
-        from dataset.run_files import FILM
-        from films.compression import shrink
+        """Make a playable film of the log in a run's folder, if it is to be kept, and remove the log. Its metrics must
+        be on the disk. A log that is broken remains. Raises OSError."""
+        from base.errors import EyelevelError
+        from dataset.run_files import FILM_LOG
+        from films.playable import make_playable
 
-        film = folder / FILM
-        if not film.exists():
+        if not (folder / FILM_LOG).exists():
             return
         if not self.keeps(run, valid=valid):
-            film.unlink()
-        elif self.quality == "small":
-            shrink(film)
+            (folder / FILM_LOG).unlink()
+            return
+        with suppress(EyelevelError):
+            make_playable(folder, small=self.quality == "small")
 
 
 ALL_FILMS = FilmPolicy()

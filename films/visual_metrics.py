@@ -1,12 +1,14 @@
 """Visual metrics from a film's thumbnails, the same numbers as those of Browsertime's script.
 
-The script (`visualmetrics-portable.py` of Browsertime 28) decodes the film twice, keeps each picture as a PNG, and
-reads these again for each comparison. Here pictures come from the one pass that all questions share. Each function
-names its counterpart; what looks odd in one is so there. `tests/films/test_film_analysis.py` and
-`tests/proof/test_films.py` compare the results.
+The script (`visualmetrics-portable.py` of Browsertime 28) decodes a film twice, keeps each picture as a PNG, and reads
+these again for each comparison. Here pictures come from the one pass that all questions share. Each function names its
+counterpart; what looks odd in one is so there. One thing differs: the script counts from the first picture after the
+orange, and here zero is navigation start. `tests/films/test_film_analysis.py` and `tests/proof/test_films.py` compare
+the results.
 """
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,8 +20,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from base.errors import EyelevelError
-from films.decoding import FilmTimes, Pixels, decode
+from films.decoding import Pixels, decode
 from films.frames import ORANGE
+from films.log import FilmLog
 
 # How far a colour may be off (of 255) in pictures that are alike: noise of 10 %, of 15 % at the end of the film and
 # in what is orange.
@@ -43,7 +46,7 @@ IGNORED_PERCENT = 5
 
 @dataclass(frozen=True)
 class VisualMetrics:
-    """Times in ms from the film's zero, and Speed Index (ms), as Browsertime's own script computes them.
+    """Times in ms from navigation start, and Speed Index (ms), as Browsertime's own script computes them.
 
     `progress` is how complete the page was when, in the script's notation (see `visually_complete`).
     """
@@ -75,8 +78,8 @@ class Thumbnails:
     histograms, from the first change of the page on. The picture of the blank page and the last pictures are kept, at
     most `last_bytes`: the end of the changes is searched backwards."""
 
-    def __init__(self, film: Path, last_bytes: int) -> None:
-        self._film = film
+    def __init__(self, film: Path, log: FilmLog, last_bytes: int) -> None:
+        self._film, self._log = film, log
         self._last_bytes = last_bytes
         self._count = 0
         # The first thumbnails, among which orange is searched for; None when this search is over.
@@ -154,7 +157,7 @@ class Thumbnails:
             if (picture := self._picture_in_memory(place)) is not None:
                 return test(picture)
             if not results:
-                decode(self._film, {"thumbnails": lambda picture: results.append(test(picture))})
+                decode(self._film, self._log, {"thumbnails": lambda picture: results.append(test(picture))})
             return results[self.numbers[place]]
 
         return result
@@ -169,7 +172,7 @@ class Thumbnails:
             if next(places) == self.numbers[place]:
                 pictures.append(picture)
 
-        decode(self._film, {"thumbnails": add})
+        decode(self._film, self._log, {"thumbnails": add})
         return pictures[0]
 
     def _picture_in_memory(self, place: int) -> Pixels | None:
@@ -179,16 +182,18 @@ class Thumbnails:
         return self._last[position] if position >= 0 else None
 
 
-def visual_metrics(times: FilmTimes, thumbnails: Thumbnails) -> VisualMetrics:
-    """The visual metrics of a film. Raises EyelevelError when it shows only orange, or is too narrow for a page."""
+def visual_metrics(thumbnails: Thumbnails, times_ms: Sequence[float]) -> VisualMetrics:
+    """The visual metrics of a film whose thumbnails came at `times_ms` from navigation start. Raises EyelevelError when
+    it shows only orange, or is too narrow for a page."""
     if thumbnails.is_too_narrow:
-        raise EyelevelError(f"no visual metrics: the film is {times.width} by {times.height} pixels large")
+        raise EyelevelError("no visual metrics: the film is too narrow for a page")
     end = thumbnails.end()
     if not end:
         raise EyelevelError("no visual metrics: the film shows only orange")
-    times_ms = [times.thumbnail_times_ms[number] for number in thumbnails.numbers[:end]]
     progress = _progress(thumbnails.histograms[:end])
-    steps = [(time_ms - times_ms[0], percent) for time_ms, percent in zip(times_ms, progress, strict=True)]
+    # The blank page is the first: nothing of the page is seen from navigation start on.
+    at_ms = [0, *(math.floor(times_ms[number]) for number in thumbnails.numbers[1:end])]
+    steps = list(zip(at_ms, progress, strict=True))
     text = ", ".join(f"{time_ms}={percent}" for time_ms, percent in steps)
     return VisualMetrics(
         fvc=float(steps[1][0] if len(steps) > 1 else 0),

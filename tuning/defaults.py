@@ -3,8 +3,6 @@
 DEFAULT_BROWSER = "chromium"
 # Those of `shells/`.
 DEFAULT_SHELLS = "ours"
-# Pictures per second of a film.
-FRAMERATE = 30
 # Values of settings for distances of servers, think times, certificates and versions of HTTP: off, or as recorded.
 OFF, RECORDED = "off", "recorded"
 # How often an invalid run is repeated before it is given up.

@@ -13,7 +13,7 @@ from typing import Any
 
 import jinja2
 
-from analysis.films import zero_s
+from analysis.films import from_navigation
 from analysis.runs import CampaignTable
 from analysis.statistics.hypotheses import Pair
 from analysis.user_study.clips import KEY, MEASURED, PRACTICE, Clip, Key, make_key
@@ -67,16 +67,17 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y"]
     size = f"{settings.width}:{settings.height}"
     scale = f"scale={size}:force_original_aspect_ratio=decrease:flags=area"
-    frame = f"{scale},pad={size}:-1:-1:color={FRAME_COLOUR},setsar=1,fps={settings.frames_per_s}"
+    frame = f"{scale},pad={size}:-1:-1:color={FRAME_COLOUR},setsar=1"
     filters = []
     for place, side in enumerate(clip.sides):
         film = campaign / side.film
         if not is_film(film, campaign):
             raise EyelevelError(f"{film} is no film of the campaign")
-        command += ["-ss", f"{zero_s(film):.4f}", "-i", film]
+        command += ["-i", film]
+        timed = from_navigation(film, settings.frames_per_s)
         # The first frame stands for the delay, the last until the other side is done.
         stand = f"tpad=start_duration={side.delay_s:g}:start_mode=clone:stop_mode=clone:stop=-1"
-        filters.append(f"[{place}:v]{frame},{stand}[side{place}]")
+        filters.append(f"[{place}:v]{frame},{timed},{stand}[side{place}]")
     inputs = "".join(f"[side{place}]" for place in range(len(clip.sides)))
     filters.append(f"{inputs}hstack[clip]" if len(clip.sides) > 1 else f"{inputs}null[clip]")
     frames = math.ceil(clip.length_s * settings.frames_per_s)

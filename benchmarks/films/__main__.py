@@ -1,126 +1,111 @@
-"""`python -m benchmarks.films`: what a film costs, with all that is kept of it, beside Browsertime's own script, which
-computes its visual metrics alone."""
+"""`python -m benchmarks.films`: what a film costs and how exact it is, beside FFmpeg, and what its analysis costs."""
 
-import os
-import resource
-import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import pandas as pd
 
-from base.errors import EyelevelError, reports_errors
-from base.places import tool
-from benchmarks.films.material import make_film
-from dataset.run_files import FILM
-from films.decoding import decode
-from measure.run.evidence import analyse_film
+from base.errors import reports_errors
+from benchmarks.films.agreement import agreement_table
+from benchmarks.films.analysis import analysis_table
+from benchmarks.films.bounds import bounds_table
+from benchmarks.films.costs import costs_table
+from benchmarks.films.effects import effects_table
+from benchmarks.films.marks import marks_table
 
-# The names of the films that are made.
-NAMES = ("painting", "moving")
-
-
-def ours(folder: Path) -> None:
-    """Analyse the film in `folder` as a campaign does."""
-    analyse_film(folder)
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
-def by_script(folder: Path) -> None:
-    """Let Browsertime's script, with the arguments that Browsertime gives it, compute the metrics of the film in
-    `folder`."""
-    script = tool("browsertime").resolve().parents[1] / "visualmetrics" / "visualmetrics-portable.py"
-    command: list[str | Path] = [sys.executable, script, "--video", folder / FILM, "--orange", "--force"]
-    command += ["--renderignore", "5", "--json"]
-    environment = {**os.environ, "TMPDIR": str(folder), "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run(command, env=environment, capture_output=True, check=True)
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for loads, which is removed."""
+    with tempfile.TemporaryDirectory(prefix="eyelevel-films-", ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary)
 
 
-WAYS: dict[str, Callable[[Path], None]] = {"ours": ours, "script": by_script}
+@click.group(context_settings=HELP, invoke_without_command=True)
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Print what films cost and how exact they are, by the product's recorder and by FFmpeg in the same run.
 
+    Without a command, each part with few loads, in about 20 minutes. Run it on an idle machine, as root.
 
-def cost(work: Callable[[], object]) -> tuple[float, float]:
-    """The wall-clock and the CPU time that `work` takes with all that it starts (s)."""
-    started, used = time.monotonic(), _cpu_s()
-    work()
-    return time.monotonic() - started, _cpu_s() - used
-
-
-def _cpu_s() -> float:
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def all_at_once(work: Callable[[Path], None], folders: Sequence[Path]) -> None:
-    """Do `work` for the films in `folders` on all cores, as after a block of runs."""
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
-        list(workers.map(work, folders))
-
-
-def films_below(results: Path, count: int) -> list[Path]:
-    """At most `count` of the films below `results`, evenly spread. Raises EyelevelError when there are none."""
-    paths = sorted(results.rglob(FILM))
-    if not paths:
-        raise EyelevelError(f"there is no {FILM} below {results}")
-    return paths[:: -(-len(paths) // count)]
-
-
-def copies(films: Sequence[Path], folder: Path) -> list[Path]:
-    """Folders in `folder`, each with a copy of one of the `films`."""
-    folders = [folder / str(number) for number in range(1, len(films) + 1)]
-    for film, copy in zip(films, folders, strict=True):
-        copy.mkdir()
-        shutil.copyfile(film, copy / FILM)
-    return folders
-
-
-def measure(folders: Sequence[Path], turns: int) -> tuple[pd.DataFrame, pd.Series]:
-    """Costs of the films in `folders` (s): a row for each film alone, and, per film, all at once."""
-    rows = []
-    for folder in folders:
-        times = decode(folder / FILM, {"blocks": lambda blocks: None})
-        row: dict[str, float] = {"frames": len(times.times), "changes": len(times.changes)}
-        for _ in range(turns):
-            for name, work in WAYS.items():
-                row[f"{name} s"], row[f"{name} CPU s"] = cost(partial(work, folder))
-            rows.append({"film": folder.name, **row})
-    alone = pd.DataFrame(rows).groupby("film", sort=False).mean()
-    at_once = [
-        {name: cost(partial(all_at_once, work, folders))[0] for name, work in WAYS.items()} for _ in range(turns)
-    ]
-    return alone, pd.DataFrame(at_once).mean() / len(folders)
-
-
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("results", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
-@click.option("--films", default=10, show_default=True, help="Of the films below RESULTS, at most so many.")
-@click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
-def main(results: Path | None, films: int, turns: int) -> None:
-    """Print the seconds that a film takes, ours and Browsertime's script in turn: one film alone, and all at once.
-
-    RESULTS is a folder with campaigns that kept their films. Without it films are made: of a page that paints in steps,
-    and of one that never stops moving.
-
-    Example: python -m benchmarks.films results --films 20
+    Example: python -m benchmarks.films costs --loads 5
     """
-    with tempfile.TemporaryDirectory(prefix="eyelevel-benchmark-") as temporary:
-        folder = Path(temporary)
-        paths = films_below(results, films) if results else [make_film(name, folder / name) for name in NAMES]
-        alone, at_once = measure(copies(paths, folder), turns)
-    click.echo(f"{alone.to_string(float_format='%.2f')}\n")
-    means = alone.mean()
-    for title, of_ours, of_script in (
-        ("one alone", means["ours s"], means["script s"]),
-        ("one alone, CPU time", means["ours CPU s"], means["script CPU s"]),
-        (f"{len(paths)} at once", at_once["ours"], at_once["script"]),
-    ):
-        click.echo(f"{title}: {of_ours:.2f} s a film, the script {of_script:.2f} s: {100 * of_ours / of_script:.0f} %")
+    if context.invoked_subcommand is None:
+        for command in (costs, bounds, marks, effects, agreement, analysis):
+            context.invoke(command)
+
+
+@main.command(context_settings=HELP)
+@click.option("--loads", default=3, show_default=True, help="Loads of each page in each way.")
+@click.option("--slow/--no-slow", default=True, help="Also demo-news on MSS, a minute a load.")
+def costs(loads: int, slow: bool) -> None:
+    """Processor time of film and screen: recorder, FFmpeg, no film.
+
+    Example: python -m benchmarks.films costs --loads 5
+    """
+    with scratch() as folder:
+        click.echo(
+            f"Processor time of a film (ms; medians of {loads} loads)\n{costs_table(folder, loads, slow=slow)}\n"
+        )
+
+
+@main.command(context_settings=HELP)
+@click.option("--loads", default=2, show_default=True, help="Loads of each page in each way.")
+def bounds(loads: int) -> None:
+    """Pages that never stop moving: processor time and bytes of their films a second.
+
+    Example: python -m benchmarks.films bounds
+    """
+    with scratch() as folder:
+        click.echo(f"Pages that never stop moving ({loads} loads)\n{bounds_table(folder, loads)}\n")
+
+
+@main.command(context_settings=HELP)
+@click.option("--loads", default=1, show_default=True, help="Loads of each page, with 80 changes each.")
+def marks(loads: int) -> None:
+    """Changes in the film after the page's own mark of them.
+
+    Example: python -m benchmarks.films marks --loads 3
+    """
+    with scratch() as folder:
+        click.echo(f"Changes on the screen after the page's own mark (ms)\n{marks_table(folder, loads)}\n")
+
+
+@main.command(context_settings=HELP)
+@click.option("--blocks", default=3, show_default=True, help="Blocks of two loads, filmed and not, of each page.")
+def effects(blocks: int) -> None:
+    """PLT and FCP of filmed loads over those of loads without a film, in randomised blocks.
+
+    Example: python -m benchmarks.films effects --blocks 40
+    """
+    with scratch() as folder:
+        click.echo(f"Filmed over not filmed ({blocks} blocks)\n{effects_table(folder, blocks)}\n")
+
+
+@main.command(context_settings=HELP)
+@click.option("--loads", default=4, show_default=True, help="Loads that both film.")
+def agreement(loads: int) -> None:
+    """Visual metrics of loads that the recorder and FFmpeg film together.
+
+    Example: python -m benchmarks.films agreement --loads 60
+    """
+    with scratch() as folder:
+        click.echo(f"Recorder less FFmpeg, after the shift of the zero (ms)\n{agreement_table(folder, loads)}\n")
+
+
+@main.command(context_settings=HELP)
+@click.option("--turns", default=3, show_default=True, help="How often each takes its turn.")
+def analysis(turns: int) -> None:
+    """Analysis of a film with all that a run keeps of it, beside Browsertime's script, which computes metrics alone.
+
+    Example: python -m benchmarks.films analysis --turns 5
+    """
+    with scratch() as folder:
+        click.echo(f"Analysis of a film\n{analysis_table(folder, turns)}\n")
 
 
 if __name__ == "__main__":

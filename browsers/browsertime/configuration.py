@@ -9,7 +9,6 @@ from typing import Any
 
 from browsers.contract import Browser, Page
 from browsers.window import DESKTOP, MOBILE
-from tuning.defaults import FRAMERATE
 
 # Navigation begins when the browser has been idle for this long, so that it does not start up while the page loads: its
 # processes together have run, or waited for a processor, for less than IDLE_USED_MS. While it starts that is 10 ms and
@@ -17,10 +16,6 @@ from tuning.defaults import FRAMERATE
 IDLE_WINDOW_MS = 100
 IDLE_USED_MS = 2
 IDLE_LIMIT_MS = 500
-# It also waits until the film has this many frames more than when the orange, by which its zero is found, was painted;
-# no longer than ORANGE_LIMIT_MS.
-ORANGE_FRAMES = 3
-ORANGE_LIMIT_MS = 200
 # A request to a host not asked before takes three round trips (TCP, TLS, HTTP): 2.3 s in the slowest network. A network
 # for which runs have shown that less is enough says so itself (`quiet_ms` in tuning/networks.toml).
 QUIET_MS = 3000
@@ -31,9 +26,14 @@ STATIC_QUIET_MS = 100
 QUIET_SIGN_MS = 1000
 # A page that has not begun to show, or is not loaded, is asked again after this long.
 POLL_MS = 200
+# A page is first asked whether it has finished after this long, as by Browsertime, where its quiet time is at least
+# LONG_QUIET_MS: nothing is lost by that. Other pages are asked at once.
+FIRST_ASKED_MS, LONG_QUIET_MS = 2000, 1000
 
-# In the results: what FFmpeg says of its progress, and how long browser and film took to be ready.
-FILM_PROGRESS = "film-progress"
+# The recorder of films and what it is (`films/recorder`): films of another one have other times.
+FILM = "changes of the screen"
+
+# In the results: how long browser and film took to be ready.
 READINESS = "readiness.json"
 PAGE_COMPLETE = Path(__file__).with_name("page_complete.js")
 # Asked at the end: on what the page believes to be.
@@ -46,12 +46,10 @@ def settings(browser: Browser, quiet_ms: int) -> dict[str, Any]:
         "idle_window_ms": IDLE_WINDOW_MS,
         "idle_used_ms": IDLE_USED_MS,
         "idle_limit_ms": IDLE_LIMIT_MS,
-        "orange_frames": ORANGE_FRAMES,
-        "orange_limit_ms": ORANGE_LIMIT_MS,
         "quiet_ms": quiet_ms,
         "waits_for_open_requests": True,
         "poll_ms": POLL_MS,
-        "framerate": FRAMERATE,
+        "film": FILM,
         "desktop": [DESKTOP.width, DESKTOP.height],
         "mobile": [MOBILE.width, MOBILE.height],
         **browser.settings(),
@@ -78,15 +76,12 @@ def configuration(
         # The film is kept as it is and analysed after the run, so that nothing else runs beside the load.
         "video": film,
         "visualMetrics": False,
-        "videoParams": {"framerate": FRAMERATE, "convert": False, "addTimer": False, "createFilmstrip": False},
+        "videoParams": {"convert": False, "addTimer": False, "createFilmstrip": False},
         "xvfbParams": {"display": display},
         # The conditions that `when_ready.mjs` waits for in place of Browsertime's own waits, where Browsertime would
         # take 0 for a default.
-        "readiness": {
-            "browser": {"window_ms": IDLE_WINDOW_MS, "used_ms": IDLE_USED_MS, "limit_ms": IDLE_LIMIT_MS},
-            "film": {"frames": ORANGE_FRAMES, "limit_ms": ORANGE_LIMIT_MS},
-            "progress": str(results / FILM_PROGRESS),
-        },
+        "readiness": {"window_ms": IDLE_WINDOW_MS, "used_ms": IDLE_USED_MS, "limit_ms": IDLE_LIMIT_MS},
+        "navigation": {"ask_after_ms": FIRST_ASKED_MS if quiet_ms >= LONG_QUIET_MS else 0},
         "orangeDesktopDelayTime": 0,
         "timeToSettle": 1,
         # With "normal" the driver itself waits for the load event; with "none" scripts would be run in

@@ -16,18 +16,13 @@ from base.errors import EyelevelError
 from base.jail import Jail, end_at_once, jailed
 from base.places import tool
 from base.processes import first_readable, pidfd, pinned
-from browsers.browsertime.configuration import FILM_PROGRESS
 from browsers.contract import HOME
-from tuning.defaults import FRAMERATE
 
 SCRIPTS = Path(__file__).parent
-# The changes to Browsertime, whatever is loaded.
-CHANGES = tuple(SCRIPTS / f"{name}.mjs" for name in ("turn", "when_ready", "quiet", "page_scripts", "quick_stop"))
-QUICK_START = SCRIPTS / "quick_start.mjs"
-# Browsertime waits for 2 s before it first asks whether a page has finished. With a quiet time below this one, it is
-# made to ask at once. With longer ones the 2 s cost little or nothing, and Browsertime begins its films as usual: when
-# it removes the orange.
-QUICK_START_BELOW_MS = 1000
+# The changes to Browsertime, whatever is loaded. The first replaces what the others extend.
+CHANGES = tuple(
+    SCRIPTS / f"{name}.mjs" for name in ("navigation", "turn", "when_ready", "quiet", "page_scripts", "quick_stop")
+)
 CONFIGURATION = "config.json"
 # The free space for the results is checked this often, and this share of the file system must be free, so that it lasts
 # until the next check. (A film of noise takes 94 MB a second.)
@@ -71,8 +66,8 @@ def run_browsertime(
 ) -> int:
     """Run Browsertime, which loads `target`, a URL or a script, when it is its `turn`; returns its exit status.
 
-    Browsertime loads its own modules at once, and starts the browser when `await_screen` has returned. FFmpeg films the
-    load on `film_cores`.
+    Browsertime loads its own modules at once, and starts the browser when `await_screen` has returned. The recorder
+    films the load on `film_cores`.
 
     Browsertime and the browser run in a jail in which they can write only the results; `readable` are further files
     that they can read. `changes` are modules that change Browsertime, in addition to `CHANGES`; `x_sockets` is the
@@ -85,27 +80,21 @@ def run_browsertime(
     """
     results = Path(configuration["resultDir"])
     (results / CONFIGURATION).write_text(json.dumps(configuration))
-    # The first replaces what the others extend.
-    preloaded = [
-        *([QUICK_START] if configuration["pageCompleteWaitTime"] < QUICK_START_BELOW_MS else []),
-        *CHANGES,
-        *changes,
-    ]
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
     # Run by our Node: the script's first line would take the first one in PATH.
     command: list[str | Path] = [tool("node")]
-    for script in preloaded:
+    for script in (*CHANGES, *changes):
         command += ["--import", script]
     command += [program, "--config", results / CONFIGURATION, target]
     variables = {
-        "PATH": f"{pinned_ffmpeg(results, film_cores)}:{os.environ['PATH']}",
+        "PATH": f"{film_recorder(results, film_cores)}:{os.environ['PATH']}",
         # A cache that Node compiles into TMPDIR would be removed with it.
         "NODE_DISABLE_COMPILE_CACHE": "1",
         **home_in(results),
         **environment,
     }
-    files = (packages, SCRIPTS, *changes, *readable)
+    files = (packages, SCRIPTS, tool("film-recorder"), *changes, *readable)
     jail = Jail(readable=files, writable=(results,), x_sockets=x_sockets, variables=tuple(variables))
     signs, standard_input = socket.socketpair()
     with standard_input:
@@ -129,7 +118,7 @@ def run_browsertime(
             os.write(log.fileno(), f"{fault}\n".encode())
         raise
     finally:
-        # Also the browser, its driver and ffmpeg, which do not end with Browsertime itself.
+        # Also the browser, its driver and the recorder, which do not end with Browsertime itself.
         end_at_once(process)
 
 
@@ -187,30 +176,18 @@ def home_in(results: Path) -> dict[str, str]:
     return {name: str(folder) for name, folder in folders.items()}
 
 
-def pinned_ffmpeg(results: Path, cores: Collection[int]) -> Path:
-    """A folder with an ffmpeg that runs on `cores`, writes the number of its frames to FILM_PROGRESS in `results`, and
-    writes the film at FRAMERATE.
-
-    Browsertime starts the first ffmpeg in PATH, so this folder is put in front.
-    """
+def film_recorder(results: Path, cores: Collection[int]) -> Path:
+    """A folder with the recorder, which runs on `cores`, in the place of FFmpeg: Browsertime starts the first `ffmpeg`
+    in PATH, so this folder is put in front."""
     folder = results / "bin"
     folder.mkdir()
     script = folder / "ffmpeg"
-    # The progress of each frame goes to a file only: it must wake no process while the page loads.
-    command = [*pinned(cores), tool("ffmpeg"), "-nostats", "-progress", results / FILM_PROGRESS]
-    command += ["-stats_period", f"{1 / FRAMERATE:.3f}"]
+    command = shlex.join(str(part) for part in (*pinned(cores), tool("film-recorder"), "record"))
     script.write_text(f"""#!/bin/sh
-# FFmpeg takes the rate of what it writes from its first frames, which on a busy machine was 56 a second.
-# The option stands before the last argument, which is the film.
-left=$#
-while [ "$left" -gt 1 ]; do
-  set -- "$@" "$1"
-  shift
-  left=$((left - 1))
-done
-film=$1
-shift
-exec {shlex.join(str(part) for part in command)} "$@" -r {FRAMERATE} "$film"
+# Browsertime's third argument is the size, and the last one is the film.
+size=$3
+while [ $# -gt 1 ]; do shift; done
+exec {command} --size "$size" "$1"
 """)
     script.chmod(0o755)
     return folder

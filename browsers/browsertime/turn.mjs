@@ -1,9 +1,9 @@
 // Loaded into Browsertime's Node before Browsertime itself, so that a load begins when it is its turn. Over the standard
 // input, a socket, it is told "screen" when the display accepts clients, and starts the browser; says "ready" when that
 // shows an empty page, and goes on when it is told "begin"; it says "quiet" when the measured page has been quiet for a
-// while (`quiet.mjs`), and "over" when the film has ended, after which nothing is measured any more. When the other end is
-// closed before the load begins, it ends. The waits immediately before a page is navigated to (`when_ready.mjs`) come
-// after "begin".
+// while (`quiet.mjs`), and "over" when the film has ended and the page was asked when it was navigated to
+// (`navigation.mjs`), after which nothing is measured any more. When the other end is closed before the load begins, it
+// ends. The waits immediately before a page is navigated to (`when_ready.mjs`) come after "begin".
 import { Socket } from "node:net";
 import { part, replace } from "./browsertime.mjs";
 

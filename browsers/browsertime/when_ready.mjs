@@ -1,15 +1,14 @@
 // Loaded into Browsertime's Node before Browsertime itself: a page is navigated to once the browser is idle and its
-// film has some frames of orange, instead of after a fixed time. The orange is painted before the load's turn comes
-// (`turn.mjs`), so that all that is filmed is orange, and the film begins while the browser is looked at. How long each
-// took is in `readiness.json` of the results.
+// film has begun, instead of after a fixed time. The orange is painted before the load's turn comes (`turn.mjs`), so
+// that all that is filmed is orange, and the film begins while the browser is looked at: the recorder has the screen
+// when it says that it records. How long each took is in `readiness.json` of the results.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { part, replace } from "./browsertime.mjs";
-import { untilFilmed } from "./film_frames.mjs";
 import { Threads, untilIdle } from "./idle.mjs";
 
-// The program that films is Browsertime's as well.
-const APART = ["ffmpeg"];
+// The program that films is Browsertime's child as well.
+const APART = ["film-recorder"];
 // The beginning of a dialog's text, by which one knows it again.
 const DIALOG_LETTERS = 200;
 // The first frame has been handed on to the screen when the second begins.
@@ -23,7 +22,7 @@ const { setOrangeBackground } = await part("video/screenRecording/setOrangeBackg
 const { Video } = await part("video/video.js");
 
 // The beginning of the film.
-let filming = Promise.resolve();
+let filming = Promise.resolve(null);
 
 // `error`, which then says in its message why a page could not be loaded: Browsertime's own has that in a field alone.
 function named(error) {
@@ -62,7 +61,8 @@ replace(
       // After the first of two visits it is gone.
       if (!(await driver.executeScript(IS_ORANGE))) await paint(driver, this.options);
       this.video = new Video(this.storageManager, this.options, this.browser);
-      filming = this.video.record(page, index);
+      const beganMs = performance.now();
+      filming = this.video.record(page, index).then(() => ({ waited_ms: performance.now() - beganMs }));
       filming.catch(() => {}); // whoever waits for it learns of it
     },
 );
@@ -74,8 +74,8 @@ replace(
     async function (...page) {
       const { resultDir, readiness } = this.options;
       const [browser, film] = await Promise.all([
-        untilIdle(new Threads(APART), readiness.browser),
-        filming.then(() => untilFilmed(readiness.progress, readiness.film)),
+        untilIdle(new Threads(APART), readiness),
+        filming,
       ]);
       // A return visit has two loads, of which the last is measured.
       writeFileSync(join(resultDir, "readiness.json"), JSON.stringify({ browser, film }));

@@ -24,6 +24,7 @@ from browsers.contract import Request
 from browsers.registry import browser_of
 from dataset.gates import PAGE_GATES
 from dataset.last_frames import read_last_frame
+from dataset.navigation import read_navigation
 from dataset.run_files import REQUEST_LOG, TIMES, TIMINGS, VISUAL
 from dataset.table import CampaignDocument, Row, read_rows, require_document
 from films.visual_metrics import visually_complete
@@ -138,8 +139,9 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     browser = browser_of(run_folder)
     try:
         page = read_json_value(run_folder / TIMINGS)[0]["browserScripts"][0]
-        start_ms = float(page["pageinfo"]["navigationStartTime"])
-        load_ms = float(page["timings"]["loadEventEnd"])
+        navigation = read_navigation(run_folder)
+        start_ms = navigation.began_ms if navigation else float(page["pageinfo"]["navigationStartTime"])
+        load_ms = float(page["timings"]["loadEventEnd"]) + (navigation.followed_ms if navigation else 0)
         progress = _steps(read_json(run_folder / VISUAL)["metrics"]["progress"])
         ended_ms = 1000 * read_json(run_folder / TIMES)["browsertime_end"] - start_ms
         requests = tuple(browser.read_requests(run_folder))

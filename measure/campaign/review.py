@@ -26,8 +26,8 @@ from dataset.reasons import Reason
 from dataset.run_files import FILM, SMALL_FILM, STRIP, is_film, is_of_runs
 from dataset.table import Row, read_rows
 from dataset.verdicts import PERSON, Verdict, add_verdict, read_verdicts
-from films.compression import shrunk
 from films.frames import unlike_blocks
+from films.playable import shrunk
 from films.strip import STRIP_PICTURES
 from measure.campaign.results import follow_decisions, followed
 from tuning.defaults import DEFAULT_BROWSER

@@ -18,9 +18,10 @@ from base.errors import EyelevelError
 from base.ownership import give_to_caller
 from browsers.browsertime.configuration import QUIET_MS
 from browsers.window import is_mobile
-from dataset.run_files import FILM
-from films.decoding import Pixels
-from films.frames import last_frame, unlike
+from dataset.run_files import FILM_LOG
+from films.decoding import Pixels, last_picture
+from films.frames import unlike
+from films.log import read_log
 from measure.campaign.method import Method
 from measure.campaign.single_load import single_load
 from measure.completing.fonts import without_fonts
@@ -86,10 +87,10 @@ class Completing:
 
 @dataclass(frozen=True)
 class SiteLoad:
-    """One load: the URLs that the page asked for, and the film's last frame if there is a film."""
+    """One load: the URLs that the page asked for, and the film's last picture if there is a film."""
 
     urls: tuple[RequestedUrl, ...]
-    last_frame: Pixels | None
+    last_picture: Pixels | None
 
 
 class CompletingMethod(Method):
@@ -158,7 +159,8 @@ def load_once(site: Site, completing: Completing, protocol: Protocol, number: in
     setting = Setting(site, completing.network, protocol, completing.loading)
     with single_load(setting, CompletingMethod(), number) as folder:
         urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
-        return SiteLoad(urls, last_frame(folder / FILM) if completing.loading.filmed else None)
+        film = folder / FILM_LOG
+        return SiteLoad(urls, last_picture(film, read_log(film)) if completing.loading.filmed else None)
 
 
 def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> list[str]:
@@ -208,7 +210,7 @@ def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> No
 
 def _difference(loads: Sequence[SiteLoad]) -> float | None:
     """The largest visible difference of a last frame from the first load's; None without films."""
-    frames = [load.last_frame for load in loads if load.last_frame is not None]
+    frames = [load.last_picture for load in loads if load.last_picture is not None]
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 

@@ -19,7 +19,7 @@ from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
 # How each program prints its version; those of servers, browsers and shells say it themselves.
-COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
+COMMON = {"node": "--version", "ffmpeg": "-version", "film-recorder": "--version", "dnsmasq": "--version"}
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 # `git archive` (.gitattributes) and the Containerfile write the commit to this file. VERSION matches a commit, but not
 # the placeholder that `git archive` replaces.

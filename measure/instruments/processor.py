@@ -28,9 +28,9 @@ from servers.contract import Server
 from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
-# The roles of a load's processes: the browser's parts, and all others. The film's are FFmpeg and the screen it films.
+# The roles of a load's processes: the browser's parts, and all others. The film's are its recorder and the screen.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
-FILM_PROGRAMS = ("ffmpeg", "Xvfb")
+FILM_PROGRAMS = ("film-recorder", "Xvfb")
 # The roles whose processor time `runs.csv` has, and those for which a page may wait.
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)

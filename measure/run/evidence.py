@@ -1,7 +1,6 @@
 """The evidence that a finished run has left in its folder. Nothing here knows what the run was meant to be."""
 
 import json
-import math
 import re
 import zlib
 from collections import Counter
@@ -18,9 +17,10 @@ from browsers.contract import NAME_NOT_RESOLVED, Browser, Request, Transfer
 from browsers.registry import browser_of
 from dataset.har import navigated_s
 from dataset.last_frames import write_last_frame
+from dataset.navigation import read_navigation
 from dataset.run_files import (
     ATTEMPT,
-    FILM,
+    FILM_LOG,
     HAR,
     LOG,
     REPLAY_EVIDENCE,
@@ -32,6 +32,7 @@ from dataset.run_files import (
 )
 from films.contents import PICTURES_BYTES, film_contents
 from films.frames import FilmStart, film_start
+from films.log import read_log
 from films.strip import keep_strip
 from films.visual_metrics import VisualMetrics, visual_metrics
 from measure.instruments.contract import FinishedRun, Readings, instruments
@@ -76,8 +77,10 @@ class Evidence:
 
     `requests` are all that the browser made, in that order (from its network log). `har_protocols` says how often the
     page's requests used each protocol (from the developer tools), `har_bytes` how many bytes of responses it carried.
-    `page` is what Browsertime says of the page, as in `browsertime.json`. `first_paint` is when the browser first
-    painted. `film_size` is the film's width and height in pixels. `late_wakeups` says how often the emulated network
+    `page` is what Browsertime says of the page, as in `browsertime.json`; if the first page went on to it by itself,
+    its times begin `followed_ms` after navigation start. `first_paint` is when the browser first painted. `film_size`
+    is the film's width and height in pixels, `film_missed_pixels` how many pixels of the screen's
+    final look it lacks. `late_wakeups` says how often the emulated network
     handed packets on more than 1 ms late, `latest_wakeup_ms` how late at worst. `browsed_s` is how long the browser was
     driven (0 when it was not driven to the end). `readings` are those of the instruments (`measure.instruments`).
     `clock_shift_s` is how far the machine's clock was set forward or back meanwhile.
@@ -98,9 +101,10 @@ class Evidence:
     requests: tuple[Request, ...]
     har_protocols: dict[str, int]
     request_counts: RequestCounts
+    followed_ms: float = 0.0
     first_paint: float | None = None
     film_size: tuple[int, int] | None = None
-    film_frames_per_s: float | None = None
+    film_missed_pixels: int | None = None
     late_wakeups: int = 0
     latest_wakeup_ms: float = 0.0
     browsed_s: float = 0.0
@@ -158,22 +162,27 @@ def analyse_film(folder: Path, pictures_bytes: int = PICTURES_BYTES) -> None:
 
     The results survive a power cut. The film is not needed after that. Raises OSError where they cannot be stored.
     """
-    film = folder / FILM
+    film = folder / FILM_LOG
     if not film.exists():
         return
     analysis: dict[str, Any] = {"faults": []}
     try:
-        contents = film_contents(film, pictures_bytes)
-        times = contents.times
-        analysis["size"] = (times.width, times.height)
-        analysis["frames_per_s"] = float(times.frames_per_s)
-        start = film_start(times, contents.looks)
-        analysis["start"] = asdict(start)
-        assert contents.looks.last is not None  # a film that was decoded has a first frame
+        log = read_log(film)
+        analysis["size"] = (log.width, log.height)
+        analysis["recorder"] = log.counts
+        if not (navigation := read_navigation(folder)):
+            raise EyelevelError("the page did not say when it was navigated to, so its film has no zero")
+        zero_us = log.monotonic_us(navigation.began_ms)
+        # Where the page's navigation lies in the film, whose own time begins with its first picture.
+        analysis["zero_s"] = round((zero_us - log.times_us[0]) / 1e6, 6)
+        contents = film_contents(film, log, pictures_bytes)
+        analysis["start"] = asdict(film_start(log, contents.looks, zero_us))
+        assert contents.looks.last is not None  # a film that was decoded has a first picture
         write_last_frame(contents.looks.last, folder)
-        metrics = visual_metrics(times, contents.thumbnails)
+        times_ms = [(log.times_us[change] - zero_us) / 1000 for change in contents.thumbnail_changes]
+        metrics = visual_metrics(contents.thumbnails, times_ms)
         analysis["metrics"] = asdict(metrics)
-        keep_strip(times, contents.strip, start, metrics.lvc, folder)
+        keep_strip(log, contents.strip, zero_us, metrics.lvc, folder)
     except EyelevelError as error:
         analysis["faults"].append(str(error))
     write_json(folder / VISUAL, analysis)
@@ -193,12 +202,15 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
     requests = _requests(folder, failures)
     late_wakeups, latest_wakeup_ms = _lateness(folder / REPLAY_LOG)
     circumstances = json.loads((folder / ATTEMPT).read_text()) if (folder / ATTEMPT).exists() else {}
+    navigation = read_navigation(folder)
+    followed_ms = navigation.followed_ms if navigation else 0.0
     # From navigation start to the start of the load event, if there was one.
-    plt = _timing(page, *TIME_TO_LOAD, least=0)
+    plt, first_paint = (_timing(page, *times, followed_ms) for times in (TIME_TO_LOAD, TIME_TO_PAINT))
     metrics = VisualMetrics(**visual["metrics"]) if "metrics" in visual else None
-    load_s = _load_s(har, max(plt or 0, metrics.lvc if metrics else 0))
+    began_s = navigation.began_ms / 1000 if navigation else _navigated_s(har)
+    load_s = _load_s(began_s, max(plt or 0, metrics.lvc if metrics else 0))
     readings = _readings(FinishedRun(folder, _account(folder), load_s), failures)
-    transfer = _transfer(folder, _load_s(har, plt or 0), failures) if requests else None
+    transfer = _transfer(folder, _load_s(began_s, plt or 0), failures) if requests else None
     return Evidence(
         failures=(*failures, *_full_file_systems(folder), *_browsertime_errors(page), *visual.get("faults", ())),
         plt=plt,
@@ -207,9 +219,10 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         requests=requests,
         har_protocols=_har_protocols(har, browser),
         request_counts=read_request_log(folder / REQUEST_LOG, requests),
-        first_paint=_timing(page, *TIME_TO_PAINT),
+        followed_ms=followed_ms,
+        first_paint=first_paint,
         film_size=(visual["size"][0], visual["size"][1]) if "size" in visual else None,
-        film_frames_per_s=visual.get("frames_per_s"),
+        film_missed_pixels=visual.get("recorder", {}).get("missed_pixels"),
         late_wakeups=late_wakeups,
         latest_wakeup_ms=latest_wakeup_ms,
         browsed_s=_browsed_s(folder / TIMES),
@@ -219,7 +232,7 @@ def read_evidence(folder: Path, *, filmed: bool = True) -> Evidence:
         replay_failure=circumstances.get("failure"),
         tcp_syns=_tcp_attempts(folder),
         cross_traffic=read_cross_traffic(folder, _account(folder), load_s),
-        next_prepared_ms=_since_navigation(har, circumstances.get("next_prepared_at_s")),
+        next_prepared_ms=_since_navigation(began_s, circumstances.get("next_prepared_at_s")),
         page=page,
         readings=readings,
         har_bytes=_har_bytes(har, browser),
@@ -300,10 +313,11 @@ def share_of(version: str, counts: Mapping[str, int]) -> float | None:
     return round(counts.get(version, 0) / total, 4) if total else None
 
 
-def _timing(page: dict[str, Any], group: str, name: str, least: float = -math.inf) -> float | None:
-    """A time that the page has, if it is more than `least`."""
+def _timing(page: dict[str, Any], group: str, name: str, followed_ms: float = 0.0) -> float | None:
+    """A time (ms from navigation start) that the page has, if it is more than 0, of a page whose own times begin
+    `followed_ms` later."""
     times = [scripts.get("timings", {}).get(group, {}).get(name) for scripts in page.get("browserScripts", ())]
-    return next((float(time) for time in times if time is not None and time > least), None)
+    return next((float(time) + followed_ms for time in times if time is not None and time > 0), None)
 
 
 def _strange_cores(folder: Path, circumstances: Mapping[str, Any]) -> tuple[int, ...]:
@@ -324,17 +338,19 @@ def _readings(run: FinishedRun, failures: list[str]) -> Readings:
     return readings
 
 
-def _load_s(har: Mapping[str, Any], duration_ms: float) -> tuple[float, float] | None:
+def _navigated_s(har: Mapping[str, Any]) -> float | None:
+    """When the page was navigated to (s since 1970); None if the load failed."""
+    return navigated_s(har) if har["log"].get("pages") else None
+
+
+def _load_s(began_s: float | None, duration_ms: float) -> tuple[float, float] | None:
     """The start and end of the page's load (s since 1970); None if the load failed."""
-    if not har["log"].get("pages") or not duration_ms:
-        return None
-    began_s = navigated_s(har)
-    return began_s, began_s + duration_ms / 1000
+    return (began_s, began_s + duration_ms / 1000) if began_s and duration_ms else None
 
 
-def _since_navigation(har: dict[str, Any], at_s: float | None) -> float | None:
+def _since_navigation(began_s: float | None, at_s: float | None) -> float | None:
     """The time from the navigation to `at_s` (s since 1970), in ms; None if the load failed."""
-    return round(1e3 * (at_s - navigated_s(har)), 1) if at_s and har["log"].get("pages") else None
+    return round(1e3 * (at_s - began_s), 1) if at_s and began_s else None
 
 
 def _lateness(log: Path) -> tuple[int, float]:
@@ -424,7 +440,7 @@ def _use_pages(pages: list[dict[str, Any]]) -> None:
 def _use_har(browser: Browser, har: Mapping[str, Any]) -> None:
     _har_protocols(har, browser)
     _har_bytes(har, browser)
-    _load_s(har, 1)
+    _navigated_s(har)
 
 
 def last_line(path: Path) -> str:

@@ -21,7 +21,6 @@ from measure.host.canary import BUSY
 from measure.host.device_index import TOLERANCE_AFTER, is_near
 from measure.instruments.pace import INDEX_AFTER, SHARE
 from record.connections import HTTP1
-from tuning.defaults import FRAMERATE
 from tuning.devices import Device
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ UNAUTHORIZED = 401
 # The browser tells its first paint late when it is busy: in 70 runs of seven sites the film was 746 ms ahead at
 # most, and 750 ms is a round trip of the slowest network in the paper.
 FILM_AHEAD_MS = 1500
+# The orange goes some 10 ms before navigation start, and later where the processors are busy.
+ORANGE_OFF_MS = 500
 # A packet that late is a wrong network: the round trip of the fastest in the paper.
 LATE_WAKEUP_MS = 24
 LATE_WAKEUPS = 500
@@ -110,8 +111,9 @@ def load_failed(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def goes_on(evidence: Evidence, claim: Claim) -> str | None:
-    """The page led to another one by itself (a Refresh field, a script, a form), or loaded itself again: the browser's
-    times are then those of the last page alone, over connections that are there already."""
+    """The page led to another one by itself (a Refresh field, a script, a form), or loaded itself again, and the other
+    one failed, or it is not known when the first one was navigated to: the browser's times are those of the last page
+    alone."""
     pages = [request for request in evidence.requests if request.main_frame and request.is_of_web]
     # The testbed itself navigates to the page, twice in a return visit. Browsers ask again for what has failed, and for
     # what names hints that it needs (Critical-CH).
@@ -123,15 +125,17 @@ def goes_on(evidence: Evidence, claim: Claim) -> str | None:
     ]
     if not led:
         return None
-    first, last = pages[led[0] - 1], pages[led[-1]]
+    first, last, end = pages[led[0] - 1], pages[led[-1]], pages[-1]
+    fault = _fault(end)
+    if evidence.followed_ms and not fault:
+        return None
     # A response without content, a download and a window of its own leave the page where it is.
     if evidence.page_url == first.url.partition("#")[0] != last.url:
         return None
     if first.url == last.url:
         return f"the page loads itself again: {_short(first)}"
     text = f"the page {_short(first)} goes on to {_short(last)} by itself"
-    end = pages[-1]
-    if fault := _fault(end):
+    if fault:
         return f"{text}, and {fault}; record it from there on" + ("" if end is last else f" ({_short(end)})")
     if last.method != "GET":
         return f"{text}, by a form ({last.method}), which no measurement can begin with"
@@ -230,20 +234,27 @@ def request_failed(evidence: Evidence, claim: Claim) -> str | None:
 
 
 def film_unclean(evidence: Evidence, claim: Claim) -> str | None:
-    """The film does not go from orange to blank at once, so its zero or its first change is not to be trusted, or it
-    has not the rate at which all are filmed."""
+    """The film does not go from orange to blank when the page is navigated to: it began late, or its clock is not the
+    page's."""
     start = evidence.film
     if not claim.filmed:
         return None
     if start is None:
         return "there is no film"
-    if not start.orange_frames:
+    if not start.orange_ms:
         return "the film does not start with orange"
-    if not start.blank_after:
+    if start.blank_ms is None or not start.blank_after:
         return "the film does not go from orange to a blank page"
-    if evidence.film_frames_per_s not in (None, FRAMERATE):
-        return f"the film has {evidence.film_frames_per_s:g} frames a second, not {FRAMERATE}"
+    if abs(start.blank_ms) > ORANGE_OFF_MS:
+        return f"the film's orange went {abs(start.blank_ms):.0f} ms from navigation start"
     return None
+
+
+def film_incomplete(evidence: Evidence, claim: Claim) -> str | None:
+    """The film does not show the final look of the screen, so changes are missing in it."""
+    if not claim.filmed or not evidence.film_missed_pixels:
+        return None
+    return f"{evidence.film_missed_pixels} pixels of the screen's final look are not in the film"
 
 
 def visual_metrics_missing(evidence: Evidence, claim: Claim) -> str | None:
@@ -262,7 +273,8 @@ def other_display(evidence: Evidence, claim: Claim) -> str | None:
     painted any of it."""
     if claim.window and evidence.film_size not in (None, claim.window):
         return f"the film is {evidence.film_size} pixels large, the window {claim.window}"
-    if evidence.visual and evidence.first_paint is not None:
+    # Of a page that was followed, the film also shows the pages before it.
+    if evidence.visual and evidence.first_paint is not None and not evidence.followed_ms:
         ahead_ms = evidence.first_paint - evidence.visual.fvc
         if ahead_ms > FILM_AHEAD_MS:
             return f"the film shows the page {ahead_ms:.0f} ms before the browser painted"
@@ -362,6 +374,7 @@ GATES: list[Gate] = [
     Gate("outside", outside, about_load=True),
     Gate("request_failed", request_failed),
     Gate("film_unclean", film_unclean),
+    Gate("film_incomplete", film_incomplete),
     Gate("visual_metrics_missing", visual_metrics_missing),
     Gate("other_display", other_display),
     CROSS_TRAFFIC_MISSING,

@@ -3,13 +3,14 @@
 Runs as the client of a replay; it must never know whether the load will count. SPEC is a `VisitSpec` as JSON. Leaves in
 its folder:
 
-    film.mp4                 the screen, lossless, from some frames of orange before the navigation on
+    film.changes             the film: each change of the screen from the orange before the navigation on (`films.log`)
+    navigation.json          when the page was navigated to, by its own clock (ms since 1970)
     browsertime.json         timings as the page has them, and the browser's version and switches
     browsertime.har.gz       the page's requests, as the browser's developer tools show them
     <browser's network log>  all of the browser's requests, as its network stack logs them (`Browser.network_log`)
     <instruments' files>     those of `measure.instruments` that are around a visit
     browsertime.log          the output of Browsertime and of the X server
-    readiness.json           how long before the navigation the browser took to be idle, and the film to have orange
+    readiness.json           how long before the navigation the browser took to be idle, and the film to begin
     times.json               when (s since 1970) the visit and Browsertime began and ended, when the browser was ready,
                              when the load began, how idle the processors were then, and when the page had been quiet
                              for a while (`measure.run.turn`)
@@ -35,7 +36,7 @@ from browsers.browsertime.configuration import QUIET_MS, READINESS, configuratio
 from browsers.browsertime.run import run_browsertime
 from browsers.contract import Browser
 from browsers.registry import browser_named
-from dataset.run_files import FILM, HAR, LOG, TIMES, TIMINGS
+from dataset.run_files import FILM_LOG, HAR, LOG, NAVIGATION, TIMES, TIMINGS
 from measure.instruments.contract import instruments
 from measure.run.browser import page_of, refusal
 from measure.run.turn import turn_of_visit
@@ -159,15 +160,17 @@ def visit(spec: VisitSpec) -> int:
 
 
 def keep_film(results: Path, folder: Path) -> None:
-    """Copy the film, if there is one, to `folder`: it is analysed while the browser, which is still there, ends."""
-    if film := opened_in(results, RECORDED):
-        with film, (folder / FILM).open("wb") as kept:
-            # As much as there is now, and as there can be: what a page has taken over may go on writing.
-            space = os.statvfs(results)
-            rest_bytes = min(os.fstat(film.fileno()).st_size, space.f_blocks * space.f_frsize)
-            while piece := film.read(min(rest_bytes, PIECE_BYTES)):
-                kept.write(piece)
-                rest_bytes -= len(piece)
+    """Copy the film, if there is one, and when its page was navigated to, to `folder`: it is analysed while the
+    browser, which is still there, ends."""
+    space = os.statvfs(results)
+    for source, target in ((NAVIGATION, NAVIGATION), (RECORDED, FILM_LOG)):
+        if file := opened_in(results, source):
+            with file, (folder / target).open("wb") as kept:
+                # As much as there is now, and as there can be: a page that has taken over the browser may still write.
+                rest_bytes = min(os.fstat(file.fileno()).st_size, space.f_blocks * space.f_frsize)
+                while piece := file.read(min(rest_bytes, PIECE_BYTES)):
+                    kept.write(piece)
+                    rest_bytes -= len(piece)
 
 
 def keep(results: Path, folder: Path, files: Mapping[str, str], browser: Browser) -> None:

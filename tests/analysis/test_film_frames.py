@@ -1,23 +1,20 @@
 """Which runs are shown, and that their frames are those of the times under them."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from support.films import ORANGE, WHITE, film, frame, page
+from support.films import ORANGE, WHITE, frame, kept_film, page
 
 from analysis import films
 from analysis.figures import figure4
 from analysis.films import Shot
 from analysis.statistics.hypotheses import Pair
 from base.errors import EyelevelError
-from films.compression import shrink
-from measure.run.evidence import analyse_film
 
-# After 12 frames of orange: nothing for 300 ms, half the page for 300 ms, then all of it.
-SCENES = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
+# After 400 ms of orange: nothing for 300 ms, half the page for 300 ms, then all of it.
+SCENES = [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)]
 METRICS = {"fvc": 300.0, "vc85": 600.0, "si": 450.0, "lvc": 600.0, "plt": 800.0}
 
 
@@ -27,14 +24,8 @@ def shot(path: Path) -> Shot:
 
 @pytest.fixture(scope="module", params=["lossless", "small"])
 def filmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run's film as it was path, and as a campaign with small films keeps it."""
-    folder = tmp_path_factory.mktemp("run")
-    path = film(folder / "film.mp4", SCENES)
-    analyse_film(folder)
-    if request.param == "small":
-        shrink(path)
-        return folder / "film-small.mp4"
-    return path
+    """A run's film as campaigns keep it."""
+    return kept_film(tmp_path_factory.mktemp("run"), SCENES, small=request.param == "small")
 
 
 def painted(picture: np.ndarray) -> float:
@@ -58,19 +49,22 @@ def test_a_strip_says_how_complete_each_frame_is(filmed: Path) -> None:
     assert ["PLT" in name for name in names] == [False, False, False, True]
 
 
-@pytest.mark.slow
-def test_the_progress_is_that_of_the_films_own_metrics(tmp_path: Path) -> None:
-    path = film(tmp_path / "film.mp4", SCENES)
-    computed = films.progress(path)
-    analyse_film(tmp_path)
-    progress = json.loads((tmp_path / "visual.json").read_text())["metrics"]["progress"]
-    assert progress
-    assert films.progress(path) == computed
+def test_the_progress_is_that_of_the_films_own_metrics(filmed: Path) -> None:
+    computed = films.progress(filmed)
+    assert [at_ms for at_ms, _ in computed] == [0, 300, 600]
     assert computed[0] == (0, 0) and computed[-1][1] == 100
+
+
+def test_a_film_without_what_the_measurement_knew_of_it_is_an_error(filmed: Path, tmp_path: Path) -> None:
+    (alone := tmp_path / filmed.name).hardlink_to(filmed)
+    for question in (lambda: films.progress(alone), lambda: films.frames(alone, [50])):
+        with pytest.raises(EyelevelError, match=r"visual\.json"):
+            question()
 
 
 def test_a_film_that_is_none_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "film.mp4").write_bytes(b"no film")
+    (tmp_path / "visual.json").write_text('{"zero_s": 0.4}')
     with pytest.raises(EyelevelError, match="cannot be decoded"):
         films.playable(shot(tmp_path / "film.mp4"), tmp_path / "copy.webm")
 

@@ -1,42 +1,70 @@
 """The readings of a film: its start, and the times at which the page changed."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from support.films import HEIGHT, ORANGE, RATE, WHITE, WIDTH, film, frame, page
+from support.films import BEGAN_US, HEIGHT, ORANGE, WHITE, WIDTH, Scene, film, frame, navigate, page, write_log
 
-from base.errors import EyelevelError
-from films.contents import film_contents
-from films.frames import FilmStart, film_start, is_blank, is_orange, last_frame, unlike
-from films.visual_metrics import visual_metrics, visually_complete
+from dataset.run_files import FILM_LOG, VISUAL
+from films.decoding import last_picture
+from films.frames import is_blank, is_orange, unlike
+from films.log import HEAD, RECORD, read_log
+from films.visual_metrics import visually_complete
+from measure.run.evidence import analyse_film
+
+
+def analysis(folder: Path, scenes: list[Scene]) -> dict[str, Any]:
+    """The document of a film of these scenes."""
+    film(folder, scenes)
+    analyse_film(folder)
+    document: dict[str, Any] = json.loads((folder / VISUAL).read_text())
+    return document
 
 
 def test_the_times_of_a_film_are_those_it_shows(tmp_path: Path) -> None:
-    # Half the page appears after 300 ms, the rest after 600 ms.
-    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), 9), (page(1.0), 30)]
-    contents = film_contents(film(tmp_path / "film.mp4", scenes))
-    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=12, blank_after=True)
-    metrics = visual_metrics(contents.times, contents.thumbnails)
-    assert metrics.fvc == pytest.approx(300, abs=2)
-    assert metrics.lvc == pytest.approx(600, abs=2)
-    assert metrics.vc85 == pytest.approx(600, abs=2)
-    # 300 ms of nothing and 300 ms of half the page.
-    assert metrics.si == pytest.approx(450, abs=15)
+    # Half the page appears after 301 ms, the rest after 603 ms.
+    document = analysis(tmp_path, [(frame(ORANGE), 400), (frame(WHITE), 301), (page(0.5), 302), (page(1.0), 1)])
+    assert document["start"] == {"orange_ms": 400.5, "blank_ms": 0, "blank_after": True}
+    metrics = document["metrics"]
+    assert (metrics["fvc"], metrics["lvc"], metrics["vc85"]) == (301, 603, 603)
+    # 301 ms of nothing and 302 ms of half the page.
+    assert metrics["si"] == pytest.approx(301 + 302 / 2, abs=10)
+
+
+@pytest.mark.parametrize("late_ms", [-17, 2, 40])
+def test_zero_is_navigation_start_and_not_the_end_of_the_orange(tmp_path: Path, late_ms: int) -> None:
+    film(tmp_path, [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)])
+    navigate(tmp_path, BEGAN_US + 1000 * (1 + 400 - late_ms))
+    analyse_film(tmp_path)
+    document = json.loads((tmp_path / VISUAL).read_text())
+    assert document["start"]["blank_ms"] == late_ms
+    assert document["metrics"]["fvc"] == 300 + late_ms and document["metrics"]["lvc"] == 600 + late_ms
+    assert document["metrics"]["progress"].startswith("0=0, ")
+    assert document["zero_s"] == pytest.approx((400.5 - late_ms) / 1000)
+
+
+def test_a_film_whose_page_does_not_say_when_it_was_navigated_to_has_no_metrics(tmp_path: Path) -> None:
+    film(tmp_path, [(frame(ORANGE), 400), (frame(WHITE), 300), (page(1.0), 1)])
+    (tmp_path / "navigation.json").write_text("{}")
+    analyse_film(tmp_path)
+    document = json.loads((tmp_path / VISUAL).read_text())
+    assert "metrics" not in document and "zero" in document["faults"][0]
 
 
 def test_a_strip_of_orange_that_stays_is_seen(tmp_path: Path) -> None:
     strip = frame(WHITE)
     strip[-2:] = ORANGE
-    contents = film_contents(
-        film(tmp_path / "film.mp4", [(frame(ORANGE), 5), (strip, 1), (frame(WHITE), 9), (page(1.0), 9)])
-    )
-    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=5, blank_after=False)
+    document = analysis(tmp_path, [(frame(ORANGE), 160), (strip, 40), (frame(WHITE), 300), (page(1.0), 300)])
+    assert document["start"] == {"orange_ms": 160.5, "blank_ms": 0, "blank_after": False}
 
 
 def test_a_film_without_orange_is_seen(tmp_path: Path) -> None:
-    contents = film_contents(film(tmp_path / "film.mp4", [(frame(WHITE), 9), (page(1.0), 9)]))
-    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=18, orange_frames=0, blank_after=False)
+    document = analysis(tmp_path, [(frame(WHITE), 300), (page(1.0), 300)])
+    assert document["start"] == {"orange_ms": 0, "blank_ms": None, "blank_after": False}
 
 
 def test_a_blended_last_row_is_still_orange() -> None:
@@ -49,25 +77,45 @@ def test_a_blended_last_row_is_still_orange() -> None:
     assert not is_blank(scaled)
 
 
-@pytest.mark.parametrize("content", [b"", b"not a film"])
-def test_a_broken_film_is_an_error(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "film.mp4"
-    path.write_bytes(content)
-    with pytest.raises(EyelevelError, match=r"film\.mp4 cannot be decoded"):
-        film_contents(path)
+WHOLE = (frame(ORANGE), 400), (frame(WHITE), 300), (page(1.0), 1)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(lambda log: b"", id="empty"),
+        pytest.param(lambda log: b"not a film" * 10, id="another file"),
+        pytest.param(lambda log: log[:-10], id="cut off in its counts"),
+        pytest.param(lambda log: log[: len(log) // 2], id="cut off in its pixels"),
+        pytest.param(lambda log: log[: HEAD.size], id="no change"),
+        pytest.param(lambda log: log[: HEAD.size + 8] + bytes(8) + log[HEAD.size + 16 :], id="a time before the start"),
+        pytest.param(lambda log: log[: HEAD.size + 20] + b"\xff" * 8 + log[HEAD.size + 28 :], id="beyond the screen"),
+        pytest.param(
+            lambda log: log[: HEAD.size + RECORD.size] + b"\x0f" * 200 + log[HEAD.size + RECORD.size + 200 :],
+            id="pixels that cannot be unpacked",
+        ),
+    ],
+)
+def test_a_broken_film_is_one_line_with_its_name(tmp_path: Path, broken: Callable[[bytes], bytes]) -> None:
+    path = film(tmp_path, WHOLE)
+    path.write_bytes(broken(path.read_bytes()))
+    analyse_film(tmp_path)
+    (fault,) = json.loads((tmp_path / VISUAL).read_text())["faults"]
+    assert str(path) in fault and "\n" not in fault
 
 
 def test_a_film_too_narrow_for_a_browser_has_no_metrics(tmp_path: Path) -> None:
-    contents = film_contents(film(tmp_path / "film.mp4", [(frame(ORANGE, 400, 20), 9), (frame(WHITE, 400, 20), 9)]))
-    with pytest.raises(EyelevelError, match="400 by 20 pixels"):
-        visual_metrics(contents.times, contents.thumbnails)
+    document = analysis(tmp_path, [(frame(ORANGE, 400, 20), 300), (frame(WHITE, 400, 20), 300)])
+    assert "too narrow" in document["faults"][0]
 
 
 def test_a_film_of_nothing_but_orange_has_no_metrics(tmp_path: Path) -> None:
-    contents = film_contents(film(tmp_path / "film.mp4", [(frame(ORANGE), 9)]))
-    assert film_start(contents.times, contents.looks) == FilmStart(stray_frames=0, orange_frames=9, blank_after=False)
-    with pytest.raises(EyelevelError, match="shows only orange"):
-        visual_metrics(contents.times, contents.thumbnails)
+    film(tmp_path, [(frame(ORANGE), 300)])
+    navigate(tmp_path, BEGAN_US + 1000)
+    analyse_film(tmp_path)
+    document = json.loads((tmp_path / VISUAL).read_text())
+    assert document["start"]["blank_ms"] is None and document["start"]["orange_ms"] >= 500
+    assert "shows only orange" in document["faults"][0]
 
 
 @pytest.mark.parametrize(
@@ -89,16 +137,21 @@ def test_never_complete_is_an_error() -> None:
         visually_complete("0=0, 100=80", 85)
 
 
-@pytest.mark.parametrize("shown_s", [0.1, 3])
-def test_the_last_frame_is_the_last_thing_a_film_shows(tmp_path: Path, shown_s: float) -> None:
-    scenes = [(frame(ORANGE), 12), (frame(WHITE), 9), (page(0.5), round(shown_s * RATE)), (page(1.0), 1)]
-    assert (last_frame(film(tmp_path / "film.mp4", scenes)) == page(1.0)).all()
+def test_the_last_picture_is_the_last_thing_a_film_shows(tmp_path: Path) -> None:
+    path = film(tmp_path, [(frame(ORANGE), 400), (frame(WHITE), 300), (page(0.5), 300), (page(1.0), 1)])
+    assert (last_picture(path, read_log(path)) == page(1.0)).all()
 
 
-def test_a_film_that_cannot_be_decoded_has_no_last_frame(tmp_path: Path) -> None:
-    (tmp_path / "film.mp4").write_bytes(b"no film")
-    with pytest.raises(EyelevelError, match="cannot be decoded"):
-        last_frame(tmp_path / "film.mp4")
+def test_a_picture_that_was_drawn_in_parts_counts_from_its_last_drawing(tmp_path: Path) -> None:
+    path = write_log(tmp_path / FILM_LOG, [frame(ORANGE), frame(WHITE)], [BEGAN_US + 1, BEGAN_US + 9000])
+    content = bytearray(path.read_bytes())
+    second = HEAD.size + RECORD.size + RECORD.unpack_from(content, HEAD.size)[-1]
+    first_us, last_us, _, *rest = RECORD.unpack_from(content, second)
+    RECORD.pack_into(content, second, first_us - 4000, last_us, 3, *rest)
+    path.write_bytes(content)
+    log = read_log(path)
+    assert log.changes[1].first_us == BEGAN_US + 5000 and log.times_us[1] == BEGAN_US + 9000
+    assert [log.change_at(BEGAN_US + at_us) for at_us in (0, 8999, 9000, 10**9)] == [0, 0, 1, 1]
 
 
 def test_pictures_are_as_unlike_as_the_share_in_which_a_person_sees_a_difference() -> None:

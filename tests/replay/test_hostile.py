@@ -18,7 +18,7 @@ import pytest
 from base.jail import jail_user
 from base.places import PROJECT, ca_certificate, tool
 from base.structure import to_json
-from dataset.run_files import FILM, LOG, TIMINGS
+from dataset.run_files import FILM_LOG, LOG, TIMINGS
 from measure.run.visit import VisitSpec
 from record.http1 import Response
 from record.site import Exchange, Recording, Site, write_site
@@ -222,8 +222,8 @@ def visit(
 def left_by(host: Host, results: Path, target: str | Path = "", binary: str | Path = "") -> dict[str, Any]:
     """The outcome that another target or another browser leaves in place of a visit's film."""
     printed = visit(host, results, target, binary)
-    assert (results / FILM).exists(), printed
-    outcome: dict[str, Any] = json.loads((results / FILM).read_text())
+    assert (results / FILM_LOG).exists(), printed
+    outcome: dict[str, Any] = json.loads((results / FILM_LOG).read_text())
     return outcome
 
 
@@ -270,7 +270,7 @@ def test_a_browser_in_foreign_hands_reads_writes_and_reaches_nothing(
     assert outcome["read"] == []
     program = tool("browsertime").resolve()
     packages = next(folder for folder in reversed(program.parents) if folder.name == "node_modules")
-    ours = (packages, PROJECT / "browsers", tool("node"), spy, Path("/tmp/.X11-unix"))
+    ours = (packages, PROJECT / "browsers", tool("node"), tool("film-recorder"), spy, Path("/tmp/.X11-unix"))
     assert [path for path in outcome["others"] if not any(Path(path).is_relative_to(one) for one in ours)] == []
     assert outcome["written"] == ["/dev/shm"]
     assert set(outcome["accounts"]) <= {"root", "nobody", "eyelevel"}

@@ -4,13 +4,11 @@ The files that a run keeps of its film (`measure.run.evidence.analyse_film`) mus
 """
 
 import json
-import math
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 from base.places import tool
-from dataset.run_files import LAST, STRIP, VISUAL
+from dataset.run_files import FILM, LAST, STRIP, VISUAL
 from films.decoding import Pixels
-from films.frames import START_FRAMES, is_blank, is_orange
+from films.frames import is_blank, is_orange
 from films.visual_metrics import visually_complete
 
 BLOCK = 8
@@ -33,11 +31,14 @@ os.execv({ffmpeg!r}, [{ffmpeg!r}, *named])
 """
 
 
-def keep_reference(film: Path, folder: Path) -> None:
-    """Store in `folder` what a run keeps of `film`."""
-    size, frames_per_s = film_form(film)
+def keep_reference(run: Path, folder: Path) -> None:
+    """Store in `folder` what a run keeps of the film whose log is in `run`, made from the film in `folder`."""
+    known = json.loads((run / VISUAL).read_text())
+    film, zero_s = folder / FILM, known["zero_s"]
+    size = film_size(film)
     frames = list(reduced_frames(film, size))
-    document: dict[str, Any] = {"faults": [], "size": size, "frames_per_s": frames_per_s, "start": start_of(frames)}
+    document: dict[str, Any] = {"faults": [], "size": size, "recorder": known["recorder"], "zero_s": zero_s}
+    document["start"] = start_of(frames, frame_times_ms(film), zero_s)
     Image.fromarray(frames[-1]).save(folder / LAST)
     metrics = metrics_of(film)
     progress = metrics["VisualProgress"]
@@ -49,7 +50,7 @@ def keep_reference(film: Path, folder: Path) -> None:
         "progress": progress,
     }
     (folder / VISUAL).write_text(json.dumps(document, indent=1) + "\n")
-    keep_strip(film, document["start"], document["metrics"]["lvc"], folder)
+    keep_strip(film, zero_s, document["metrics"]["lvc"], folder)
 
 
 def metrics_of(film: Path) -> dict[str, Any]:
@@ -76,26 +77,36 @@ def metrics_of(film: Path) -> dict[str, Any]:
     return metrics
 
 
-def film_form(film: Path) -> tuple[list[int], float]:
-    """Its size in pixels, and how many frames it has a second."""
-    command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-select_streams", "v:0", "-of", "json"]
-    command += ["-show_entries", "stream=width,height,r_frame_rate", film]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    (stream,) = json.loads(done.stdout)["streams"]
-    return [stream["width"], stream["height"]], float(Fraction(stream["r_frame_rate"]))
+def probed(film: Path, entries: str) -> list[str]:
+    """The lines that ffprobe prints of `entries` of `film`."""
+    command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-select_streams", "v:0", "-show_entries", entries]
+    return subprocess.run([*command, "-of", "csv=p=0", film], capture_output=True, text=True, check=True).stdout.split()
 
 
-def start_of(frames: list[Pixels]) -> dict[str, Any]:
-    stray, orange, blank = 0, 0, False
-    for frame in frames[:START_FRAMES]:
-        if is_orange(frame):
-            orange += 1
-        elif orange:
-            blank = is_blank(frame)
-            break
-        else:
-            stray += 1
-    return {"stray_frames": stray, "orange_frames": orange, "blank_after": blank}
+def film_size(film: Path) -> list[int]:
+    """Its width and height in pixels."""
+    return [int(side) for side in probed(film, "stream=width,height")[0].split(",")[:2]]
+
+
+def frame_times_ms(film: Path) -> list[float]:
+    """The times of all frames of `film`, in ms from its first one."""
+    times_s = sorted(float(line.split(",")[0]) for line in probed(film, "packet=pts_time"))
+    return [round(1000 * (time_s - times_s[0]), 3) for time_s in times_s]
+
+
+def start_of(frames: list[Pixels], times_ms: list[float], zero_s: float) -> dict[str, Any]:
+    """How a film begins whose `frames` are reduced."""
+    orange = [place for place, frame in enumerate(frames) if is_orange(frame)]
+    if not orange:
+        return {"orange_ms": 0.0, "blank_ms": None, "blank_after": False}
+    gone = next((place for place in range(orange[0], len(frames)) if not is_orange(frames[place])), None)
+    if gone is None:
+        return {"orange_ms": times_ms[-1] - times_ms[orange[0]], "blank_ms": None, "blank_after": False}
+    return {
+        "orange_ms": round(times_ms[gone] - times_ms[orange[0]], 3),
+        "blank_ms": round(times_ms[gone] - 1000 * zero_s, 3),
+        "blank_after": is_blank(frames[gone]),
+    }
 
 
 def reduced_frames(film: Path, size: list[int]) -> Iterator[Pixels]:
@@ -103,14 +114,20 @@ def reduced_frames(film: Path, size: list[int]) -> Iterator[Pixels]:
     width, height = (pixels // BLOCK for pixels in size)
     command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film]
     command += ["-vf", f"crop={width * BLOCK}:{height * BLOCK}:0:0,scale={width}:{height}:flags=area"]
+    command += ["-fps_mode", "passthrough"]
     done = subprocess.run([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True)
     yield from np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, height, width, 3)
 
 
-def keep_strip(film: Path, start: dict[str, Any], lvc_ms: float, folder: Path) -> None:
-    zero_s = (start["stray_frames"] + start["orange_frames"]) / 30
-    step_s = max(lvc_ms / 1000 / 7, 1 / 30) * (1 + 1e-6)
-    pictures = f"fps=1/{step_s:.6f}:round=up,scale=240:-2,tile=8x1"
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-ss", f"{zero_s:.3f}", "-i", film]
-    command += ["-t", f"{math.ceil(lvc_ms / 100) / 10 + step_s:.3f}", "-vf", pictures, "-frames:v", "1", "-q:v", "5"]
-    subprocess.run([*command, folder / STRIP], check=True)
+def whole_frames(film: Path, size: list[int]) -> Pixels:
+    """All frames of `film` (frames by rows by columns by RGB)."""
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-i", film, "-fps_mode", "passthrough"]
+    done = subprocess.run([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], capture_output=True, check=True)
+    return np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, size[1], size[0], 3)
+
+
+def keep_strip(film: Path, zero_s: float, lvc_ms: float, folder: Path) -> None:
+    step_us = 1000 * (lvc_ms + 1) / 7
+    pictures = f"fps=1000000/{step_us:.6f}:start_time={zero_s:.6f}:round=up,scale=240:-2,tile=8x1,setsar=0"
+    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-i", film]
+    subprocess.run([*command, "-vf", pictures, "-frames:v", "1", "-q:v", "5", folder / STRIP], check=True)

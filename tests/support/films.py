@@ -1,17 +1,28 @@
-"""Films as Browsertime makes them."""
+"""Films as the recorder logs them, of pictures that a test makes."""
 
-import subprocess
+import json
+import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from base.places import tool
+from dataset.run_files import FILM, FILM_LOG, NAVIGATION, SMALL_FILM
 from films.decoding import Pixels
+from films.log import HEAD, MAGIC, RECORD
+from films.playable import make_playable
+from measure.run.evidence import analyse_film
 
-WIDTH, HEIGHT, RATE = 320, 240, 30
+WIDTH, HEIGHT = 320, 240
 ORANGE = (0xDE, 0x64, 0x0D)
 WHITE = (255, 255, 255)
-LOSSLESS = ("-c:v", "libx264rgb", "-crf", "0", "-preset", "ultrafast")
+# When these films begin, by both clocks (µs).
+BEGAN_US, BEGAN_EPOCH_US = 5_000_000_000, 1_700_000_000_000_000
+# How long they go on after their last picture.
+TAIL_US = 500_000
+
+# A picture, and for how long it is shown (ms).
+Scene = tuple[Pixels, int]
 
 
 def frame(colour: tuple[int, int, int], width: int = WIDTH, height: int = HEIGHT) -> Pixels:
@@ -25,16 +36,68 @@ def page(share: float) -> Pixels:
     return painted
 
 
-def film(
-    path: Path, scenes: list[tuple[Pixels, int]], rate: str = str(RATE), options: tuple[str, ...] = LOSSLESS
-) -> Path:
-    """A lossless film like Browsertime's, of frames with how often each is shown.
+def film(folder: Path, scenes: Sequence[Scene], counts: dict[str, float] | None = None) -> Path:
+    """A log in the `folder` of a run, whose page was navigated to when the orange went, or at the second scene."""
+    scenes = [(picture, shown_ms) for picture, shown_ms in scenes if shown_ms]
+    times_us = [BEGAN_US + 1000]
+    for _, shown_ms in scenes[:-1]:
+        times_us.append(times_us[-1] + 1000 * shown_ms)
+    orange = [place for place, (picture, _) in enumerate(scenes) if (picture == ORANGE).all()][:1]
+    # As the recorder has times in half ms; whole ms, which a script's arithmetic would round down, are between them.
+    times_us[0] -= 500
+    zero_us = times_us[min(orange[0] + 1 if orange else 1, len(scenes) - 1)]
+    navigate(folder, zero_us)
+    return write_log(folder / FILM_LOG, [picture for picture, _ in scenes], times_us, counts)
 
-    `options` of FFmpeg make another one of them.
-    """
-    height, width = scenes[0][0].shape[:2]
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    command += ["-s", f"{width}x{height}", "-r", rate, "-i", "-"]
-    raw = b"".join(picture.tobytes() * count for picture, count in scenes)
-    subprocess.run([*command, *options, path], input=raw, check=True)
+
+def navigate(folder: Path, at_us: float) -> None:
+    """Store that the page of a film was navigated to at `at_us` (monotonic clock of these films)."""
+    at_ms = (at_us - BEGAN_US + BEGAN_EPOCH_US) / 1000
+    (folder / NAVIGATION).write_text(json.dumps({"began_ms": at_ms - 0.2, "page_ms": at_ms}))
+
+
+def write_log(
+    path: Path, pictures: Sequence[Pixels], times_us: Sequence[int], counts: dict[str, float] | None = None
+) -> Path:
+    """A log of `pictures` (rows by columns by RGB) that were drawn at `times_us`; a picture like the one before is
+    left out, as the recorder does."""
+    height, width = pictures[0].shape[:2]
+    log = bytearray(HEAD.pack(MAGIC, width, height, 0, BEGAN_US, BEGAN_EPOCH_US))
+    before = np.zeros((height, width, 3), dtype=np.uint8)
+    for picture, time_us in zip(pictures, times_us, strict=True):
+        changed = (picture != before).any(axis=2)
+        is_first = len(log) == HEAD.size
+        if not (changed.any() or is_first):
+            continue
+        rows, columns = (np.flatnonzero(changed.any(axis=axis)) for axis in (1, 0))
+        top, bottom, first, last = (
+            (0, height, 0, width) if is_first else (rows[0], rows[-1] + 1, columns[0], columns[-1] + 1)
+        )
+        difference = (picture ^ before)[top:bottom, first:last, ::-1]
+        pixels = np.pad(difference, ((0, 0), (0, 0), (0, 1)))  # blue, green, red, unused
+        packed = literals(pixels.tobytes())
+        log += RECORD.pack(time_us, time_us, 1, first, top, last, bottom, len(packed)) + packed
+        before = picture
+    text = json.dumps(counts or {"missed_pixels": 0, "thinned_out": 0, "drawn_over": 0}).encode()
+    ended_us = times_us[-1] + TAIL_US
+    path.write_bytes(log + RECORD.pack(ended_us, ended_us, 0, 0, 0, 0, 0, len(text)) + text)
     return path
+
+
+def literals(content: bytes) -> bytes:
+    """A block of LZ4 that has `content` as it is: a token, its length, and literals."""
+    rest, more = len(content) - 15, bytearray()
+    while rest >= 0:
+        more.append(min(rest, 255))
+        rest -= 255
+        if more[-1] < 255:
+            break
+    return struct.pack("B", min(len(content), 15) << 4) + bytes(more) + content
+
+
+def kept_film(folder: Path, scenes: Sequence[Scene], *, small: bool = False) -> Path:
+    """The film that a campaign keeps of a run in `folder`, with all that is known of it."""
+    film(folder, scenes)
+    analyse_film(folder)
+    make_playable(folder, small=small)
+    return folder / (SMALL_FILM if small else FILM)

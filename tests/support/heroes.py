@@ -1,6 +1,7 @@
 """Pages that show one large picture, their hero, and when a film shows it."""
 
 import io
+import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ import numpy as np
 from PIL import Image
 
 from base.places import tool
-from films.decoding import Pixels, decode
-from films.frames import VISIBLE, FilmLooks, film_start
+from dataset.run_files import VISUAL
+from films.decoding import Pixels
+from films.frames import VISIBLE, is_orange
 from record.http1 import Response
 from record.site import Exchange, Recording
+from support.film_reference import frame_times_ms
 
 PAGE_URL = "https://hero.example/"
 # Large enough to come in several parts, and smaller than a desktop's window (1366 by 768).
@@ -41,7 +44,7 @@ class Hero:
 
 @dataclass(frozen=True)
 class Change:
-    """A picture in a film, in ms from the film's zero: from when on anything is seen in its place, and from when on it
+    """A picture in a film, in ms from navigation start: from when on anything is seen in its place, and from when on it
     is as it is in the end."""
 
     began_ms: float
@@ -115,27 +118,21 @@ def hero_of(page: dict[str, Any]) -> Hero | None:
 
 
 def change_of(film: Path, area: Area, rest: float) -> Change:
-    """When `film` shows what is in `area` in the end. A share of `rest` of its pixels may still change then."""
-    looks = FilmLooks()
-    times = decode(film, {"blocks": looks.add})
-    start = film_start(times, looks)
-    zero = next(
-        frame for frame in range(len(times.times)) if times.position(frame) >= start.stray_frames + start.orange_frames
-    )
-    # Each picture that differs from the one before, with the number of its frame.
-    pictures: list[tuple[int, Pixels]] = []
-    for frame, picture in enumerate(_frames(film, area)):
-        if frame >= zero and not (pictures and np.array_equal(pictures[-1][1], picture)):
-            pictures.append((frame, picture))
-    (_, blank), (_, final) = pictures[0], pictures[-1]
-    began = next(frame for frame, picture in pictures if _unlike(picture, blank) > rest)
+    """When `film`, beside which the measurement's document lies, shows what is in `area` in the end. A share of `rest`
+    of its pixels may still change then."""
+    zero_ms = 1000 * json.loads((film.parent / VISUAL).read_text())["zero_s"]
+    # Each picture that differs from the one before, with its time; the first one stands at navigation start.
+    pictures: list[tuple[float, Pixels]] = []
+    for time_ms, picture in zip(frame_times_ms(film), _frames(film, area), strict=True):
+        if time_ms <= zero_ms:
+            pictures = [(zero_ms, picture)]
+        elif not np.array_equal(pictures[-1][1], picture):
+            pictures.append((time_ms, picture))
+    # The orange may go a little later.
+    (_, blank), (_, final) = next(one for one in pictures if not is_orange(one[1])), pictures[-1]
+    began_ms = next(at_ms for at_ms, picture in pictures if not is_orange(picture) and _unlike(picture, blank) > rest)
     unfinished = [place for place, (_, picture) in enumerate(pictures) if _unlike(picture, final) > rest]
-    whole = pictures[unfinished[-1] + 1][0]
-
-    def at_ms(frame: int) -> float:
-        return float(1000 * (times.times[frame] - times.times[zero]) * times.time_base_s)
-
-    return Change(at_ms(began), at_ms(whole))
+    return Change(began_ms - zero_ms, pictures[unfinished[-1] + 1][0] - zero_ms)
 
 
 def _frames(film: Path, area: Area) -> Iterator[Pixels]:

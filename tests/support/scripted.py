@@ -41,7 +41,7 @@ SOUND = Evidence(
     failures=(),
     plt=1000.0,
     visual=VisualMetrics(500, 900, 700, 650),
-    film=FilmStart(0, 12, blank_after=True),
+    film=FilmStart(400, -9, blank_after=True),
     requests=(Request("https://a.example/", "GET", True, False, "198.18.0.1", "h2", 200),),
     har_protocols={"h2": 1},
     request_counts=RequestCounts(1, 1, 0, 1),

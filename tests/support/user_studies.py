@@ -1,5 +1,6 @@
 """Campaigns with small films, and user studies of them."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,11 +8,11 @@ import pandas as pd
 
 from analysis.simulate import Truth, write
 from analysis.text import file_name
-from support.films import HEIGHT, ORANGE, RATE, WHITE, film, frame, page
+from dataset.run_files import FILM, VISUAL
+from support.films import HEIGHT, ORANGE, WHITE, frame, kept_film, page
 
 # When the page is painted, by protocol (ms).
 PAINTED_MS = {"tcp+": 700, "quic": 300}
-LENGTH_FRAMES = 30
 
 
 def filmed_campaign(folder: Path, painted_ms: Mapping[str, int] = PAINTED_MS, sites: int = 1) -> Path:
@@ -20,14 +21,16 @@ def filmed_campaign(folder: Path, painted_ms: Mapping[str, int] = PAINTED_MS, si
     write(folder, Truth(sites=sites, networks=("dsl",), protocols=tuple(painted_ms), runs=2))
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     for protocol, painted in painted_ms.items():
-        scenes = [(frame(ORANGE), 6), (frame(WHITE), painted * RATE // 1000), (page(1.0), LENGTH_FRAMES)]
-        source = film(folder / f"{file_name(protocol)}.mp4", scenes)
+        source = folder / file_name(protocol)
+        source.mkdir()
+        kept_film(source, [(frame(ORANGE), 200), (frame(WHITE), painted), (page(1.0), 1)])
         of_protocol = runs["protocol"] == protocol
         runs.loc[of_protocol, ["fvc", "lvc", "vc85", "si", "plt"]] = painted
         for run_folder in runs.loc[of_protocol, "folder"]:
             (folder / run_folder).mkdir(parents=True)
-            (folder / run_folder / "film.mp4").hardlink_to(source)
-        source.unlink()
+            for name in (FILM, VISUAL):
+                (folder / run_folder / name).hardlink_to(source / name)
+        shutil.rmtree(source)
     runs["valid"] = runs["valid"].astype(str).str.lower()
     runs.to_csv(folder / "runs.csv", index=False)
     return folder

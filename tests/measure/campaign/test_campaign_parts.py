@@ -1,16 +1,16 @@
 """The parts of a campaign: names, cores, canaries, films, forecasts."""
 
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from factories import ROW
+from support.film_reference import frame_times_ms
+from support.films import ORANGE, WHITE, film, frame, page
 
 from base.errors import EyelevelError
-from base.places import tool
-from dataset.run_files import FILM, LAST, SMALL_FILM, STRIP, VISUAL
+from dataset.run_files import FILM, LAST, NAVIGATION, SMALL_FILM, STRIP, VISUAL
 from dataset.table import Run
 from films.policy import FilmPolicy
 from measure.campaign.forecast import RunModel, forecast, require_space
@@ -125,10 +125,7 @@ def test_what_is_usual_is_known_as_soon_as_may_be() -> None:
 def film_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a film, orange, then blank, then something, and what was seen in it."""
     folder = tmp_path_factory.mktemp("film")
-    parts = "color=0xDE640D:d=0.4:r=30:s=320x200[a];color=white:d=0.5:r=30:s=320x200[b];"
-    parts += "testsrc=d=1:r=30:s=320x200,select=eq(n\\,0),loop=30:1,setpts=N/30/TB[c];[a][b][c]concat=n=3"
-    command: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-f", "lavfi", "-i", parts]
-    subprocess.run([*command, "-c:v", "libx264rgb", "-crf", "0", folder / FILM], check=True)
+    film(folder, [(frame(ORANGE), 400), (frame(WHITE), 500), (page(1.0), 1)])
     analyse_film(folder)
     return folder
 
@@ -151,16 +148,10 @@ def test_films_are_kept_as_told_and_what_was_seen_always(
     filmed = shutil.copytree(film_folder, tmp_path / "run")
     for _ in range(2):  # the second time there is nothing to do
         policy.apply(filmed, run, valid=valid)
-        assert {path.name for path in filmed.iterdir()} == {VISUAL, STRIP, LAST} | films
-    if SMALL_FILM in films:
-        command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-count_frames", "-of", "csv=p=0"]
-        probe = subprocess.run(
-            [*command, "-show_entries", "stream=nb_read_frames", filmed / SMALL_FILM],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert int(probe.stdout) in (56, 57, 58)
+        assert {path.name for path in filmed.iterdir()} == {NAVIGATION, VISUAL, STRIP, LAST} | films
+    for name in films:
+        # Orange, blank, the page, and the page at the film's end.
+        assert frame_times_ms(filmed / name) == [0, 400.5, 900.5, 1400.5]
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.displays import x_display
 
 from base.processes import pinned
-from browsers.browsertime.run import pinned_ffmpeg
+from browsers.browsertime.run import film_recorder
+from films.log import read_log
 from record.demo import generate
 from record.site import write_site
 from replay import ReplaySpec, run
@@ -49,13 +51,19 @@ def test_servers_network_and_browser_stay_on_their_cores(tmp_path: Path) -> None
 
 
 def test_the_film_is_made_on_its_core(tmp_path: Path) -> None:
-    ffmpeg = pinned_ffmpeg(tmp_path, [CORES[1]]) / "ffmpeg"
-    source = ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=3600", "-f", "null", "-"]
-    with subprocess.Popen([ffmpeg, *source], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            # (The executable tells them apart: the script before it is called ffmpeg, too.)
-            while Path(f"/proc/{process.pid}/exe").resolve().name != "ffmpeg":
-                assert process.poll() is None
+    script = film_recorder(tmp_path, [CORES[1]]) / "ffmpeg"
+    # As Browsertime starts it.
+    arguments: list[str | Path] = ["-hide_banner", "-video_size", "640x480", "-f", "x11grab", tmp_path / "film.mp4"]
+    with x_display() as display:
+        environment = {**os.environ, "DISPLAY": display}
+        with subprocess.Popen(
+            [script, *arguments], env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stderr
+            assert any(b"Press [q] to stop" in line for line in process.stderr)
+            assert Path(f"/proc/{process.pid}/exe").resolve().name == "film-recorder"
             assert os.sched_getaffinity(process.pid) == {CORES[1]}
-        finally:
-            process.kill()
+            process.communicate(b"q")
+    assert process.returncode == 0
+    log = read_log(tmp_path / "film.mp4")
+    assert (log.width, log.height) == (640, 480)

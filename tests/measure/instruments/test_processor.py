@@ -77,7 +77,7 @@ def test_a_process_of_chromium_has_its_part(switches: str, part: str) -> None:
 
 
 def test_a_child_is_counted_for_what_its_name_says() -> None:
-    python = [sys.executable, "-c", FAMILY, "ffmpeg"]
+    python = [sys.executable, "-c", FAMILY, "film-recorder"]
     with (
         subprocess.Popen(python, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
         closing(kernel_account()) as account,

@@ -233,7 +233,7 @@ def whole_run(folder: Path) -> None:
     netlog(folder / BROWSER.network_log, log_text(PAGE))
     visual = {
         "faults": [],
-        "start": {"stray_frames": 0, "orange_frames": 9, "blank_after": True},
+        "start": {"orange_ms": 300, "blank_ms": -9, "blank_after": True},
         "metrics": {"fvc": 1, "lvc": 2, "vc85": 3, "si": 4},
     }
     (folder / VISUAL).write_text(json.dumps(visual))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dataset.run_files import FILM
+from dataset.run_files import FILM_LOG
 from measure.run.visit import RECORDED, keep_film
 
 
@@ -21,4 +21,4 @@ def test_no_more_is_copied_than_the_jails_folder_can_hold(
     folder.mkdir()
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_blocks=space_bytes, f_frsize=1))
     keep_film(results, folder)
-    assert (folder / FILM).read_bytes() == kept
+    assert (folder / FILM_LOG).read_bytes() == kept

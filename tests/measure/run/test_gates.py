@@ -48,13 +48,13 @@ SOUND = Evidence(
     failures=(),
     plt=1000.0,
     visual=VisualMetrics(500, 900, 700, 650),
-    film=FilmStart(stray_frames=0, orange_frames=12, blank_after=True),
+    film=FilmStart(orange_ms=400, blank_ms=-9, blank_after=True),
     requests=(PAGE, IMAGE),
     har_protocols={"h3": 2},
     request_counts=RequestCounts(2, 2, 0, 2),
     first_paint=510.0,
     film_size=(1366, 768),
-    film_frames_per_s=30.0,
+    film_missed_pixels=0,
     late_wakeups=3,
     latest_wakeup_ms=3.7,
     cross_traffic=(FLOW,),
@@ -140,10 +140,13 @@ FAULTS = {
     "request_failed": [with_request(replace(IMAGE, error="ERR_QUIC_PROTOCOL_ERROR"))],
     "film_unclean": [
         replace(SOUND, film=None),
-        replace(SOUND, film=FilmStart(150, 0, blank_after=False)),
-        replace(SOUND, film=FilmStart(0, 12, blank_after=False)),
-        replace(SOUND, film_frames_per_s=56.0),
+        replace(SOUND, film=FilmStart(0, None, blank_after=False)),
+        replace(SOUND, film=FilmStart(400, None, blank_after=False)),
+        replace(SOUND, film=FilmStart(400, -9, blank_after=False)),
+        replace(SOUND, film=FilmStart(400, 700, blank_after=True)),
+        replace(SOUND, film=FilmStart(400, -700, blank_after=True)),
     ],
+    "film_incomplete": [replace(SOUND, film_missed_pixels=1)],
     "cross_traffic_missing": [
         replace(SOUND, cross_traffic=()),
         replace(SOUND, cross_traffic=(replace(FLOW, run_bytes=0),)),
@@ -210,6 +213,9 @@ def said(evidence: Evidence) -> str:
 )
 def test_a_page_that_goes_on_by_itself_is_named_with_the_one_to_import(pages: tuple[Request, ...], text: str) -> None:
     assert said(replace(SOUND, requests=pages)) == text
+    # If it is known when the first page was navigated to, the other one is followed, unless it failed.
+    followed = reason_against(replace(SOUND, requests=pages, followed_ms=200.0), CLAIM)
+    assert (followed is not None and followed.text == text) == ("record it" in text)
 
 
 MOVED = replace(PAGE, status=302)

@@ -1,6 +1,7 @@
 """Pages that do something by themselves while they are measured, in the real browser: which loads count, and why not.
 
-Those that go on are navigated to another page; others open a dialog, ask for a login, or are asked for once more.
+Those that go on are navigated to another page, and followed; others open a dialog, ask for a login, or are asked for
+once more.
 """
 
 import gzip
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dataset.metrics import METRICS
 from dataset.run_files import HAR
 from measure.campaign.method import claim
 from measure.run.evidence import Evidence, read_evidence
@@ -25,8 +27,6 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads]
 
 SHOP = "https://shop.example/"
 NEXT = f"{SHOP}en/"
-BY_ITSELF = f"goes_on: the page {SHOP} goes on to {NEXT}"
-IMPORT = "by itself; import the recording with URL="
 WINDOW = "opens_window: the page opened a window, or the dialog for printing"
 GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 
@@ -75,18 +75,18 @@ navigator.serviceWorker.oncontrollerchange = () => fetch("/made");
 navigator.serviceWorker.register("/sw.js");
 </script>"""
 
+# Pages that go on to another one, and where that is.
+FOLLOWED = {
+    "refresh": (Case('<meta http-equiv="refresh" content="0; url=/en/">'), NEXT),
+    "script": (Case("<script>location.replace('/en/')</script>"), NEXT),
+    "form": (Case("<script>onload = () => document.forms[0].submit()</script><form action=/en/></form>"), f"{NEXT}?"),
+    "reload": (
+        Case("<script>if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); }</script>"),
+        SHOP,
+    ),
+}
 CASES = {
     "page-goes-on-by-itself": {
-        "refresh": Case('<meta http-equiv="refresh" content="0; url=/en/">', f"{BY_ITSELF} {IMPORT}{NEXT} "),
-        "script": Case("<script>location.replace('/en/')</script>", f"{BY_ITSELF} {IMPORT}{NEXT} "),
-        "form": Case(
-            "<script>onload = () => document.forms[0].submit()</script><form action=/en/></form>",
-            f"{BY_ITSELF}? {IMPORT}{NEXT}? ",
-        ),
-        "reload": Case(
-            "<script>if (!sessionStorage.again) { sessionStorage.again = 1; location.reload(); }</script>",
-            f"goes_on: the page loads itself again: {SHOP}",
-        ),
         "nowhere": Case(
             headers=(("Refresh", "0; url=/gone"),),
             reason=f"goes_on: the page {SHOP} goes on to {SHOP}gone by itself, and the page's status is 404; record it",
@@ -163,12 +163,33 @@ def test_a_load_counts_or_says_what_the_page_did(case: Case, protocol: str, tmp_
 
 
 @pytest.mark.case("page-goes-on-by-itself")
+@pytest.mark.parametrize(
+    ("kind", "protocol"), [("refresh", "quic"), ("script", "tcp"), ("form", "quic"), ("reload", "tcp")]
+)
+def test_a_page_that_goes_on_is_followed_and_measured_from_the_first_navigation(
+    kind: str, protocol: str, tmp_path: Path
+) -> None:
+    case, url = FOLLOWED[kind]
+    reason, evidence = loaded(case, protocol, tmp_path)
+    assert not reason and evidence.page_url == url
+    first, *_, last = [request for request in evidence.requests if request.main_frame]
+    assert first.url == SHOP and last.url == url and first.began_s and last.began_s and evidence.plt
+    # Both pages are in the time, and what is read of the page as well.
+    led_ms = 1000 * (last.began_s - first.began_s)
+    assert evidence.followed_ms == pytest.approx(led_ms, abs=50) and evidence.followed_ms > 24
+    own_ms = evidence.page["browserScripts"][0]["timings"]
+    assert evidence.plt == own_ms["pageTimings"]["pageLoadTime"] + evidence.followed_ms
+    dcl, fcp = (next(metric for metric in METRICS if metric.name == name) for name in ("dcl", "fcp"))
+    assert evidence.followed_ms < (fcp.read(evidence) or 0) and (dcl.read(evidence) or 0) > evidence.followed_ms
+
+
+@pytest.mark.case("page-goes-on-by-itself")
 @pytest.mark.case("page-with-critical-ch")
 def test_a_page_that_stays_where_it_is_counts_and_what_no_server_could_answer_is_not_missed(tmp_path: Path) -> None:
     more = {"ready": html(), "secure": EMPTY, "none": EMPTY}
     case = Case(BUSY_PAGE, headers=(*HINTS, ("Strict-Transport-Security", "max-age=1000")), more=more)
     reason, evidence = loaded(case, "tcp", tmp_path)
-    assert not reason
+    assert not reason and evidence.followed_ms == 0
     # It did all of it.
     urls = [request.url for request in evidence.requests]
     assert urls.count(SHOP) == 2

@@ -19,12 +19,11 @@ from support.processes import awaited_descendants, still_there
 from base.errors import EyelevelError
 from base.places import PROJECT
 from base.processes import first_readable, pidfd
-from browsers.browsertime.configuration import ORANGE_FRAMES, QUIET_SIGN_MS
-from dataset.run_files import FILM, REQUEST_LOG, TIMES
-from films.contents import film_contents
-from films.frames import film_start
+from browsers.browsertime.configuration import QUIET_SIGN_MS
+from dataset.run_files import FILM_LOG, REQUEST_LOG, TIMES, VISUAL
 from measure.host.idle_priority import Policy, idle_priority, require_ordinary
-from measure.run.evidence import read_evidence
+from measure.run.evidence import analyse_film, read_evidence
+from measure.run.gates import ORANGE_OFF_MS
 from measure.run.load import Load, Moments
 from measure.run.setting import Loading, Setting
 from measure.run.turn import OVER, QUIET, READY, Prompter, turn_of_visit
@@ -128,7 +127,7 @@ def filmed_load(tmp_path_factory: pytest.TempPathFactory) -> FilmedLoad:
     folder = tmp_path_factory.mktemp("run")
 
     def look() -> None:
-        loads.append(FilmedLoad(folder, time.time(), (folder / FILM).read_bytes()))
+        loads.append(FilmedLoad(folder, time.time(), (folder / FILM_LOG).read_bytes()))
 
     with Load(setting_in(tmp_path_factory.mktemp("site"), filmed=True), folder) as load:
         awaited_descendants(os.getpid(), lambda names: "chromium" in names)
@@ -156,11 +155,15 @@ def test_a_prepared_load_asks_for_nothing_before_it_begins_and_is_then_as_any_ot
 @pytest.mark.needs_browser
 @pytest.mark.loads
 def test_the_film_is_whole_when_a_load_is_over_and_has_nothing_before_its_orange(filmed_load: FilmedLoad) -> None:
-    film = filmed_load.folder / FILM
-    assert filmed_load.film == film.read_bytes()
-    start = film_start((contents := film_contents(film)).times, contents.looks)
-    # A frame between the orange and the page may be missing on a machine that other tests keep busy.
-    assert start.stray_frames == 0 and start.orange_frames >= ORANGE_FRAMES
+    assert filmed_load.film == (filmed_load.folder / FILM_LOG).read_bytes()
+    analyse_film(filmed_load.folder)
+    evidence = read_evidence(filmed_load.folder)
+    start, visual = evidence.film, evidence.visual
+    assert start and start.blank_after and start.blank_ms is not None
+    # The film's first picture is orange.
+    zero_ms = 1000 * json.loads((filmed_load.folder / VISUAL).read_text())["zero_s"]
+    assert start.orange_ms == pytest.approx(zero_ms + start.blank_ms, abs=0.01) and abs(start.blank_ms) < ORANGE_OFF_MS
+    assert visual and 0 < visual.fvc <= visual.lvc and evidence.film_missed_pixels == 0
 
 
 @pytest.mark.needs_namespaces

@@ -1,0 +1,33 @@
+"""The processor time of films of whole loads."""
+
+from pathlib import Path
+from statistics import median
+
+from benchmarks.films.loads import FFMPEG, NONE, RECORDER, FilmedLoad, load
+from benchmarks.films.text import table
+
+# The goal of each page's film, in ms of processor time.
+CASES = {("demo-news", "dsl"): 60, ("demo-news", "mss"): 70, ("spinner", "dsl"): 100}
+SPINNER_QUIET_MS = 4000
+
+
+def costs_table(folder: Path, loads: int, *, slow: bool) -> str:
+    """A row for each page and network: the cost of its film, which is the processor time of recorder or FFmpeg and of
+    the X server, less that of the X server without a film."""
+    rows = []
+    for (site, network), goal_ms in CASES.items():
+        if network == "mss" and not slow:
+            continue
+        quiet_ms = SPINNER_QUIET_MS if site == "spinner" else None
+        done: dict[str, list[FilmedLoad]] = {way: [] for way in (NONE, RECORDER, FFMPEG)}
+        for number in range(1 if network == "mss" else loads):
+            for way, each in done.items():
+                each.append(load(site, network, way, folder / f"{site}-{network}-{way}-{number}", quiet_ms=quiet_ms))
+        display_ms = median(one.display_ms for one in done[NONE])
+        cost = {way: median(one.film_ms for one in each) - display_ms for way, each in done.items()}
+        pictures = median(one.counts["pictures"] for one in done[RECORDER])
+        ratio = f"{cost[FFMPEG] / cost[RECORDER]:.0f}"
+        rows.append(
+            [site, network, f"{cost[RECORDER]:.0f}", f"{cost[FFMPEG]:.0f}", ratio, f"{goal_ms}", f"{pictures:.0f}"]
+        )
+    return table(["page", "network", "recorder", "FFmpeg", "ratio", "goal", "pictures"], rows)

@@ -1,0 +1,69 @@
+"""Loads of a page that are filmed by the product's recorder, by FFmpeg as Browsertime starts it, by both, or not."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from base.errors import EyelevelError
+from benchmarks.films.pages import made_site
+from browsers.browsertime.configuration import QUIET_MS
+from dataset.run_files import LOG
+from measure.run.evidence import Evidence, analyse_film, read_evidence
+from measure.run.visit import VisitSpec
+from replay import ReplaySpec, run
+from tuning import networks, protocols
+
+RECORDER, FFMPEG, BOTH, NONE = WAYS = ("recorder", "ffmpeg", "both", "none")
+PROTOCOL = "tcp"
+LIMIT_S = 180.0
+# Files of a load besides a run's: FFmpeg's film, and the processor time of programs.
+FFMPEG_FILM, COSTS = "ffmpeg.mp4", "costs.json"
+
+
+@dataclass(frozen=True)
+class FilmedLoad:
+    """One load: its evidence, the recorder's counts, and the processor time of FFmpeg and of the X server (ms)."""
+
+    folder: Path
+    evidence: Evidence
+    ffmpeg_ms: float
+    display_ms: float
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def film_ms(self) -> float:
+        """The processor time of the program that films and of the X server, which also draws."""
+        return self.ffmpeg_ms + self.counts.get("recorder_ms", 0.0) + self.display_ms
+
+
+def load(
+    site: str, network: str, way: str, folder: Path, *, quiet_ms: int | None = None, script: str = ""
+) -> FilmedLoad:
+    """Load the page of `site` on `network` over TCP in `folder`, filmed in this `way`. `script` is asked of the page at
+    the end. Raises EyelevelError when the load fails."""
+    sites = folder.parent / "sites"
+    site_folder = sites / site if (sites / site).exists() else made_site(site, sites)
+    net, protocol = networks.load()[network], protocols.load()[PROTOCOL]
+    quiet_ms = quiet_ms or net.quiet_ms or QUIET_MS
+    spec = VisitSpec(site_folder, protocol, (), LIMIT_S, folder, film=way != NONE, quiet_ms=quiet_ms)
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "benchmarks.films.visit", way, script, spec.command()[-1]]
+    with (folder / "output").open("wb") as output:
+        outcome = run(ReplaySpec(site_folder, net, protocol), command, stdout=output.fileno(), stderr=output.fileno())
+    if outcome.status:
+        said = (folder / "output").read_text() + (folder / LOG).read_text() if (folder / LOG).exists() else ""
+        raise EyelevelError(f"{site} on {network} was not loaded: {said[-400:]}")
+    analyse_film(folder)
+    costs = json.loads((folder / COSTS).read_text())
+    visual = json.loads((folder / "visual.json").read_text()) if (folder / "visual.json").exists() else {}
+    evidence = read_evidence(folder, filmed=way in (RECORDER, BOTH))
+    return FilmedLoad(folder, evidence, **costs, counts=visual.get("recorder", {}))
+
+
+def asked(load: FilmedLoad) -> Any:
+    """The page's answer to the script that it was asked."""
+    views = [scripts.get("custom", {}) for scripts in load.evidence.page.get("browserScripts", ())]
+    return next(view["asked"] for view in views if "asked" in view)

@@ -1,0 +1,26 @@
+"""The zero of a load's times: the page's own navigation start, or that of the page that led to it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dataset.navigation import Navigation, read_navigation
+from dataset.run_files import NAVIGATION
+
+
+@pytest.mark.parametrize(
+    ("page_ms", "navigation"),
+    [(1000.3, Navigation(1000.3, 0)), (999.9, Navigation(999.9, 0)), (1200.5, Navigation(1000, 200.5))],
+    ids=["the page itself", "a clock that is rounded", "a page that was led to"],
+)
+def test_zero_is_the_start_of_the_first_navigation(tmp_path: Path, page_ms: float, navigation: Navigation) -> None:
+    (tmp_path / NAVIGATION).write_text(json.dumps({"began_ms": 1000, "page_ms": page_ms}))
+    assert read_navigation(tmp_path) == navigation
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", "{}", '{"began_ms": null, "page_ms": 5}'])
+def test_where_nobody_could_ask_the_page_nothing_is_known(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / NAVIGATION).write_text(content)
+    assert read_navigation(tmp_path) is None
