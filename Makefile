@@ -51,6 +51,7 @@ setup: ## install what the testbed needs; every target but help, quick and clean
 
 test: setup ## run all tests
 	@setup/cargo test --release --locked --quiet
+	@setup/cargo --in films/recorder test --release --locked --quiet
 	@test ! -x $(call quote,$(EYELEVEL_CACHE)/bin/quinn_server) || setup/cargo --in servers/quinn test --release --locked --quiet
 	@$(PYTEST) -n 4 --durations 20 --durations-min 0
 

@@ -1,0 +1,34 @@
+//! The one kind of error: a line that says what was attempted, where, and what to do about it.
+
+use std::fmt::{self, Display};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Adds what was attempted to an error of another kind.
+pub trait Attempt<T> {
+    /// `what` reads as "cannot {what}: {cause}".
+    fn attempt<W: Display>(self, what: impl FnOnce() -> W) -> Result<T>;
+}
+
+impl<T, E: Display> Attempt<T> for std::result::Result<T, E> {
+    fn attempt<W: Display>(self, what: impl FnOnce() -> W) -> Result<T> {
+        self.map_err(|cause| Error(format!("cannot {}: {cause}", what())))
+    }
+}

@@ -1,0 +1,133 @@
+//! The film of a log as Matroska of uncompressed video, for FFmpeg.
+
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
+
+use crate::error::{Attempt, Error, Result};
+use crate::log::{Entry, Head, Reader};
+
+const PROGRAM: &[u8] = b"film-recorder";
+
+/// Write the film of a log, which errors call `name`. Times count from its first picture, or from a time
+/// (`CLOCK_MONOTONIC`): then the picture that stood at that time is the first one. The last picture comes again at the
+/// film's end.
+///
+/// Nothing is written before all of the log was read, and is whole.
+pub fn stream(mut log: impl Read + Seek, name: &str, from_us: Option<u64>, out: impl Write) -> Result<()> {
+    let start = Start::find(Reader::new(&mut log, name)?, name, from_us)?;
+    log.rewind().attempt(|| format!("read the log {name}"))?;
+    match write(Reader::new(log, name)?, start, out) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.attempt(|| format!("write the film of {name}")),
+    }
+}
+
+/// Where a film begins in its log.
+struct Start {
+    zero_us: u64,
+    /// How many pictures there are before its first one.
+    skipped: u64,
+}
+
+impl Start {
+    fn find(mut log: Reader<impl Read>, name: &str, from_us: Option<u64>) -> Result<Self> {
+        let (mut first_us, mut until_then) = (None, 0);
+        let end_us = loop {
+            match log.next_entry()? {
+                Entry::Picture(record) => {
+                    first_us.get_or_insert(record.last_us);
+                    until_then += u64::from(from_us.is_some_and(|from_us| record.last_us <= from_us));
+                }
+                Entry::End { at_us, .. } => break at_us,
+            }
+        };
+        let first_us = first_us.unwrap_or(end_us);
+        let zero_us = from_us.unwrap_or(first_us);
+        if !(first_us..=end_us).contains(&zero_us) {
+            return Err(Error::new(format!(
+                "the log {name} has no picture of {zero_us} µs; it has those from {first_us} to {end_us} µs"
+            )));
+        }
+        Ok(Self { zero_us, skipped: until_then.saturating_sub(1) })
+    }
+}
+
+fn write(mut log: Reader<impl Read>, start: Start, out: impl Write) -> io::Result<()> {
+    let mut film = Film::begin(BufWriter::new(out), log.head())?;
+    let mut skipped = start.skipped;
+    loop {
+        match log.next_entry().map_err(io::Error::other)? {
+            Entry::Picture(_) if skipped > 0 => skipped -= 1,
+            Entry::Picture(record) => {
+                film.show(record.last_us.saturating_sub(start.zero_us), log.picture())?
+            }
+            Entry::End { at_us, .. } => {
+                film.show(at_us.saturating_sub(start.zero_us), log.picture())?;
+                return film.out.flush();
+            }
+        }
+    }
+}
+
+/// Matroska (RFC 9559): a cluster for each picture, so that its time may be any µs.
+struct Film<W: Write> {
+    out: W,
+    next_us: u64,
+}
+
+impl<W: Write> Film<W> {
+    fn begin(mut out: W, head: Head) -> io::Result<Self> {
+        let document = [
+            element(&[0x42, 0x82], b"matroska"), // DocType
+            element(&[0x42, 0x87], &[4]),        // DocTypeVersion
+            element(&[0x42, 0x85], &[2]),        // DocTypeReadVersion
+        ];
+        let info = [
+            element(&[0x2a, 0xd7, 0xb1], &1000_u32.to_be_bytes()), // TimestampScale (ns)
+            element(&[0x4d, 0x80], PROGRAM),                       // MuxingApp
+            element(&[0x57, 0x41], PROGRAM),                       // WritingApp
+        ];
+        let video = [
+            element(&[0xb0], &head.width.to_be_bytes()),  // PixelWidth
+            element(&[0xba], &head.height.to_be_bytes()), // PixelHeight
+            element(&[0x2e, 0xb5, 0x24], b"BGR\0"),       // UncompressedFourCC
+        ];
+        let track = [
+            element(&[0xd7], &[1]),              // TrackNumber
+            element(&[0x73, 0xc5], &[1]),        // TrackUID
+            element(&[0x83], &[1]),              // TrackType: video
+            element(&[0x86], b"V_UNCOMPRESSED"), // CodecID
+            element(&[0xe0], &video.concat()),   // Video
+        ];
+        let tracks = element(&[0xae], &track.concat()); // TrackEntry
+        out.write_all(&element(&[0x1a, 0x45, 0xdf, 0xa3], &document.concat()))?; // EBML
+        // Segment, of a size that is not known.
+        out.write_all(&[0x18, 0x53, 0x80, 0x67, 0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])?;
+        out.write_all(&element(&[0x15, 0x49, 0xa9, 0x66], &info.concat()))?; // Info
+        out.write_all(&element(&[0x16, 0x54, 0xae, 0x6b], &tracks))?; // Tracks
+        Ok(Self { out, next_us: 0 })
+    }
+
+    /// Show a picture from a time on. Programs want times that rise: a picture at the time of another comes 1 µs later.
+    fn show(&mut self, at_us: u64, picture: &[[u8; 4]]) -> io::Result<()> {
+        let at_us = at_us.max(self.next_us);
+        self.next_us = at_us + 1;
+        let pixels = picture.as_flattened();
+        let time = element(&[0xe7], &at_us.to_be_bytes()); // Timestamp
+        // SimpleBlock: of track 1, at the cluster's time, a key frame.
+        let block = [&[0xa3][..], &size(4 + pixels.len()), &[0x81, 0, 0, 0x80]].concat();
+        self.out.write_all(&[0x1f, 0x43, 0xb6, 0x75])?; // Cluster
+        self.out.write_all(&size(time.len() + block.len() + pixels.len()))?;
+        self.out.write_all(&time)?;
+        self.out.write_all(&block)?;
+        self.out.write_all(pixels)
+    }
+}
+
+fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
+    [id, &size(content.len()), content].concat()
+}
+
+/// The size of an element, in 8 bytes, of which the first bit says that they are 8.
+fn size(bytes: usize) -> [u8; 8] {
+    (bytes as u64 | 1 << 56).to_be_bytes()
+}
