@@ -76,7 +76,7 @@ def confirmatory(
 def without_selection(
     centre: "pd.Series[float]", p: "pd.Series[float]", level: "pd.Series[float]"
 ) -> "pd.Series[float]":
-    """`centre` without the amount that selection adds to it, which kept only two-sided `p` values below `level`.
+    """`centre` without the bias of its selection: only estimates with a two-sided `p` below `level` were selected.
 
     The result is half way between the observed estimate and the conditional maximum likelihood estimate of a normal
     distribution. The latter is the true value for which the mean of all selected estimates is the observed one. It
