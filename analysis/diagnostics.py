@@ -108,8 +108,8 @@ def readings(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def link_use(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row for each network and protocol: how many sites and runs that count have a metric that is not a time, and
-    each such metric's mean over sites of means over runs. Empty if no run has such a metric."""
+    """The metrics that are not times, by network and protocol: how many sites and counting runs have any, and for each
+    metric its mean over sites of the means over runs. Empty if no run has any."""
     names = [metric.name for metric in METRICS if not metric.is_time and not metric.is_of_web and metric.name in runs]
     valid = runs[runs["valid"]].dropna(subset=names, how="all")
     of_sites = valid.groupby(["network", "protocol", "site"], sort=False)

@@ -48,7 +48,7 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
 
 
 def load(path: Path = DECLARED) -> Hypotheses:
-    """The hypotheses in the file `path`. Raises EyelevelError when it is missing or wrong."""
+    """The hypotheses in the file `path`. Raises EyelevelError if it is missing or wrong."""
     return parse(read_text(path), path)
 
 

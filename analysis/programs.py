@@ -41,7 +41,7 @@ from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
-# The columns that name a contrast and the programs with which it was measured.
+# The columns that name a contrast and the programs of its measurement.
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
 GAINS = [*KEYS, "sites", "blocks", *GAIN]
 DIFFERENCE = ("difference", "difference_low", "difference_high")

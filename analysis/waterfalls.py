@@ -232,7 +232,7 @@ def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
 
 
 def default_threshold_ms(loads: Sequence[Load]) -> float:
-    """The threshold from which on a request's start or duration is marked as different."""
+    """The threshold above which a difference of requests' starts or durations is marked."""
     ends = [load.metrics.get("plt") or load.end_ms for load in loads]
     return max(FRAME_MS, THRESHOLD_SHARE * min(ends))
 

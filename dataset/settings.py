@@ -87,8 +87,8 @@ class CampaignSettings(LoadSettings):
 
     @property
     def seconds_of_run(self) -> float | None:
-        """The duration of a run (s) if the campaign's study fixes it, such as the duration of a video's play, for every
-        page and network."""
+        """The duration of a run (s) if the campaign's study fixes one for every page and network, as for the play of a
+        video."""
         seconds = self.method.get("seconds")
         return None if seconds is None else float(seconds)
 

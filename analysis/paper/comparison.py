@@ -37,8 +37,8 @@ Row = Mapping[str, Any]
 class Estimate:
     """The campaign's counterpart of a number of the paper.
 
-    `value`, `low` and `high` are in the paper's unit. `sites` is the number of sites behind the value, and `runs` the
-    number of runs if it is of one site. `missing` says why there is no value, if there is none.
+    `value`, `low` and `high` are in the paper's unit. The value rests on `sites` sites, and on `runs` runs if it is of
+    one site. `missing` says why there is no value, if there is none.
     """
 
     value: float = float("nan")

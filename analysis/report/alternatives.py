@@ -46,7 +46,7 @@ def site_by_site(gains: pd.DataFrame, metric: str) -> str:
 
 
 def beside_the_paper(table: pd.DataFrame) -> str:
-    """The text for the paper's numbers beside the campaign's."""
+    """The text for the figure of the paper's numbers and the campaign's."""
     signs = table["same_sign"]
     return f"{(signs == 'yes').sum()} of {(signs != '').sum()} numbers have the sign that they have in the paper."
 

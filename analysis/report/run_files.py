@@ -25,7 +25,7 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True)
 class Link:
-    """A text, and where it leads."""
+    """A link: its text, and its target."""
 
     text: str
     href: str

@@ -65,8 +65,8 @@ class Section:
 
     `name` is the section's id on the page. The first paragraph is also part of the summary. Figures after the first
     `unfolded_figures` are folded, and so are tables of more than `unfolded_rows` rows. If the template
-    `sections/<name>.html.j2` exists, it shows the section instead. It has its own heading, shows the sections inside
-    this one (`parts`), and may use further `values`.
+    `sections/<name>.html.j2` exists, the page uses this template for the section. The template has its own heading,
+    shows the sections inside this one (`parts`), and may use further `values`.
     """
 
     name: str

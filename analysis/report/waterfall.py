@@ -69,7 +69,7 @@ class Axis:
 def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | None = None) -> None:
     """Write `index.html`, the waterfall of one or two `loads`, and their HARs into `folder`, which must exist.
 
-    `threshold_ms`: from this on, starts and durations count as different; unless given, `default_threshold_ms` decides.
+    `threshold_ms`: larger differences of starts and durations are marked; unless given, `default_threshold_ms` decides.
     Raises EyelevelError.
     """
     threshold_ms = default_threshold_ms(loads) if threshold_ms is None else threshold_ms

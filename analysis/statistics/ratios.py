@@ -103,7 +103,8 @@ class MeanRatio:
     def _tail(self, distance: Array) -> Array:
         """The probability of an estimate that is off by `distance` or more in one direction.
 
-        If all ratios of each site are equal, this is the probability of so many equal signs (the sign test).
+        If all ratios of each site are equal, this is the probability that all their signs are equal by chance (the sign
+        test).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             p = stats.t.sf(distance / self.error, self.freedom)
@@ -218,7 +219,7 @@ def widening(freedom: Array, confidence: float) -> Array:
 
 
 def blocks_for_interval(confidence: float) -> int:
-    """The number of blocks of each site from which on `MeanRatio.has_interval` holds, for any number of sites
+    """The smallest number of blocks of each site for which `MeanRatio.has_interval` holds, for any number of sites
     (Satterthwaite's degrees of freedom are at least those of one site)."""
     blocks = 2
     while widening(degrees_of_freedom(np.array(blocks)), confidence) > MOST_WIDENING:

@@ -243,7 +243,7 @@ def clip_scores(rated: pd.DataFrame, key: Key) -> pd.DataFrame:
 
 def clip_preferences(pairs: pd.DataFrame, key: Key) -> pd.DataFrame:
     """The preference for each pair of films: the share that says the compared one loads faster, less the share that
-    says the reference does; and for each metric of theirs the logarithm of the ratio (compared to reference)."""
+    says the reference does. Also, for each of their metrics, the logarithm of the ratio (compared to reference)."""
     rows = []
     for clip in key.clips:
         says = pairs.loc[pairs["clip"] == clip.name, "says"]

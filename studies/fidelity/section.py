@@ -28,7 +28,7 @@ from studies.fidelity import error_figure, machine
 from studies.fidelity.errors import errors, overall
 from studies.fidelity.measure import STUDY, Compared, compared_sites, replayed_version
 
-# The metrics with which the section begins.
+# The section begins with these metrics.
 LEADS = ("plt", "si")
 
 

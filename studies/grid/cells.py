@@ -41,7 +41,7 @@ COLUMNS += ["p_corrected", "equivalence_p_corrected", "verdict", "state", "remar
 
 
 def pages_of(campaign: CampaignTable) -> list[Page]:
-    """The pages of a grid, including pages of which nothing is measured yet."""
+    """The pages of a grid, including pages without any measurement yet."""
     names = [*campaign.document.study.get("pages", ()), *campaign.settings.sites]
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 

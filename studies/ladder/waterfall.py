@@ -63,8 +63,8 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of one network and metric that have a bar, from top to bottom.
 
-    Two kinds have no bar: the sum, which is where the last rung ends, and how much longer a page takes in a slower
-    browser, which would lie far beyond the others.
+    Two kinds have no bar: the sum, since the last rung ends there; and the effect of a slower browser on a page, since
+    it would lie far beyond the others.
     """
     return rows[(rows["kind"] != SUM) & (rows["name"] != SLOW_PAGE)]
 
@@ -111,7 +111,7 @@ def _begin(row: Mapping[str, Any]) -> float:
 
 def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
     """The range in which the panel shows intervals: beyond its bars and points by the extent of these on either side.
-    Few blocks have intervals next to which no bar would be visible."""
+    Otherwise the wide intervals of few blocks would make the bars invisible."""
     ends = [0.0]
     for row in rows.to_dict("records"):
         begin = _begin({str(key): value for key, value in row.items()})
