@@ -79,7 +79,7 @@ def expected_behind(
 
 
 def newest_campaigns(results: Path, itself: Path) -> list[Path]:
-    """The folders of the NEWEST newest campaigns in `results`, without `itself`; the newest is first."""
+    """The folders of at most NEWEST campaigns in `results`, the newest first, without `itself`."""
     tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
     return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
 

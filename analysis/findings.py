@@ -63,8 +63,8 @@ class Findings:
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Every comparison of a pair in a metric at a site on a network, with the paper's statistics and those beyond
-        them."""
+        """Every comparison of a pair in a metric at a site on a network, with the paper's statistics and further
+        ones."""
         gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
         contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains

@@ -193,7 +193,8 @@ def _is_shaken(row: dict[str, Any]) -> bool:
     if row["verdict"] == EQUIVALENT:
         low, high = _equivalent_gains(row)
         return bool(row["gain_low"] <= low or row["gain_high"] >= high)
-    # The lost runs could turn the sign, or put every interval that excluded 0 over it.
+    # A verdict is open if the bounds with the lost runs reach 0, so that the difference could vanish or change its
+    # sign.
     turns = row["gain_high"] >= 0 if row["gain"] < 0 else row["gain_low"] <= 0
     return bool(turns) and row["verdict"] in (FASTER, SLOWER)
 

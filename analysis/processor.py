@@ -25,7 +25,7 @@ from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 # LARGE_CHANGE of the time. A smaller difference in waits, from threads that waited in parallel, cannot explain most of
 # it.
 EFFECT_SHARE = 0.5
-# Above this share of waiting in the time in which threads had work, all work takes more than twice as long.
+# If threads wait for more than this share of the time in which they have work, all work takes more than twice as long.
 BUSY_SHARE = 0.5
 # The processor columns of the load itself. The film is made from the load's output, and the load does not wait for it.
 OF_LOAD = tuple(name for name in PROCESSOR_COLUMNS if not name.startswith("film"))

@@ -188,7 +188,7 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
 
 
 def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
-    """Every variant with runs that count, with each network, by its name in the campaign, and metric."""
+    """Each variant that has runs that count, with each network (by its name in the campaign) and each metric."""
     networks = dict.fromkeys(campaign.clients[name].network for name in samples.networks)
     # A protocol that was added later shares no block with the others.
     added = hypotheses.added_protocols

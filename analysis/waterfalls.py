@@ -28,15 +28,16 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# A start or a duration differs if it does by more than the larger of two thresholds: a frame of the film, since smaller
-# differences are invisible in it, and a share of the time until the earlier load event, which is visible on the axis.
+# A difference of starts or durations is marked if it exceeds the larger of two thresholds: a frame of the film, since
+# smaller differences are invisible in it, and a share of the time until the earlier load event, which is visible on the
+# axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
-# Two responses differ in size if they do by more than both thresholds: the possible difference between their headers,
-# which HPACK and QPACK code differently, and a share of the smaller response.
+# A difference in the size of two responses is marked if it exceeds both thresholds: the possible difference between
+# their headers, which HPACK and QPACK code differently, and a share of the smaller response.
 SIZE_BYTES = 1000
 SIZE_SHARE = 0.05
-# The median run of a setting is nearest to the medians of these metrics, unless one metric is asked for.
+# The median run of a setting is the run nearest to the medians of these metrics, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
 # Requests that are wanted within this time of each other form a burst: their order means nothing.
 BURST_MS = 10

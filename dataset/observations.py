@@ -9,7 +9,8 @@ LOSS_RESPONSE, ORDER_OF_SERVICE = "loss_response", "order_of_service"
 # Names of server choices in `campaign.json` (`server_choices`).
 ANSWER_TO_LOSS, ORDER = "answer to a loss", "order of service"
 
-# The round-trip time of the network on which flights are observed: long enough to separate the packets sent within one.
+# The round-trip time of the network on which flights are observed: long enough to show which packets are sent within
+# one round trip.
 CLEAR_RTT_MS = 100.0
 # QUIC sends while fewer bytes than the window are in flight, so it may exceed the window by one packet.
 FLIGHT_TOLERANCE_PACKETS = 1.5

@@ -333,7 +333,7 @@ USER_STUDY = "user-study"
 LAST_FRAMES = "last_frames.csv"
 
 GIVEN_UP = "given_up.json"
-# The gate in the reason for a cell that was withdrawn by the declarers of the campaign.
+# The gate in the reason for a cell that was withdrawn by those who declared the campaign.
 WITHDRAWN = "withdrawn"
 
 

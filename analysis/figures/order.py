@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
 from analysis.text import label
 
-# The most points of the line through the runs.
+# The line through the runs has at most this many points.
 POINTS = 40
 
 

@@ -20,7 +20,7 @@ TICKS = 4
 
 
 def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]) -> Figure:
-    """Draw one contrast and metric: `gains` and `differences` are its rows of the tables of `analysis.programs`. There
+    """Draw one contrast and metric. `gains` and `differences` are its rows in the tables of `analysis.programs`. There
     is a panel for each of `networks`, and a row for each set of programs."""
     keys = ["measured_reference", "measured_compared", "browser"]
     rows = gains.drop_duplicates(keys)

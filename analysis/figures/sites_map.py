@@ -44,7 +44,7 @@ def draw(
         axes = figure.subplots()
         image = axes.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
         axes.grid(visible=False)
-        # The background shows where the image has no value.
+        # The hatched background is visible where the image has no value.
         axes.patch.set(hatch=HATCH, edgecolor="0.75", linewidth=0)
         axes.spines[:].set_visible(False)
         axes.set_yticks(range(len(table)), table.index, fontsize=SMALL)

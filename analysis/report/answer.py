@@ -1,6 +1,6 @@
 """The answer on one site as a page: the sentence, how sure it is, and the reasons; the report has everything else.
 
-The page is one file without any other files, so that it can be sent to others.
+The page is a single file, so that it can be sent to others.
 """
 
 import base64
@@ -41,7 +41,7 @@ HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
 # The number of pictures of each film, and their width; a page of two networks has 32 pictures.
 PICTURES, PICTURE_WIDTH = 8, 320
 QUALITY = 70
-# The end of the axis, as a multiple of the farthest end of an interval; and its least value, in margins.
+# The axis ends at ROOM times the farthest end of an interval, and at least at LEAST_MARGINS margins.
 ROOM, LEAST_MARGINS = 1.1, 2.0
 VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 

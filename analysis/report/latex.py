@@ -20,8 +20,8 @@ PAGE_ROWS = 45
 # Widths in characters: of a line of text in normal and in smaller type, and of a rotated line in small and in the
 # smallest type. A wider table is set smaller, rotated, or both.
 LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
-# Longer texts wrap, in a column of the first number of characters; if the table is still too wide, in the next. A
-# character is this many em wide.
+# Texts longer than the first number of characters wrap; if the table is still too wide, texts longer than the next
+# number do, too. A character is CHARACTER_EM em wide.
 WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
 # The columns of each table's `table*`, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {

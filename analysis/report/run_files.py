@@ -15,8 +15,8 @@ from analysis.text import label
 from base.qlog import QLOG_ENDING
 from dataset.run_files import HAR, NETWORK_LOGS, is_of_runs
 
-# Kinds of files that a run may have several of → the ending of their names. KINDS are all kinds, the columns of the
-# table.
+# A run may have several files of each of these kinds: kind → the ending of the files' names. KINDS are all kinds, the
+# columns of the table.
 ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG_ENDING}
 KINDS = ("HAR", "network log", *ENDINGS)
 # A table of more runs would fill most of the page.

@@ -28,7 +28,7 @@ from base.ownership import give_to_caller
 REPORT, FIGURES = "report", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
-# How a text begins that a spreadsheet takes for a formula; numbers with a sign do not count.
+# Matches the beginning of a text that a spreadsheet would treat as a formula; a number with a sign does not match.
 FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]*$)")
 
 

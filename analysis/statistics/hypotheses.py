@@ -58,7 +58,7 @@ class Hypotheses:
         """The hypotheses on a campaign with these `protocols` and `metrics`.
 
         A protocol that no pair names is compared with the first. If the campaign has no pair of the family, the pairs
-        with the first protocol are the family; if there are none of these, all pairs are.
+        with the first protocol form the family, or all pairs if there are none of these.
         """
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in pair}

@@ -33,7 +33,8 @@ VERDICTS = (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)
 
 
 def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
-    """Faster or slower if the difference is significant; else equivalent if equivalence is; else not decided.
+    """Faster or slower if the difference is significant; otherwise equivalent if equivalence is significant; otherwise
+    not decided.
 
     `corrected` has the columns p_corrected and equivalence_p_corrected.
     """

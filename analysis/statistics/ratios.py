@@ -28,7 +28,7 @@ LENGTH_QUANTILE = 0.95
 # The factor by which the error from the length is too large with 5, 6, … 31 blocks; with more blocks, the factor is 1
 # plus OVERESTIMATE_SHARE / blocks. Both hold for normal ratios; for ratios with longer tails the error remains somewhat
 # too large. The length has fewer degrees of freedom than the blocks: FREEDOM_SHARE more for each block after
-# ROBUST_BLOCKS. tests/analysis/test_ratios.py recomputes these numbers.
+# ROBUST_BLOCKS. tests/analysis/statistics/test_ratios.py recomputes these numbers.
 OVERESTIMATES = (
     1.089, 1.149, 1.094, 1.078, 1.078, 1.063, 1.061, 1.048, 1.056, 1.045, 1.042, 1.040, 1.040, 1.035,
     1.035, 1.033, 1.030, 1.030, 1.027, 1.026, 1.028, 1.025, 1.024, 1.026, 1.023, 1.022, 1.022,
@@ -121,8 +121,8 @@ def block_ratios(samples: Samples, pair: Pair) -> Array:
 
 
 def locations(ratios: Array) -> tuple[Array, Array]:
-    """The location along the last axis, and the variance of its error. Without values both are NaN; with one value the
-    variance is.
+    """The location along the last axis, and the variance of its error. Without values both are NaN; with a single value
+    the variance is NaN.
 
     The error of Hodges and Lehmann's location comes from the length of the interval of Wilcoxon's signed ranks (Lehmann
     1963, Nonparametric confidence intervals for a shift parameter); the error of a mean is the usual one.

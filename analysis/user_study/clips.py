@@ -173,7 +173,7 @@ def _ratings(cells: Mapping[tuple[str, str], Mapping[str, Side]], settings: Stud
 
 
 def _shortest(cells: Mapping[tuple[str, str], Mapping[str, Side]]) -> list[tuple[str, str, Side]]:
-    """A side of each site and network, the page that finishes first in front, since controls should take little
+    """A side of each site and network. The page that finishes first comes first, since controls should take little
     time."""
     sides = [(*cell, next(iter(sides.values()))) for cell, sides in cells.items()]
     return sorted(sides, key=lambda entry: _end_s(entry[2]))

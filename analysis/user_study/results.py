@@ -81,8 +81,8 @@ def _reason(session: pd.DataFrame, failed: int, key: Key) -> str:
 
 
 def failed_controls(session: pd.DataFrame, clips: dict[str, Clip]) -> int:
-    """How many controls a participant failed: pairs with a delayed side if the answer was not that the other side loads
-    faster, and delayed films that got no worse a rating than the same film without a delay."""
+    """How many controls a participant failed. A pair with a delayed side is failed if the answer is not that the other
+    side loads faster. A delayed film is failed if it is not rated worse than the same film without a delay."""
     kinds = [(clips[row["clip"]], row) for row in records(session)]
     failed = sum(answer_of(row) != REFERENCE for clip, row in kinds if clip.part == PAIRS and clip.kind == DELAYED)
     plain = {clip.sides[0].film: row["answer"] for clip, row in kinds if clip.part == RATINGS and clip.kind == PLAIN}

@@ -13,8 +13,8 @@ from analysis.text import label, size_label, span
 def draw(table: pd.DataFrame, servers: Mapping[str, str] | None = None) -> Figure:
     """Draw `table`, which has a row for each download: columns protocol, size_bytes, repetition, ms.
 
-    `servers`: protocol → server, for the legend. A box extends from quartile to quartile with the median inside,
-    whiskers extend to the last point within 1.5 boxes, and points lie beyond.
+    `servers`: protocol → server, for the legend. A box extends from quartile to quartile with the median inside;
+    whiskers extend to the last point within 1.5 boxes; points beyond them are drawn singly.
     """
     protocols = list(dict.fromkeys(table["protocol"]))
     sizes = sorted(table["size_bytes"].unique())

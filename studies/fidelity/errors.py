@@ -78,8 +78,8 @@ def overall(by_site: pd.DataFrame, confidence: float) -> pd.DataFrame:
     row for each way (`condition`).
 
     `median_error`: the median of the errors' sizes, without their signs, with the interval of the sign test, which
-    needs six sites for 95 %. `chance_error`: roughly the median error if replays did not differ from live loads, caused
-    only by the scatter of both. `mean_error`: the error of the mean logarithm, with Student's interval, which shows
+    needs six sites for 95 %. `chance_error`: roughly the median error that the scatter of both would cause if replays
+    did not differ from live loads. `mean_error`: the error of the mean logarithm, with Student's interval, which shows
     whether replays take longer or shorter on average. `with_interval`: how many sites have an interval; `with_zero`:
     how many of these intervals contain 0.
     """

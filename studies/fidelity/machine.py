@@ -10,8 +10,8 @@ from record.live import LiveLoads
 
 
 def slowness(live: LiveLoads, runs: pd.DataFrame) -> float | None:
-    """How many times as long the canary took before the `live` loads as before the replays in `runs`, in the median,
-    for the task in which they differ most. None if either is unknown."""
+    """The ratio of the canary's median time before the `live` loads to that before the replays in `runs`, for the task
+    in which they differ most. None if either is unknown."""
     ratios = []
     for task in sorted({task for load in live.loads for task in load.canary_ms}):
         column = f"{CANARY_PREFIX}_{task}_ms"

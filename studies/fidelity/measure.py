@@ -121,10 +121,10 @@ def names_with_live_loads() -> list[str]:
 
 
 def compare(site: Site, known: Catalogue[Network], over: Sequence[Protocol], net: str | None = None) -> Compared:
-    """The live loads of `site`, and the conditions of the replays to compare with them: the network `net` if it is
-    given, else that of the live loads, with each protocol of `over` that speaks the live loads' version of HTTP.
+    """The live loads of `site`, and the conditions of the replays to compare with them.
 
-    Raises EyelevelError if the network is unknown, or if none of the protocols speaks that version.
+    The network is `net` if it is given, else that of the live loads. The protocols are those of `over` that speak the
+    live loads' version of HTTP. Raises EyelevelError if the network is unknown, or if no protocol speaks that version.
     """
     live = read_live(site)
     if live is None:
@@ -147,7 +147,7 @@ def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) 
             "with TUNING=, or another network with NET="
         )
     now, then = settings_of(known[live.network]), live.network_settings
-    # A setting of None on one side may be missing on the other.
+    # A setting that is None on one side may be missing on the other.
     if changed := sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key)):
         key = changed[0]
         raise EyelevelError(

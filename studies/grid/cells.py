@@ -108,7 +108,7 @@ def _all_cells(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def _loads(runs: pd.DataFrame, table: pd.DataFrame) -> "pd.Series[float]":
-    """How many of `runs` are of either protocol of each row of `table`."""
+    """For each row of `table`, how many of `runs` are over one of its two protocols."""
     sizes = runs.groupby(["site", "network", "protocol"]).size()
     settings = (pd.MultiIndex.from_frame(table[["site", "network", whose]]) for whose in ("reference", "compared"))
     of_both = [sizes.reindex(of_one).fillna(0).to_numpy() for of_one in settings]

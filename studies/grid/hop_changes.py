@@ -1,5 +1,5 @@
-"""The effect of a hop in the middle of the path, protocol by protocol: each network with a hop against the same
-without.
+"""The effect of a hop in the middle of the path, protocol by protocol: each network with a hop compared with the same
+network without it.
 
 Loads on two networks lie in different rounds, so nothing is paired: the state of the machine does not cancel. Both
 networks are measured in turn, in a random order, so the machine favours neither.
@@ -21,7 +21,7 @@ from analysis.statistics.samples import Samples, counts, logarithms
 from measure.run.gates import OVER_TIME
 from tuning.hops import NONE
 
-# The keys in which two networks may differ that are otherwise equal; and the keys in which their hops may differ.
+# Two networks count as equal except for their hop if they differ only in OF_NETWORK, and their hops only in OF_HOP.
 OF_NETWORK = ("name", "source", "hop")
 OF_HOP = ("kind", "congestion_control", "initial_window_packets")
 

@@ -115,7 +115,7 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
 
 
 def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigure]:
-    """A heat map for each protocol of the changes by a hop."""
+    """For each protocol, a heat map of the changes by a hop."""
     figures = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         networks = [name for name in campaign.networks if name in set(of_protocol["network"])]

@@ -17,7 +17,7 @@ from analysis.text import label, percent, signed_ms
 from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, SUM, WHOLE
 
 ROW_INCHES = 0.185
-# Points for single sites next to the bar. Arrows for intervals that extend beyond the panel.
+# The size of the points for single sites next to a bar, and of the arrows of intervals that extend beyond the panel.
 SITE_MARK = 2.2
 ARROW_MARK = 3.5
 # The style of bars with too few blocks for an interval.

@@ -31,13 +31,13 @@ from studies.packets.layers import (
 CONTENT_TYPE_BYTES, TAG_BYTES = 1, 16
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
-# RFC 9000 section 19.
+# Types of frames (RFC 9000, section 19).
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
 # tshark's names of the fields of a STREAM frame (RFC 9000, section 19.8).
 FRAME_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
-# If a packet has more handshake messages in a row, only the first and the last are named.
+# If a packet has more handshake messages, only the first and the last are named.
 MOST_MESSAGES = 2
 LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"

@@ -30,8 +30,8 @@ from studies.packets.head_of_line import (
 from studies.packets.sequence import Step, steps
 from studies.packets.university import header_rows
 
-# The browser may connect just before the start of navigation in its HAR. An earlier visit ended before that, at least
-# the network's quiet time ago.
+# The browser may connect just before the start of navigation in its HAR. An earlier visit ended at least the network's
+# quiet time before.
 AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}
 

@@ -117,7 +117,7 @@ def _arrow(step: Step, client: float, server: float, scale: _Scale, color: str) 
         "side": side,
         "lost": step.is_lost,
         "size": span(*step.bytes),
-        # From the arrow upwards.
+        # The lines of text, from the arrow upwards.
         "lines": [(words, round(y1 - GAP - LINE * place + 2, 1)) for place, words in enumerate(reversed(step.lines))],
         "times": [(f"{time_ms:.1f}", x, round(y + 3.5, 1), outwards) for time_ms, x, y, outwards in times],
     }

@@ -69,7 +69,7 @@ def state_label(state: str) -> str:
 
 
 def draw(graphs: Sequence[Graph]) -> Figure:
-    """The `graphs` side by side, two to a row."""
+    """Draw the `graphs` side by side, two to a row."""
     rows = -(-len(graphs) // 2)
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, PANEL_INCHES * rows), layout="constrained")

@@ -28,8 +28,8 @@ GAP_S = 4 * INTERVAL_S
 def main(folder: Path) -> None:
     """Ask until SIGTERM. Raises EyelevelError."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    # Asking takes some hundred microseconds each time and must not wait for the browser. Without this permission, the
-    # gaps show the waits.
+    # Asking takes some hundred microseconds each time and must not wait for the browser, so it has real-time priority.
+    # If that is not permitted, the gaps show the waits.
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     latest: dict[bytes, bytes] = {}

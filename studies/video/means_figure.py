@@ -60,7 +60,7 @@ def _points(
     rows: Sequence[float],
     estimates: Sequence[Estimate],
 ) -> None:
-    """Draw each of `estimates` that rests on any play at its place in `rows`: the mean with its interval."""
+    """Draw the mean and the interval of each of `estimates` at its place in `rows`; skip estimates without a play."""
     points = [(row, one) for row, one in zip(rows, estimates, strict=True) if one.runs]
     looks = line_style(protocol, protocols)
     axes.errorbar(

@@ -31,12 +31,12 @@ MOST_DROPPED = 0.01
 MOST_STILL_S = 1.0
 # The video may fall behind the clock by this much, apart from rebuffers and shorter stops, because of the machine.
 MOST_LAG_S = 0.5
-# The player's clock may have shifted by this much from the clock that cannot be set.
+# The player's clock may have shifted by this much from the monotonic clock.
 MOST_CLOCK_SHIFT_MS = 500
 # A video can begin once this much of it has come.
 PLAYABLE_S = 2 * SEGMENT_S
-# The "balanced" weights of Yin et al. (SIGCOMM 2015): a second of waiting costs as much as a segment at 3 Mbit/s less;
-# a switch costs as much as it changes the rate.
+# The "balanced" weights of Yin et al. (SIGCOMM 2015): a second of waiting costs as much as one segment whose rate is 3
+# Mbit/s lower; a switch costs as much as it changes the rate.
 WAIT_MBPS_PER_S, SWITCH_WEIGHT = 3.0, 1.0
 
 
@@ -149,8 +149,8 @@ class Play:
 
     @property
     def lag_s(self) -> float:
-        """The time since the first frame in which the picture did not stand still, less the length of video that was
-        played. Negative if sound continued without pictures."""
+        """How far the video fell behind (s): the time for which the picture moved since the first frame, less the
+        length of video that was played. Negative if sound continued without pictures."""
         if self.first_frame_ms is None:
             return 0.0
         short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
@@ -158,12 +158,13 @@ class Play:
 
     @property
     def stopped_s(self) -> float:
-        """How much of the rebuffers the player's clock stood still, too: neither pictures nor sound continued."""
+        """The part of the rebuffers (s) in which the player's clock stood still, too: neither pictures nor sound
+        continued."""
         return min(max(0.0, self.rebuffer_s + self.lag_s), self.rebuffer_s)
 
     @property
     def skipped_s(self) -> float:
-        """How much of the rebuffers sound continued, and the video skipped its pictures."""
+        """The part of the rebuffers (s) in which sound continued, and the video skipped its pictures."""
         return self.rebuffer_s - self.stopped_s
 
     @cached_property

@@ -25,7 +25,7 @@ from analysis.text import label, label_with_title, level, listing, pair_label, p
 # Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
 INTERIM = " Intervals hold at all interim analyses at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
-# The note on a gain that waits for a processor may explain.
+# The note on a gain if waiting for a processor may explain it.
 WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
