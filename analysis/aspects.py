@@ -57,7 +57,7 @@ class Aspect:
     `differ`: whether two values are further apart than the values of two loads of one protocol.
     `decision`: the name of the setting that determines the aspect; reports show it if the aspect was not measured.
     `setting`: this setting's value for a protocol and its server's choices.
-    Both are empty if no setting determines the aspect, or if the server's choice is unknown.
+    `decision` and `setting` are empty if no setting determines the aspect, or if the server's choice is unknown.
     `of_transport`: whether the transports themselves differ in this aspect.
     """
 

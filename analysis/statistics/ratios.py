@@ -73,7 +73,7 @@ class MeanRatio:
 
     def has_interval(self, confidence: float) -> NDArray[np.bool_]:
         """Whether there are enough blocks for `interval` to be informative; see MOST_WIDENING."""
-        # If all ratios are equal, only their number leaves doubt.
+        # If all ratios are equal, the only uncertainty comes from their number.
         freedom = np.where(self.error > 0, self.freedom, self.signs - 1)
         return np.isfinite(self.error) & (widening(freedom, confidence) <= MOST_WIDENING)
 

@@ -92,8 +92,11 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
 
 
 def public_document(key: Key, settings: StudySettings) -> dict[str, Any]:
-    """The data for the page's script, without the contents of clips: the clips to draw from, in groups to draw from
-    evenly (the networks, as numbers), the clips to show always, and the clips for practice."""
+    """The data for the page's script, which does not reveal the contents of clips.
+
+    It has the clips to draw from, in groups to draw from evenly (the networks, as numbers), the clips to show always,
+    and the clips for practice.
+    """
     networks = list(dict.fromkeys(clip.network for clip in key.clips))
     per_participant = {
         PAIRS: settings.pairs_per_participant,

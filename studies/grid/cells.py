@@ -1,4 +1,4 @@
-"""The cells of a grid, each a page on a network: page load times, their differences, and whether these are shown.
+"""The cells of a grid, each a page on a network: page load times, their differences, and whether a difference is shown.
 
 A cell is a contrast on one site. Its test and its verdict are those of a campaign's report
 (`analysis.statistics.ratios`, `analysis.statistics.outcomes`), with rounds as blocks.
@@ -136,8 +136,8 @@ class Panel:
 
 
 def panels(pages: Sequence[Page]) -> list[Panel]:
-    """The panels of a heat map of `pages`, for each number of servers: one for each line of pages with a fixed size or
-    count, or one for all pages if both vary."""
+    """The panels of a heat map of `pages`. For each number of servers there is a panel for each set of pages with the
+    same size or count, or a single panel if both vary."""
     result = []
     servers = sorted({page.servers for page in pages})
     for number in servers:

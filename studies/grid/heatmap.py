@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def is_coloured(self) -> bool:
-        """Whether the gain has the colour of its size, which it has if a difference is shown."""
+        """Whether the cell has a colour for the size of its gain, as cells with a significant difference do."""
         return self.gain is not None and self.verdict in (FASTER, SLOWER)
 
 

@@ -116,8 +116,11 @@ THIS_MACHINE = Machine()
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope of a ladder: its rungs; the possible conditions; whether each condition is measured only on its `usual`
-    networks, or everywhere; and the rungs and conditions that are not measured."""
+    """The scope of a ladder.
+
+    `rungs`: its rungs; `conditions`: the possible conditions; `usual`: whether conditions are measured only on the
+    networks that are usual for them, instead of all; `missing`: the rungs and conditions that are not measured.
+    """
 
     rungs: Sequence[str]
     conditions: Sequence[str]
