@@ -1,4 +1,4 @@
-"""From a campaign's table to its report: the modules of this folder read and analyse campaigns.
+"""The modules of this folder read a campaign's table, analyse it and write its report.
 
-`statistics` computes, `paper` holds a campaign against the paper, `figures` draws, and `report` writes.
+`statistics` computes, `paper` compares a campaign with the paper, `figures` draws, and `report` writes.
 """

@@ -1,4 +1,4 @@
-"""All analyses of a campaign: the name of a table, and the function that computes it from the findings so far.
+"""All analyses of a campaign: the name of each table, and the function that computes it from the findings so far.
 
 Nothing here draws or writes; `analysis.report` shows the tables.
 """
@@ -37,7 +37,7 @@ Analysis = Callable[[Findings], pd.DataFrame]
 # Few campaigns have data for these analyses, so their modules are loaded when they are first used.
 VARIANTS, WEB_METRICS = late("analysis.variants:variants"), late("analysis.web_metrics:web_metrics")
 
-# Those that need no other analysis run side by side, so the longest stands first.
+# These analyses need no other analysis, so they run in parallel; the longest stands first.
 ANALYSES: Mapping[Table, Analysis] = {
     "mixed_models": lambda findings: mixed_models(findings.samples, findings.hypotheses),
     "contrasts": lambda findings: contrasts(findings.samples, findings.hypotheses, findings.campaign.rtt_ms),
@@ -81,7 +81,7 @@ ANALYSES: Mapping[Table, Analysis] = {
     "web_metrics": lambda findings: WEB_METRICS(findings.campaign, findings.hypotheses),
     "spread": lambda findings: _in_order(diagnostics.spread(findings.campaign.runs), findings.samples),
 }
-# Those that are computed from the tables of others, each after what it needs.
+# These analyses read the tables of other analyses; each stands after those that it needs.
 SUMMARIES: Mapping[Table, Analysis] = {
     "loss_bounds": lambda findings: losses.bounds(findings.campaign, findings.declared, findings["confirmatory"]),
     "processor_waits": lambda findings: processor.waits(findings.campaign, findings.declared, findings["confirmatory"]),
@@ -107,10 +107,10 @@ def analyse(
     pool: Executor,
     summaries: Mapping[Table, Analysis] = SUMMARIES,
 ) -> Findings:
-    """Do all analyses of `campaign` under the hypotheses of `declaration`: those of ANALYSES in `pool`, then the
-    `summaries` of them.
+    """Run all analyses of `campaign` under the hypotheses of `declaration`: ANALYSES in `pool`, then the `summaries`,
+    which read the tables of ANALYSES.
 
-    Raises EyelevelError when there is no valid run.
+    Raises EyelevelError if no run is valid.
     """
     samples = samples_of(campaign)
     if not samples.protocols:
@@ -131,7 +131,7 @@ def _table(name: Table, findings: Findings) -> pd.DataFrame:
 
 
 def _in_order(table: pd.DataFrame, samples: Samples) -> pd.DataFrame:
-    """`table` with its networks and protocols in the campaign's order, not that of measuring."""
+    """`table` with its networks and protocols in the campaign's order instead of the order of measuring."""
     return in_order(in_order(table, "protocol", samples.protocols), "network", samples.networks)
 
 
@@ -139,7 +139,7 @@ def claim_inputs(findings: Findings) -> ClaimInputs:
     """The data on which the paper's claims are tested."""
     facts = findings["sites"].rename(columns={"exchanges": "requests"}).set_index("site")
     known = facts[["bytes", "requests", "servers"]].astype(float).to_dict("index")
-    # The paper has one browser.
+    # The paper has one browser, so the claims use only the campaign's first browser.
     in_first = [name for name in findings.samples.networks if findings.campaign.clients[name].network == name]
     samples, declared = findings.samples.behind(in_first), findings.declared
     return ClaimInputs(samples, declared, findings["confirmatory"], findings.campaign.rtt_ms, known)

@@ -1,4 +1,4 @@
-"""The answer for whoever has one site: what HTTP/3 in place of HTTP/2 changes behind each network, in one sentence.
+"""The answer for one site: how HTTP/3 in place of HTTP/2 changes its load on each network, in one sentence.
 
 The verdicts are those of the declared family (`analysis.statistics.confirmatory`); nothing else is tested here.
 """
@@ -27,11 +27,11 @@ from analysis.text import label, level, listing, ms, plural, signed_ms
 from base.errors import EyelevelError
 from dataset.metrics import web_names
 
-# The milestones of a page load, in order; those that a campaign has are shown.
+# The milestones of a page load, in order. A report shows those that the campaign measured.
 MILESTONES = ("ttfb", "fcp", "si", "vc85", "lcp", "plt")
 # Nobody waits for more runs than this to get a decision.
 MOST_RUNS = 500
-# From this share on a difference is all there at the first byte, as far as one can say.
+# From this share on, the whole difference counts as present at the first byte.
 MOST_OF_IT = 0.9
 ASKED = "HTTP/3 in place of HTTP/2"
 # The pair that is compared, and the metric; `analysis/answer.toml` declares both.
@@ -43,13 +43,14 @@ MILESTONE_COLUMNS = ["network", "metric", "typical_reference", "typical_compared
 class NetworkAnswer:
     """The result on one network.
 
-    `verdict` (`analysis.statistics.outcomes`) on the compared protocol. `gain`: its time over the reference's, less 1
-    (negative: sooner), with the interval from `low` to `high`; `margin`: the gain below which it counts as no
-    difference, and `is_small`: whether it is shown to be less than that; `reference_ms`: the typical time over the
-    reference; `shrunken`: the gain of a network that ended early, less what that adds to it. NaN where unknown.
-    `pairs`: the number of pairs of runs that count, one over each protocol, measured one after the other; `attempts`:
-    the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more of each would probably
-    show a difference of `margin` if there is one (inf: too many to be said; NaN: unknown).
+    `verdict`: the verdict on the compared protocol (`analysis.statistics.outcomes`). `gain`: its time over the
+    reference's, less 1 (negative: sooner); `low` and `high`: the interval of the gain. `margin`: a smaller gain counts
+    as no difference; `is_small`: the gain is shown to be smaller. `reference_ms`: the typical time over the reference.
+    `shrunken`: on a network that ended early, the gain without the part that ending early adds. All are NaN where
+    unknown.
+    `pairs`: how many pairs of runs count; a pair is one run over each protocol, measured one after the other.
+    `attempts`: the number of attempts; `excluded`: why attempts do not count. `more_runs`: how many more runs of each
+    protocol would probably show a difference of `margin` if there is one (inf: more than MOST_RUNS; NaN: unknown).
     """
 
     network: str
@@ -68,7 +69,7 @@ class NetworkAnswer:
 
     @property
     def difference_ms(self) -> float:
-        """The gain as a time: negative is sooner."""
+        """The gain as a time in ms: negative is sooner."""
         return self.gain * self.reference_ms
 
     @property
@@ -78,13 +79,13 @@ class NetworkAnswer:
 
     @property
     def place(self) -> str:
-        """Where it holds, for a sentence."""
+        """The network of this result, for a sentence."""
         return f"behind {label(self.network)}"
 
 
 def require_question(question: Hypotheses, campaign: str) -> None:
-    """Raises EyelevelError when `question`, which the campaign of this name declared, is not one that a sentence on the
-    Speed Index answers."""
+    """Raises EyelevelError unless `question`, which the campaign of this name declared, can be answered by one sentence
+    on the Speed Index."""
     is_answered = question.family == (PAIR,) and question.family_metrics == (METRIC,)
     if not is_answered or question.equivalence_round_trips:
         raise EyelevelError(
@@ -96,7 +97,7 @@ def require_question(question: Hypotheses, campaign: str) -> None:
 def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer]:
     """The result on each network of `campaign`, which has one site, for the one contrast that `question` declares.
 
-    Raises EyelevelError when it is another kind of campaign.
+    Raises EyelevelError for any other kind of campaign.
     """
     require_question(question, campaign.name)
     if len(campaign.settings.sites) != 1 or not PAIR.is_of(campaign.protocols):
@@ -122,7 +123,7 @@ def answers(campaign: CampaignTable, question: Hypotheses) -> list[NetworkAnswer
         scatter, per_block = float(ratio.error) * math.sqrt(pairs), float(ratio.freedom) / max(1, pairs - 1)
         needed = needed_for(math.log1p(row["margin"]), scatter, per_block, declared.significant_p / size)
         more = needed - pairs
-        # A verdict is never without the interval that it rests on, however wide it is.
+        # A verdict is always shown with the interval that it rests on, however wide the interval is.
         is_decided = row["verdict"] != NOT_DECIDED and float(ratio.error) > 0
         has_interval = is_decided or bool(ratio.has_interval(confidence_of_each(declared, interim)))
         by_network.append(
@@ -177,13 +178,13 @@ def _difference(answer: NetworkAnswer) -> str:
     small = f", which is less than the {level(answer.margin)} that count" if answer.is_small else ""
     bounds = f" ({text})" if (text := ends(answer.low, answer.high)) else ""
     direction = "sooner" if answer.verdict == FASTER else "later"
-    # An interval with both signs names them, so it stands behind the direction of what was measured.
+    # An interval with both signs names its own directions, so the direction that was measured stands first.
     words = f"{bounds} {direction}" if answer.low * answer.high > 0 else f" {direction}{bounds}"
     return f"{amount(answer.difference_ms)}{words} {answer.place}{small}"
 
 
 def amount(difference_ms: float) -> str:
-    """How large a difference is, to two digits: it is not known better."""
+    """The size of a difference to two digits, since it is not known more precisely."""
     size_ms = abs(difference_ms)
     if size_ms < 1:
         return "less than 1 ms"
@@ -193,8 +194,11 @@ def amount(difference_ms: float) -> str:
 
 
 def ends(low: float, high: float) -> str:
-    """An interval of gains: `9 to 12 %`, the smaller end first and without the sign if both have the same one, else
-    `between 3 % sooner and 1 % later`; nothing where it is unknown."""
+    """An interval of gains in words; empty if it is unknown.
+
+    `9 to 12 %` if both ends have the same sign: the smaller end first, without the sign. Else `between 3 % sooner and 1
+    % later`.
+    """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     digits = 0 if high - low >= 0.02 else 1
@@ -205,7 +209,7 @@ def ends(low: float, high: float) -> str:
 
 
 def _open(undecided: Sequence[NetworkAnswer]) -> str:
-    """Where the difference is not decided, and between what it lies."""
+    """The networks on which the difference is not decided, each with the interval of the difference."""
     texts = []
     for answer in undecided:
         text = ends(answer.low, answer.high)
@@ -224,7 +228,7 @@ def how_sure(by_network: Sequence[NetworkAnswer], campaign: CampaignTable, quest
     (site,) = campaign.settings.sites
     texts = [_evidence(answer, site, campaign) for answer in by_network]
     bound = level(question.equivalence_margin)
-    # Networks that were added have a family of their own, with a level of its own.
+    # Networks that were added later are a family of their own, with a level of its own.
     families = len({question.added_networks.get(answer.network) for answer in by_network})
     wrong = level(families * question.significant_p)
     added = [label(one.network) for one in by_network if one.network in question.added_networks]
@@ -262,7 +266,7 @@ def _evidence(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
 
 
 def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> str:
-    """The runs that would decide an open answer, with the command where they are few enough to wait for."""
+    """The runs that would decide an open answer, with the command if the runs are few enough to wait for."""
     difference = f"a difference of {level(answer.margin)} if there is one"
     if math.isnan(answer.more_runs):
         return "These are too few to tell how many more would decide."
@@ -270,17 +274,18 @@ def _what_decides(answer: NetworkAnswer, site: str, campaign: CampaignTable) -> 
         return f"More than {MOST_RUNS} runs more of each would be needed to show {difference}."
     runs = campaign.settings.runs or 0
     of_site = "" if campaign.name == f"{PREFIX}{site}" else f" CAMPAIGN={campaign.name}"
-    # Runs that do not count are among the planned ones.
+    # The planned runs include those that do not count.
     command = f"make answer SITE={site}{of_site} RUNS={max(runs, answer.pairs) + math.ceil(answer.more_runs)}"
     return f"About {answer.more_runs:.0f} runs more of each would show {difference}: {command}"
 
 
 def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
-    """The milestones of the page over each protocol of the pair, in the pairs of loads that count.
+    """The milestones of the page over each protocol of the pair, from the pairs of loads that count.
 
-    A row for each network and each of MILESTONES that there is; columns MILESTONE_COLUMNS, in ms: the typical time over
-    the reference (a geometric mean), that over the compared protocol, and the difference with its interval (NaN with
-    too few pairs). All follow from the ratios within blocks, as the answer does, so they say the same of its metric.
+    One row for each network and each of MILESTONES that was measured. Columns are MILESTONE_COLUMNS, in ms: the typical
+    time over the reference (a geometric mean), the typical time over the compared protocol, and the difference with its
+    interval (NaN with too few pairs). All values come from the ratios within blocks, as the answer does, so they agree
+    with the answer on its metric.
     """
     runs = campaign.valid
     known = {*metrics_in(runs), *web_names()}
@@ -302,7 +307,8 @@ def milestones(campaign: CampaignTable, question: Hypotheses) -> pd.DataFrame:
 
 
 def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callable[[str], float | None]) -> list[str]:
-    """Where in the load the difference comes from, as the `milestones` in `table` tell; `rtt_ms`: of a network."""
+    """Where in the load the difference arises, according to `table` (from `milestones`). `rtt_ms` returns the
+    round-trip time of a network."""
     texts = []
     for answer in by_network:
         rows = {row["metric"]: row for row in records(rows_of(table, network=answer.network))}
@@ -328,7 +334,8 @@ def why(by_network: Sequence[NetworkAnswer], table: pd.DataFrame, rtt_ms: Callab
 
 
 def _share(share: float) -> str:
-    """How much of the difference is there at the first byte, from `share`, what it is then of what it is in the end."""
+    """How much of the difference exists at the first byte. `share`: the difference at the first byte over the final
+    one."""
     if share <= 0:
         return "What differs when the page is seen comes after that, while the page's parts are loaded."
     if share >= MOST_OF_IT:

@@ -1,6 +1,6 @@
-"""Aspects in which protocols are compared besides their transports: what was seen of each, and what it is set to.
+"""Aspects in which protocols are compared besides their transports: the measured value and the setting of each.
 
-It reads the documents of what was seen (`ValidationEntry.seen`).
+The measured values come from the documents that validation wrote (`ValidationEntry.seen`).
 """
 
 from collections.abc import Callable, Mapping
@@ -34,15 +34,16 @@ Seen = Mapping[str, Any]
 Value = float | str
 # The server choices of one protocol: name → value (`CampaignDocument.server_choices`).
 Choices = Mapping[str, str]
-# Protocol → decision → its value.
+# Protocol → decision → the decision's value.
 Decisions = Mapping[str, Mapping[str, str]]
-# The tolerance for the difference between two windows; and the size above which a flight has more than ten packets. A
-# sender may send one packet more than its window.
+# The tolerance for the difference between two windows; and the size above which a flight has more than ten packets.
+# Both allow for a sender that sends one packet more than its window.
 WINDOW_TOLERANCE_BYTES = 2 * FLIGHT_TOLERANCE_PACKETS * LARGEST_MSS_BYTES
 BURST_BYTES = (BURST_PACKETS + FLIGHT_TOLERANCE_PACKETS) * LARGEST_MSS_BYTES
-# A window that begins anew after a pause is a fraction of one that does not, and those grow by chance.
+# A window that starts anew after a pause is a fraction of one that is kept, and kept windows vary by chance. So windows
+# within this factor count as alike.
 GROWN = 2.0
-# When Chromium begins them (`backup_connections` of a protocol).
+# When Chromium opens backup connections (`backup_connections` of a protocol).
 BACKUP = "after 250 ms without an answer"
 
 
@@ -50,13 +51,14 @@ BACKUP = "after 250 ms without an answer"
 class Aspect:
     """One thing in which protocols may differ.
 
-    `measured`: takes what validation saw of a protocol, and returns the aspect's value, None if it was not measured.
-    `text`: this value for a reader.
-    `differ`: whether two values are further apart than those of loads of one protocol are.
-    `decision`: the name of the setting that determines the aspect; reports show it where the aspect was not measured.
+    `measured`: takes the document that validation wrote on a protocol, and returns the aspect's value; None if not
+    measured.
+    `text`: this value in words.
+    `differ`: whether two values are further apart than the values of two loads of one protocol.
+    `decision`: the name of the setting that determines the aspect; reports show it if the aspect was not measured.
     `setting`: this setting's value for a protocol and its server's choices.
-    Both are empty if no setting determines the aspect, or the choice is unknown.
-    `of_transport`: whether the transports themselves differ in it.
+    `decision` and `setting` are empty if no setting determines the aspect, or if the server's choice is unknown.
+    `of_transport`: whether the transports themselves differ in this aspect.
     """
 
     name: str
@@ -102,7 +104,8 @@ def _flight_bytes(number: int) -> Callable[[Seen], float | None]:
 
 
 def _spread(seen: Seen) -> float | None:
-    """Over which share of a round trip a flight was sent of which there is more than may go at once."""
+    """The share of a round trip over which a flight was sent: the first flight, or the second if the first was small
+    enough to be sent in one burst."""
     first_bytes = _flight_bytes(0)(seen)
     if first_bytes is None or not (flight := _flight(int(first_bytes <= BURST_BYTES))(seen)):
         return None
@@ -145,7 +148,7 @@ ASPECTS = (
         "bytes in front of an urgent response",
         _in_order("in_front_bytes"),
         _kilobytes,
-        # The bytes that the link takes while a server begins its answer.
+        # The tolerance is the number of bytes that the link carries while a server begins its answer.
         _further_than(ANSWER_BYTES),
         *_SCHEDULER,
     ),
@@ -188,7 +191,8 @@ ASPECTS = (
         "window after a pause",
         lambda protocol, choices: "the initial one" if protocol.restarts_after_idle else "kept",
     ),
-    # Over an established connection. No load of a validation shows the requests to a server that is not known yet.
+    # This aspect is measured over an established connection. No load of a validation shows the requests to a server
+    # that is not known yet.
     Aspect(
         "pictures asked for at once",
         lambda seen: seen.get("pictures_at_once"),
@@ -234,7 +238,7 @@ FURTHER_KEYS = (
 
 
 def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
-    """The protocol of this document in `campaign.json`; None if this version cannot read it."""
+    """The protocol that `document`, a part of `campaign.json`, describes; None if this version cannot read it."""
     try:
         return structured(document, Protocol, "")
     except EyelevelError:
@@ -242,7 +246,7 @@ def protocol_of(document: Mapping[str, Any]) -> Protocol | None:
 
 
 def decisions(document: CampaignDocument) -> Decisions:
-    """Protocol → decision → its value, as far as they are known; without protocols that this version cannot read."""
+    """Protocol → decision → the decision's value, where known. Leaves out protocols that this version cannot read."""
     decided = {}
     for name, settings in document.settings.protocols.items():
         if protocol := protocol_of(settings):

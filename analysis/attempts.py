@@ -1,8 +1,8 @@
-"""The outcome of each planned run: one row for each, from its attempts.
+"""The outcome of each planned run: one row per run, computed from its attempts.
 
-A load that never ended is made again, and the second attempt may succeed: then the run is valid, and yet the protocol
-has lost a load. So a run is lost when the first of its attempts that says anything of the page was rejected. Rejections
-that say nothing of it, of the film and of the machine, are passed over.
+A load that never ended is repeated, and the second attempt may succeed. The run is then valid, and yet the protocol has
+lost a load. So a run is lost if it was rejected at the first attempt that says anything about the page. Rejections for
+the film or the machine say nothing about the page and are skipped.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,16 @@ from analysis.samples import blocks_of, starts_of
 from analysis.statistics.samples import Array
 from dataset.gates import KIND_OF_GATE, LOAD, PAGE, SUPERSEDED
 
-# A setting is a site behind a network over a protocol.
+# A setting is a site on a network over a protocol.
 SETTING = ["network", "site", "protocol"]
 RUN = [*SETTING, "run"]
 
 
 def rejections(runs: pd.DataFrame) -> pd.DataFrame:
-    """`runs` (a row for each attempt) with the columns gate and kind, both empty for attempts that count.
+    """`runs` (one row per attempt) with two further columns, gate and kind, both empty for attempts that count.
 
-    Without those that were superseded by another attempt at the same run; those of a run in the order made.
+    Leaves out attempts that were superseded by another attempt at the same run. The attempts of a run are in the order
+    in which they were made.
     """
     attempts = runs.assign(gate=gates(runs["reason"].where(~runs["valid"], "")))
     attempts = attempts[attempts["gate"] != SUPERSEDED]
@@ -34,18 +35,18 @@ def rejections(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each run that was tried, from `runs` (a row for each attempt), in the order of their starts.
+    """One row for each run that was tried, in the order of the runs' starts. `runs` has one row per attempt.
 
-    Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts;
-    valid (whether one counts); judged (whether an attempt said anything of the page); lost (whether the first that did
-    was rejected) and gate (by which; else empty); started (of the attempt that counts, else of the last one; NaT where
-    unknown); machine, lane and the canaries, if the campaign has them; the metrics and the processor's share of the
-    attempt that counts.
+    Columns: network, site, protocol, run; block (`analysis.samples.blocks_of`); attempts (their number); valid (one
+    attempt counts); judged (an attempt said something about the page); lost (the first such attempt was rejected); gate
+    (that rejected it; else empty); started (when the attempt that counts started, else the last one; NaT if unknown);
+    machine, lane and the canaries, if the campaign has them; the metrics and the processor's share of the attempt that
+    counts.
     """
     number = runs.groupby(RUN).ngroup()
     attempts = rejections(runs.assign(block=blocks_of(runs), number=number))
     telling = attempts[attempts["kind"].isin(["", LOAD, PAGE])].drop_duplicates("number").set_index("number")
-    # The attempt of each run that counts, else its last one.
+    # One attempt of each run: the attempt that counts, else the last one.
     table = attempts.sort_values("valid", kind="stable").drop_duplicates("number", keep="last").set_index("number")
     first = telling.reindex(table.index)
     metrics = [*metrics_in(runs), *processor_columns_in(runs)]
@@ -64,14 +65,14 @@ def tried_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def tried_in(campaign: CampaignTable) -> pd.DataFrame:
-    """`tried_runs` of `campaign`. All analyses of a campaign share this table, so nobody may change it."""
+    """`tried_runs` of `campaign`. All analyses of a campaign share this table, so do not change it."""
     return tried_runs(campaign.runs)
 
 
 def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: Iterable[str]) -> Array:
-    """A column of `tried_runs`: networks x sites x protocols x blocks, NaN where there is no run.
+    """A column of `tried_runs` as an array: networks x sites x protocols x blocks; NaN where there is no run.
 
-    Sites are in alphabetical order; the blocks of each network and site begin at the first place.
+    Sites are in alphabetical order. The blocks of each network and site begin at index 0.
     """
     places = tried.groupby(["network", "site"])["block"].rank("dense").astype(int) - 1
     axes = [list(networks), sorted(set(tried["site"])), list(protocols)]
@@ -84,10 +85,10 @@ def cube(tried: pd.DataFrame, column: str, protocols: Iterable[str], networks: I
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean of each metric over the valid runs of each setting, from a campaign's attempts.
+    """The mean of each metric over the valid runs of each setting, from a campaign's attempts.
 
-    Returns columns network, site, protocol, valid and attempts (counts), and the metrics of `runs`; a setting
-    without a valid run has NaN.
+    Returns columns network, site, protocol, valid and attempts (counts), and the metrics of `runs`. A setting without a
+    valid run has NaN.
     """
     attempts = runs.groupby(SETTING, sort=False)["valid"].agg(valid="sum", attempts="size")
     averages = runs[runs["valid"]].groupby(SETTING, sort=False)[list(metrics_in(runs))].mean()
@@ -97,7 +98,7 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
 def exclusions(runs: pd.DataFrame) -> pd.DataFrame:
     """The number of excluded attempts, by network, protocol and gate.
 
-    Returns columns network, protocol, gate, excluded, and example (the whole reason of one).
+    Returns columns network, protocol, gate, excluded, and example (the full reason of one attempt).
     """
     excluded = runs[~runs["valid"]]
     excluded = excluded.assign(gate=gates(excluded["reason"]))

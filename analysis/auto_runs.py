@@ -1,8 +1,9 @@
-"""Simulates campaigns of `RUNS=auto`, to forecast how many runs one needs before its own rule stops it
+"""Forecasts how many runs a campaign with `RUNS=auto` needs before its own rule stops it
 (`analysis.statistics.confirmatory`).
 
-A simulation uses the campaign's plan, its hypotheses and the least times that its pages take. It takes the scatter of
-runs and the size of gains from `analysis.earlier`, so its result is as good as that.
+The forecast simulates campaigns. A simulation uses the campaign's plan, its hypotheses and the shortest load times of
+its pages. It takes the scatter of runs and the size of gains from `analysis.earlier`, so the forecast is as good as
+these.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +22,21 @@ from dataset.clients import Client, clients_of
 from dataset.table import Cell
 
 SEED = 17
-# The number of simulated campaigns. It is lower for large ones: MOST_CONTRASTS contrasts of single sites take ten
+# The number of simulated campaigns. It is lower for large campaigns: MOST_CONTRASTS contrasts of single sites take ten
 # seconds.
 MOST_CAMPAIGNS = 200
 LEAST_CAMPAIGNS = 30
 MOST_CONTRASTS = 40_000
-# The quantiles of the interval.
+# The quantiles that bound the interval of a `Range`.
 QUANTILES = (0.1, 0.9)
-# Most of a run's noise is common to its metrics; this share of it is each metric's own.
+# A run's noise is mostly common to all its metrics. Each metric has noise of its own, with this share of the common
+# noise's standard deviation.
 OWN_NOISE = 1 / 3
 
 
 @dataclass(frozen=True)
 class Range:
-    """The mean of simulated campaigns, and an interval in which 8 of 10 lie."""
+    """The mean over simulated campaigns, and an interval that contains 8 of 10 of them."""
 
     mean: float
     low: float
@@ -43,9 +45,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """The planned measurement: its sites, network → its round-trip time (ms), protocols, the most runs of each setting,
-    for each cell the time of its page load and of a whole run (s), the number of runs that are measured at once, and
-    its browsers (Chromium unless given)."""
+    """The planned measurement.
+
+    `rtt_ms`: network → its round-trip time. `runs`: the most runs of each setting. `load_s`, `run_s`: how long the page
+    load and the whole run of each cell take. `lanes`: how many runs are measured at once. `browsers`: Chromium unless
+    given.
+    """
 
     sites: Sequence[str]
     rtt_ms: Mapping[str, float]
@@ -58,22 +63,23 @@ class Plan:
 
     @cached_property
     def clients(self) -> dict[str, Client]:
-        """Its networks in each browser, by name."""
+        """The plan's networks in each browser, by the client's name."""
         return clients_of(self.rtt_ms, self.browsers)
 
     @property
     def total_runs(self) -> int:
-        """The number of runs without the rule."""
+        """The number of runs if the rule never stops the campaign."""
         return len(self.sites) * len(self.clients) * len(self.protocols) * self.runs
 
     def round_s(self, network: str) -> float:
-        """How long one block of every site behind `network` takes in one lane."""
+        """How long one block of every site on `network` takes in one lane."""
         return len(self.protocols) * sum(self.run_s[site, network] for site in self.sites)
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The runs and seconds expected of a campaign with `RUNS=auto`, and both without it; `campaigns` were simulated."""
+    """The expected runs and seconds of a campaign with `RUNS=auto`; the total runs and seconds without the rule; and
+    how many campaigns were simulated."""
 
     runs: Range
     seconds: Range
@@ -84,7 +90,7 @@ class Expectation:
 
 def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], seed: int = SEED) -> Expectation:
     """The runs and the time that a campaign of this `plan` is expected to take. `hypotheses`: those on its protocols;
-    `expected`: the values that are assumed on each network."""
+    `expected`: the values assumed on each network."""
     campaigns = number_of_campaigns(plan, hypotheses)
     stops = simulated_stops(plan, hypotheses, expected, campaigns, seed)
     runs = stops.sum(axis=1) * len(plan.sites) * len(plan.protocols)
@@ -95,7 +101,7 @@ def expectation(plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expec
 
 
 def number_of_campaigns(plan: Plan, hypotheses: Hypotheses) -> int:
-    """How many campaigns are simulated."""
+    """How many campaigns to simulate."""
     contrasts = hypotheses.family_size(len(plan.clients)) * len(plan.sites)
     return int(np.clip(MOST_CONTRASTS // max(1, contrasts), LEAST_CAMPAIGNS, MOST_CAMPAIGNS))
 
@@ -103,11 +109,12 @@ def number_of_campaigns(plan: Plan, hypotheses: Hypotheses) -> int:
 def simulated_stops(
     plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], campaigns: int, seed: int
 ) -> Array:
-    """After how many blocks of every site each client ended: simulated campaigns x clients."""
+    """The number of blocks of every site after which each client ended: simulated campaigns x clients."""
     networks = np.array([client.network for client in plan.clients.values()])
     interim = interim_analyses_until(plan.runs)
     stops = np.full((campaigns, len(networks)), plan.runs)
-    # The rule's own level of a campaign: its networks stand one after the other here, as if they were of one.
+    # The level of the rule in one campaign. The analysis below takes the clients of all simulated campaigns at once, as
+    # if they belonged to one campaign.
     level = hypotheses.significant_p / max(1, hypotheses.family_size(len(networks)))
     values = simulated_values(plan, hypotheses, expected, campaigns, seed)
     rtt_ms = {
@@ -130,17 +137,17 @@ def simulated_stops(
         going_on = going_on[~ended]
         if not len(going_on):
             break
-    # A network is measured in all browsers until it is decided in each.
+    # A network is measured in all browsers until it is decided in each of them.
     return np.stack([stops[:, networks == network].max(axis=1) for network in networks], axis=1)
 
 
 def simulated_values(
     plan: Plan, hypotheses: Hypotheses, expected: Mapping[str, Expected], campaigns: int, seed: int
 ) -> Array:
-    """Times in ms of the family's protocols and metrics: (campaigns x networks) x sites x protocols x metrics x blocks.
+    """Times in ms of the family's protocols and metrics: (campaigns x clients) x sites x protocols x metrics x blocks.
 
-    All metrics take at least as long as the load. Noise that the runs of a block share cancels in their ratio, and is
-    left out.
+    All metrics start from the time of the load. Noise that the runs of a block share is left out, since it cancels in
+    their ratio.
     """
     draw = np.random.default_rng(seed)
     protocols = list(dict.fromkeys(name for pair in hypotheses.family for name in pair))
@@ -154,7 +161,7 @@ def simulated_values(
             level.setdefault(pair.reference, np.zeros((campaigns, sites, len(metrics))))
             mean = np.stack([_means(draw, known.gains.get((pair, name)), campaigns) for name in metrics], axis=-1)
             if not any((pair, name) in known.gains for name in metrics):
-                mean[:] = mean[:, :1]  # a protocol that is faster is so in all metrics
+                mean[:] = mean[:, :1]  # a protocol that is faster is faster in all metrics
             of_sites = mean[:, None] + draw.normal(0, known.site_sd, (campaigns, sites, 1))
             level.setdefault(pair.compared, level[pair.reference] + of_sites)
         run_sd = known.scatter / np.sqrt(2 * (1 + OWN_NOISE**2))
@@ -176,7 +183,7 @@ def _range(values: Array) -> Range:
 
 
 def expected_lines(expectation: Expectation, expected: Mapping[str, Expected]) -> list[str]:
-    """The lines that are printed before a campaign: its expected length, and what that assumes."""
+    """The lines to print before a campaign: its expected length, and the assumptions of the forecast."""
     runs, seconds = expectation.runs, expectation.seconds
     first = (
         f"RUNS=auto: about {runs.mean:.0f} of {expectation.total_runs} runs are expected ({runs.low:.0f} to "

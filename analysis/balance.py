@@ -14,16 +14,17 @@ from analysis.samples import SIDE_BY_SIDE
 from analysis.statistics.hypotheses import Pair
 from analysis.statistics.samples import Array
 
-# A warning is given where fewer blocks are complete, or fewer runs have a partner within the hour.
+# Below this share of complete blocks, or of runs with a partner within the hour, a warning is given.
 LEAST_SHARE = 0.95
 PARTNER_MINUTES = SIDE_BY_SIDE.total_seconds() / 60
 EPOCH = pd.Timestamp(0, tz="UTC")
-# Places are out of balance with an effect above this that chance brings about less often than this.
+# Places are out of balance if the effect exceeds UNBALANCED_EFFECT, and chance causes such an effect less often than
+# UNBALANCED_P.
 UNBALANCED_EFFECT, UNBALANCED_P = 0.1, 0.001
 PAIR_COLUMNS = ["reference", "compared", "network", "blocks", "together", "complete", "gap_minutes", "within_hour"]
 PAIR_COLUMNS += ["sites", "single_sites", "warning"]
 BLOCK = ["network", "site", "block"]
-# The faults that a pair may have on a network, by its row of `pair_balance`.
+# The faults that a pair may have on a network, each with its test on a row of `pair_balance`.
 APART, INCOMPLETE, FAR, UNKNOWN, SINGLE = (
     "blocks of one alone", "incomplete blocks", "not together", "no starts", "sites of one alone",
 )  # fmt: skip
@@ -37,14 +38,19 @@ FAULTS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """How far the runs of each of `pairs` were measured side by side behind each network.
+    """How far the runs of each of `pairs` were measured side by side on each network.
 
-    Columns: reference, compared, network; blocks (in which either was tried), together (share of these in which both
-    were), complete (share in which both have a valid run); gap_minutes (median over runs of how far the start of the
-    other protocol's run is: that of the same block, else the nearest at the same site) and within_hour (share of runs
-    with one within PARTNER_MINUTES), both NaN where no starts are known; sites (with valid runs of both), single_sites
-    (names of those with valid runs of one alone, by commas); warning (names of FAULTS). A network behind which neither
-    was tried has no row.
+    Columns:
+    - reference, compared, network
+    - blocks: in which either protocol was tried; together: the share of blocks in which both were tried; complete: the
+      share in which both have a valid run
+    - gap_minutes: the median over runs of the time between the starts of the run and of the other protocol's run, in
+      the same block if there is one, else the nearest at the same site; within_hour: the share of runs whose gap is at
+      most PARTNER_MINUTES. Both are NaN if no starts are known.
+    - sites: with valid runs of both; single_sites: the names of sites with valid runs of only one, separated by commas
+    - warning: names of FAULTS
+
+    A network on which neither protocol was tried has no row.
     """
     tried = tried_in(campaign)
     minutes = (tried["started"] - EPOCH).dt.total_seconds() / 60
@@ -76,9 +82,9 @@ def pair_balance(campaign: CampaignTable, pairs: Iterable[Pair]) -> pd.DataFrame
 
 
 def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
-    """How far each run's partner is; NaN for a run whose start is unknown, inf where there is no partner.
+    """The minutes between each run and its partner; NaN if the run's start is unknown, inf if it has no partner.
 
-    Columns of `runs`: site, protocol; at (when it began, in minutes) and place (a number for its block).
+    Columns of `runs`: site, protocol; at (when the run began, in minutes) and place (the number of its block).
     """
     known = runs[runs["at"].notna()]
     reference, compared = (known[known["protocol"] == name].groupby("place")["at"].mean() for name in pair)
@@ -92,7 +98,7 @@ def _gaps_minutes(runs: pd.DataFrame, pair: Pair) -> "pd.Series[float]":
 
 
 def _nearest(times: Array, others: Array) -> Array:
-    """The distance from each of `times` to the nearest of `others` (in order); inf without any."""
+    """The distance from each of `times` to the nearest of `others`, which are sorted; inf if `others` is empty."""
     if not len(others):
         return np.full(len(times), np.inf)
     place = np.searchsorted(others, times)
@@ -103,8 +109,8 @@ def _nearest(times: Array, others: Array) -> Array:
 def places(campaign: CampaignTable) -> pd.DataFrame:
     """How often each protocol was measured at each place of its block.
 
-    A row for each network and protocol; columns: network, protocol, and place_1, place_2, … (counts of runs). Those
-    without a known start are left out.
+    One row per network and protocol; columns: network, protocol, and place_1, place_2, … (counts of runs). Leaves out
+    runs without a known start.
     """
     table = _places(campaign)
     counts = table.pivot_table("block", ["network", "protocol"], "place", aggfunc="size", fill_value=0)
@@ -114,8 +120,8 @@ def places(campaign: CampaignTable) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PlaceTest:
-    """Whether the places of protocols in their blocks are as of a random order: chi-squared, its degrees of freedom and
-    p value, and the effect (0: every protocol as often at each place; 1: always in one order). NaN without blocks."""
+    """The test whether blocks have their protocols in random order: chi-squared, its degrees of freedom and p value,
+    and the effect (0: every protocol equally often at each place; 1: always the same order). NaN without blocks."""
 
     chi_squared: float
     freedom: int
@@ -131,9 +137,10 @@ class PlaceTest:
 def place_test(campaign: CampaignTable) -> PlaceTest:
     """The test of `places` over all networks.
 
-    Each block gives each place to one protocol, so the counts of a table are not independent, and Pearson's chi-squared
-    is too large (twice for two protocols). This is Anderson's (1959, Use of contingency tables in the analysis of
-    consumer preference studies), with the covariance of random orders, for blocks of any protocols.
+    Each block gives each place to one protocol, so the counts of the table are not independent, and Pearson's
+    chi-squared is too large (twice too large for two protocols). This is the test of Anderson (1959, Use of contingency
+    tables in the analysis of consumer preference studies), with the covariance of random orders, extended to blocks
+    with different sets of protocols.
     """
     table = _places(campaign)
     names = sorted(set(table["protocol"]))
@@ -162,7 +169,7 @@ def place_test(campaign: CampaignTable) -> PlaceTest:
 
 
 def _places(campaign: CampaignTable) -> pd.DataFrame:
-    """`tried_runs` with a known start, with the column place: 1, … within their block."""
+    """The rows of `tried_runs` with a known start, and their place in the block (1, …) as column place."""
     tried = tried_in(campaign)
     tried = tried[tried["started"].notna()]
     return tried.assign(place=tried.groupby(BLOCK).cumcount() + 1)

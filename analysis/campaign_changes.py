@@ -1,11 +1,11 @@
-"""Two campaigns compared, A with B: what loads took before and after a browser, a kernel or a server changed.
+"""Compares two campaigns, A with B: load times before and after a browser, a kernel or a server changed.
 
-Their runs lie in different blocks, so nothing is paired: the machine's moment does not cancel, and a change from A to B
-holds whatever changed between them. Two things bound that. The canary of the processor says how much slower or faster
-the machine was, with an interval; a change of the times within that interval may be the machine's alone. And the
-ratio of two protocols within blocks is free of what slows both alike, so the change of that ratio is shown, too.
-
-Changes are shares: 0.1 is 10 % more time in B than in A, so negative means that B is faster.
+The runs of A and B lie in different blocks, so nothing is paired: the state of the machine does not cancel, and a
+change from A to B includes everything that changed between them. Two checks bound the machine's part. The processor's
+canary shows how much slower or faster the machine was, with an interval; the machine alone may explain a change of the
+times within that interval. And slowness that affects two protocols alike cancels in their ratio within blocks, so the
+change of that ratio is shown, too.
+Changes are shares: 0.1 is 10 % more time in B than in A; negative means that B is faster.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ from analysis.statistics.ratios import (
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame, logarithms
 from base.errors import EyelevelError
 
-# The canary that bounds what the machine did. The other one, of pages, changes with the browser, too.
+# The canary that bounds the machine's part in a change. The canary of pages changes with the browser, too.
 PROCESSOR_CANARY = "canary_cpu_ms"
 STATISTICS = ["change", "low", "high", "p", "p_corrected", "equivalence_p_corrected", "margin", "verdict"]
 WORSE = ["worse_p_corrected", "worse", "beyond_canary"]
@@ -53,10 +53,12 @@ NOT_KNOWN = "-"
 
 @dataclass(frozen=True)
 class CampaignChange:
-    """The comparison of B with A. `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this
-    module. `differences`: columns what, a and b, a row for each difference between the campaigns' documents except the
-    times at which they were made. `allowance`: by how much the canary lets B be slower, as a share, and None without
-    one; `unmatched`: the parts that only one of them has.
+    """The comparison of B with A.
+
+    `over_sites`, `sites`, `contrasts`, `canaries`: tables with the columns of this module. `differences`: columns what,
+    a and b, with a row for each difference between the campaigns' documents, except the times at which they were made.
+    `allowance`: how much slower B may be according to the canary, as a share; None without a canary. `unmatched`: the
+    parts that only one of the campaigns has.
     """
 
     a: CampaignTable
@@ -78,18 +80,20 @@ class CampaignChange:
 
     @property
     def false_alarm_share(self) -> float:
-        """In which share of comparisons of two campaigns between which nothing has changed B is worse, at most: the
-        declared level for the table over all sites (Holm's method), and again for that of single sites (Benjamini and
-        Hochberg's, which holds this where nothing differs). It is reached where no slowness is allowed, if runs are
-        independent."""
+        """The largest share of comparisons in which B counts as worse although nothing changed between the campaigns.
+
+        The table over all sites has at most the declared level (Holm's method). The table of single sites has the same
+        level again (Benjamini and Hochberg's method holds it if nothing differs). The share reaches this bound if no
+        slowness is allowed and runs are independent.
+        """
         return 2 * self.hypotheses.significant_p
 
 
 def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_than: float) -> CampaignChange:
-    """Campaign `b` against `a`, with the thresholds and the family's metrics of `hypotheses`.
+    """Compare campaign `b` with `a`, using the thresholds and the family's metrics of `hypotheses`.
 
-    B is worse where it is shown to be slower than A by more than `worse_than` (a share) and what the canary allows.
-    Raises EyelevelError when nothing of the two can be compared.
+    B is worse if it is shown to be slower than A by more than `worse_than` (a share) plus the canary's allowance.
+    Raises EyelevelError if the campaigns have nothing to compare.
     """
     known = (samples_of(a), samples_of(b))
     wanted = [name for name in hypotheses.family_metrics if name in a.metrics and name in b.metrics]
@@ -113,7 +117,8 @@ def compare(a: CampaignTable, b: CampaignTable, hypotheses: Hypotheses, worse_th
 
 
 def _in_common(a: Samples, b: Samples, metrics: Sequence[str]) -> tuple[Samples, Samples]:
-    """Both samples with the networks, sites and protocols of both, in the order of `a`, and `metrics`."""
+    """Both samples, reduced to `metrics` and to the networks, sites and protocols that both have, in the order of
+    `a`."""
     names = {
         axis: tuple(name for name in getattr(a, axis) if name in getattr(b, axis))
         for axis in ("networks", "sites", "protocols")
@@ -141,24 +146,24 @@ def _unmatched(a: Samples, b: Samples) -> Iterator[str]:
 
 
 def _both(a: Array, b: Array) -> tuple[Array, Array]:
-    """`a` and `b`, with NaN wherever only one of them has runs in any block (the last axis is that of blocks)."""
+    """`a` and `b`, with NaN wherever only one of them has runs in any block. The last axis is the blocks."""
     has_both = ((counts(a) > 0) & (counts(b) > 0))[..., None]
     return np.where(has_both, a, np.nan), np.where(has_both, b, np.nan)
 
 
 @dataclass(frozen=True)
 class _Thresholds:
-    """The thresholds of changes, as log ratios: how much slower B may be, and how far the canary lets times move, None
-    without one."""
+    """The thresholds of changes, as log ratios: how much slower B may be; and the range in which the canary lets times
+    move, None without a canary."""
 
     confidence: float
     slower: float
     canary: tuple[float, float] | None
 
     def statistics(self, change: MeanRatio, margin: Array) -> dict[str, NDArray[Any]]:
-        """Columns of the changes' tables."""
+        """The columns that the tables of changes share."""
         low, high = change.interval(self.confidence)
-        # Where nothing bounds the machine, whether a change is beyond that is not known.
+        # Without a canary nothing bounds the machine's part, so it is unknown whether a change exceeds it.
         beyond = (low > self.canary[1]) | (high < self.canary[0]) if self.canary else np.full(low.shape, None)
         columns = contrast_columns(change, self.confidence, CHANGE, margin)
         return {**columns, "worse_p": change.slower_p(self.slower), "beyond_canary": beyond}
@@ -167,7 +172,7 @@ class _Thresholds:
 def _changes(
     a: Samples, b: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float], thresholds: _Thresholds
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables over all sites and of each."""
+    """The table over all sites and the table of single sites."""
     over_sites, sites = [], []
     for protocol in a.protocols:
         pair = Pair(protocol, protocol)
@@ -195,7 +200,7 @@ def _judged(table: pd.DataFrame, correct: Callable[[Array], Array], significant_
 
 
 def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """How the ratio of two protocols within blocks has changed from A to B."""
+    """The change from A to B in the ratio of two protocols within blocks."""
     tables = []
     for pair in a.measured(hypotheses.comparisons):
         one, other = (by_metric(part) for part in _both(block_ratios(a, pair), block_ratios(b, pair)))
@@ -208,7 +213,7 @@ def _contrasts(a: Samples, b: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataFrame:
-    """How much slower each canary of the machine was in B. One that several blocks share counts once."""
+    """How much slower each canary of the machine was in B. A canary that several blocks share counts once."""
     rows = []
     for name in (name for name in a.runs if name.startswith(CANARY_PREFIX) and name in b.runs):
         times = [runs[name].dropna().unique() for runs in (a.runs, b.runs)]
@@ -221,8 +226,8 @@ def _canaries(a: CampaignTable, b: CampaignTable, confidence: float) -> pd.DataF
 
 
 def _canary_bounds(canaries: pd.DataFrame) -> tuple[float, float] | None:
-    """How far the processor's canary lets the times move, as log ratios, at most: its interval, and 0 within; None when
-    it does not tell."""
+    """The range in which the processor's canary lets times move, as log ratios: its interval, extended to contain 0.
+    None if the canary has no interval."""
     rows = canaries[(canaries["canary"] == PROCESSOR_CANARY) & canaries["low"].notna()]
     if rows.empty:
         return None
@@ -231,8 +236,8 @@ def _canary_bounds(canaries: pd.DataFrame) -> tuple[float, float] | None:
 
 
 def differences(a: CampaignTable, b: CampaignTable) -> pd.DataFrame:
-    """All in which the campaigns' documents differ: settings with the recordings' digests, versions, machine, lanes and
-    declared hypotheses. Columns: what, a, b."""
+    """All differences between the campaigns' documents: settings with the recordings' digests, versions, machine, lanes
+    and declared hypotheses. Columns: what, a, b."""
     one, other = (_facts(campaign) for campaign in (a, b))
     names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
     rows = [(name, one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)) for name in names]

@@ -1,10 +1,10 @@
-"""Defaults and choices of the commands that analyse: what the command line shows without importing the analyses."""
+"""Defaults and choices of the commands that analyse. The command line shows them without importing the analyses."""
 
-# The default name of an answer's campaign: this, then its site's name.
+# The name of an answer's campaign is this prefix and the site's name, unless another name is given.
 PREFIX = "answer-"
-# The quiet times, in ms, that are tried.
+# The quiet times to try, in ms.
 CANDIDATES_MS = (1000, 1500, 2000)
-# How the noise of simulated runs is distributed.
+# The distributions of the noise of simulated runs.
 NOISES = ("normal", "lognormal", "heavy")
-# Where a user study is served.
+# The address at which a user study is served.
 LOCAL = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""The runs of a campaign as a sceptic looks at them: distances from their setting's median, A/A tests, spread."""
+"""Diagnostics for a sceptical reader: runs' distances from their setting's median, A/A tests, spread."""
 
 from collections.abc import Collection
 from itertools import combinations
@@ -22,10 +22,10 @@ UNIFORM_LEVELS = (0.01, 0.05)
 
 
 def residuals(runs: pd.DataFrame) -> pd.DataFrame:
-    """The valid runs in the order measured, each with its distance from the median of its setting.
+    """The valid runs in the order in which they were measured, each with its distance from the median of its setting.
 
-    `runs` are a campaign's attempts; those whose start is not known (started_at) are left out. Added columns: order
-    (0, 1, …), hours (since the first), position (1, … within its block), and off_<metric>: ln of the time over the
+    `runs` are a campaign's attempts; attempts without a known start (started_at) are left out. Added columns: order (0,
+    1, …), hours (since the first run), position (1, … within the block), and off_<metric>: ln of the time over the
     median of its setting.
     """
     valid = runs[runs["valid"]].copy()
@@ -42,16 +42,16 @@ def residuals(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def aa_pairs(document: CampaignDocument, protocols: Collection[str]) -> list[Pair]:
-    """The A/A pairs of `protocols`: their settings in `campaign.json` differ in nothing but the name."""
+    """The A/A pairs of `protocols`: pairs whose settings in `campaign.json` differ only in the name."""
     settings = {name: {**values, "name": ""} for name, values in document.settings.protocols.items() if values}
     pairs = [Pair(*names) for names in combinations(settings, 2)]
     return [pair for pair in pairs if pair.is_of(protocols) and settings[pair.reference] == settings[pair.compared]]
 
 
 def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
-    """p values of comparisons of one protocol with itself under another name: of the A/A `pairs`.
+    """p values of comparisons of one protocol with itself under another name (the A/A `pairs`).
 
-    Columns: kind (A/A), network, site, metric, anova_p, welch_p; cells without a p value are left out.
+    Columns: kind (A/A), network, site, metric, anova_p, welch_p. Leaves out cells without a p value.
     """
 
     def p_values(_: Pair, reference: Array, compared: Array) -> dict[str, Array]:
@@ -64,8 +64,9 @@ def aa_p_values(samples: Samples, pairs: list[Pair]) -> pd.DataFrame:
 def aa_calibration(p_values: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """How often p values of equal samples fall below a level, by kind and metric, from the table of `aa_p_values`.
 
-    Columns: kind, metric, tests, level, expected, found (shares), low, high (exact interval of the share), uniform_p
-    (Kolmogorov and Smirnov's against uniform), warning. The tests are of different settings, so nearly independent.
+    Columns: kind, metric, tests (their number), level (the share expected below it), found (the share below it), low
+    and high (the exact interval of that share), uniform_p (Kolmogorov and Smirnov's test against the uniform
+    distribution), warning. The tests are of different settings, so they are nearly independent.
     """
     rows = []
     for (kind, metric), group in p_values.groupby(["kind", "metric"], sort=False):
@@ -96,8 +97,8 @@ def spread(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(campaign: CampaignTable) -> pd.DataFrame:
-    """A row for each column of an instrument (`CampaignDocument.columns`), network and protocol: the column and its
-    unit, how many runs that count have it, and their mean. There is no row where no run has any."""
+    """One row for each column of an instrument (`CampaignDocument.columns`), network and protocol: the column and its
+    unit, how many runs that count have a value, and the mean. There is no row if no run has a value."""
     described = {name: field for name, field in campaign.document.columns.items() if name in campaign.runs}
     long = campaign.valid.melt(["network", "protocol"], list(described), "column", "reading")
     long["reading"] = pd.to_numeric(long["reading"], errors="coerce")
@@ -107,8 +108,8 @@ def readings(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def link_use(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each network and protocol: how many sites and runs that count tell of it, and the metrics that are no
-    times, each as its mean over sites of means over runs. Empty where no run tells of any."""
+    """The metrics that are not times, by network and protocol: how many sites and counting runs have any, and for each
+    metric its mean over sites of the means over runs. Empty if no run has any."""
     names = [metric.name for metric in METRICS if not metric.is_time and not metric.is_of_web and metric.name in runs]
     valid = runs[runs["valid"]].dropna(subset=names, how="all")
     of_sites = valid.groupby(["network", "protocol", "site"], sort=False)

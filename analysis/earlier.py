@@ -1,7 +1,8 @@
-"""Expectations of a planned campaign from earlier ones: the scatter of runs and the size of gains on each network.
-Defaults, marked as such, are used for networks that no earlier campaign measured.
+"""Expected values for a planned campaign from earlier campaigns: the scatter of runs and the size of gains on each
+network.
 
-Only planning uses this. No verdict depends on it.
+Networks that no earlier campaign measured get default values, which are marked as such.
+Only planning uses these values. No verdict depends on them.
 """
 
 import json
@@ -21,13 +22,13 @@ from base.text import printable
 from dataset.table import RUNS
 from tuning.networks import Network
 
-# The number of the newest campaigns that are read, half a second each.
+# How many campaigns are read, the newest first; each takes half a second.
 NEWEST = 5
-# A site with fewer blocks says too little about their scatter.
+# A site with fewer blocks says too little about the scatter of its runs.
 LEAST_BLOCKS = 5
-# The defaults, of log ratios: runs scatter by 5 %, and by 10 % where packets are lost at random, the ratio of two runs
-# by the square root of 2 times as much; mean gains differ by 10 % from none, and those of single sites by 5 % from
-# their mean, as `eyelevel simulate` has them.
+# The default values, all of log ratios. Runs scatter by 5 %, or by 10 % if packets are lost at random; the ratio of two
+# runs scatters by the square root of 2 times as much. Mean gains differ by 10 % from zero, and the gains of single
+# sites by 5 % from their mean. `eyelevel simulate` assumes the same.
 SCATTER = 0.05 * 2**0.5
 LOSSY_SCATTER = 0.10 * 2**0.5
 GAIN_SD = 0.10
@@ -38,9 +39,10 @@ SITE_SD = 0.05
 class Expected:
     """The values expected on a network, all of ln(compared / reference).
 
-    `scatter`: standard deviation of a block's around its site's. `site_sd`: that of the sites' around their mean.
-    `gains`: for pairs that were measured there, by metric, the mean over sites and its standard error; for all others
-    the mean is drawn around 0. `source`: the campaign that measured all of that, nothing where it is a default.
+    `scatter`: the standard deviation of blocks around their site's mean. `site_sd`: the standard deviation of sites
+    around their mean. `gains`: for pairs that were measured on the network, by metric: the mean over sites and its
+    standard error; for other pairs the mean is drawn around 0. `source`: the campaign that measured all of these; empty
+    for default values.
     """
 
     scatter: float
@@ -50,7 +52,7 @@ class Expected:
 
 
 def default(network: Network) -> Expected:
-    """The values expected on `network` when nothing is known of it."""
+    """The values expected on `network` if no campaign measured it."""
     return Expected(LOSSY_SCATTER if network.loss else SCATTER)
 
 
@@ -66,8 +68,8 @@ def expected_behind(
     on the machine `host`. Skips the campaign `itself`. Calls `warn` for each campaign that cannot be read."""
     expected = {name: default(network) for name, network in networks.items()}
     for folder in newest_campaigns(results, itself):
-        # A campaign is used whole or not at all. It may be damaged, or of a version with another format, in ways that
-        # nobody has foreseen: planning profits from it, but must not keep a new campaign from being measured.
+        # A campaign is used whole or not at all. It may be damaged, or written by a version with another format, in
+        # ways that nobody foresaw. Planning profits from it, but a failure to read it must not prevent a new campaign.
         try:
             expected |= _measured_in(folder, networks, hypotheses, host, expected)
         except Exception as error:
@@ -77,7 +79,7 @@ def expected_behind(
 
 
 def newest_campaigns(results: Path, itself: Path) -> list[Path]:
-    """The folders of the newest campaigns in `results`, except `itself`: NEWEST at most, the newest first."""
+    """The folders of at most NEWEST campaigns in `results`, the newest first, without `itself`."""
     tables = [table for table in results.glob(f"*/{RUNS}") if table.parent != itself]
     return [table.parent for table in sorted(tables, key=lambda path: path.stat().st_mtime, reverse=True)[:NEWEST]]
 
@@ -85,8 +87,8 @@ def newest_campaigns(results: Path, itself: Path) -> list[Path]:
 def _measured_in(
     folder: Path, networks: Mapping[str, Network], hypotheses: Hypotheses, host: str, expected: Mapping[str, Expected]
 ) -> dict[str, Expected]:
-    """The values that the campaign in `folder` adds for `networks` without a source in `expected`; none if another
-    machine than `host` measured it."""
+    """The values from the campaign in `folder` for those of `networks` that have no source in `expected` yet. Empty if
+    the campaign was measured on another machine than `host`."""
     campaign = load(folder)
     if campaign.document.machine.get("host") != host:
         return {}
@@ -99,7 +101,7 @@ def _measured_in(
 
 
 def measured_behind(network: str, campaign: CampaignTable, hypotheses: Hypotheses) -> Expected | None:
-    """The values that `campaign` measured on `network`, None when these are too few. Raises EyelevelError."""
+    """The values that `campaign` measured on `network`; None if it has too few runs. Raises EyelevelError."""
     samples = samples_of(campaign)
     metrics = [metric for metric in hypotheses.family_metrics if metric in samples.metrics]
     if network not in samples.networks or not metrics:

@@ -1,4 +1,4 @@
-"""The paper's Figure 3 from a campaign's runs alone. Change it as you like; it uses nothing else of this project.
+"""The paper's Figure 3, made only from a campaign's runs. Change it as you like; it uses nothing else of this project.
 
 python analysis/example_figure3.py results/x/runs.csv figure3.png      (or results/x/report/runs.parquet)
 """
@@ -10,10 +10,10 @@ import pandas as pd
 
 source, target = sys.argv[1:]
 runs = pd.read_parquet(source) if source.endswith(".parquet") else pd.read_csv(source)
-if "browser" in runs and runs["browser"].nunique() > 1:  # loads of two browsers are not compared
+if "browser" in runs and runs["browser"].nunique() > 1:  # compare loads within one browser only
     runs["network"] = runs["network"].str.partition("@")[0] + "@" + runs["browser"]
 means = runs[runs["valid"]].groupby(["network", "site", "protocol"])[["fvc", "si", "vc85", "plt"]].mean()
-stock = means.xs("tcp", level="protocol")  # what every other protocol is compared with
+stock = means.xs("tcp", level="protocol")  # the reference of all comparisons
 gain = (means - stock) / stock
 
 networks = list(runs["network"].unique())

@@ -1,4 +1,4 @@
-"""The findings of the analysis of a campaign: its samples, the hypotheses on them, and a table of each analysis."""
+"""The findings of a campaign's analysis: its samples, the hypotheses on them, and a table of each analysis."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from analysis.runs import CANARY_PREFIX, CampaignTable
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import OVER_SITES, Samples
 
-# The metric of figures of single runs, where a campaign has it.
+# Figures of single runs show this metric if the campaign has it.
 SINGLE_RUN_METRIC = "si"
 # The names of the tables in `analysis.analyses`, so that mypy finds a misspelt one.
 Table = Literal[
@@ -27,7 +27,7 @@ Table = Literal[
 class Findings:
     """A campaign, and the tables of its analyses by their names.
 
-    `declared` are the hypotheses on the campaign as it was planned, `hypotheses` those that valid runs exist for.
+    `declared`: the hypotheses on the campaign as it was planned. `hypotheses`: those for which valid runs exist.
     """
 
     campaign: CampaignTable
@@ -63,7 +63,8 @@ class Findings:
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Every comparison of a pair, network, site and metric: the paper's statistics and those beyond it."""
+        """Every comparison of a pair in a metric at a site on a network, with the paper's statistics and further
+        ones."""
         gains = self["gains"].rename(columns={"p": "anova_p", "verdict": "paper_verdict"})
         contrasts = self["contrasts"]
         return gains.merge(contrasts, on=[*OVER_SITES, "site"], how="left") if len(contrasts) else gains

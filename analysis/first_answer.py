@@ -25,7 +25,7 @@ from tuning.devices import described
 
 
 def report(folder: Path, console: Console) -> None:
-    """Print a table for each network: runs and mean of each metric by site and protocol, gains, exclusions."""
+    """Print a table for each network: runs, mean of each metric by site and protocol, gains, exclusions."""
     campaign = load(folder)
     if campaign.runs.empty:
         console.print("nothing has been measured yet")
@@ -53,7 +53,7 @@ def report(folder: Path, console: Console) -> None:
 
 
 def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table], metrics: Sequence[str]) -> list[Table]:
-    """The tables of `metrics`: one, or as many as are needed for none to be wider than the screen."""
+    """The tables of `metrics`: one table, or as many as are needed so that none is wider than the screen."""
     table, half = table_of(metrics), (len(metrics) + 1) // 2
     unlimited = console.options.update(width=sys.maxsize)
     if half == len(metrics) or console.measure(table, options=unlimited).maximum <= console.width:
@@ -64,7 +64,7 @@ def fitting_tables(console: Console, table_of: Callable[[Sequence[str]], Table],
 def network_table(
     title: str, runs: pd.DataFrame, protocols: tuple[str, ...], gain_table: pd.DataFrame, metrics: Sequence[str]
 ) -> Table:
-    """The table of one network in `metrics`, from its attempts and their gains, which stand below their protocol."""
+    """The table of one network in `metrics`, from its attempts and their gains. A protocol's gains stand below it."""
     table = Table(
         title=Text(title, style="bold"),
         title_justify="left",
@@ -94,7 +94,7 @@ def network_table(
 
 
 def exclusion_lines(campaign: CampaignTable) -> list[str]:
-    """The excluded attempts and why, a line for each network, protocol and gate."""
+    """The excluded attempts and their reasons, one line for each network, protocol and gate."""
     table = exclusions(campaign.runs)
     if table.empty:
         return [f"No attempt of {len(campaign.runs)} was excluded."]

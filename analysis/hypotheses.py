@@ -1,6 +1,6 @@
-"""The hypotheses of a campaign: `hypotheses.toml`, and the part of it that a campaign has protocols and metrics for.
+"""The hypotheses of a campaign: `hypotheses.toml`, reduced to the campaign's protocols and metrics.
 
-A campaign keeps a copy that was made before its first run (`dataset.declaration`). Any others are post hoc.
+A campaign keeps a copy that was made before its first run (`dataset.declaration`). All other hypotheses are post hoc.
 """
 
 import math
@@ -24,8 +24,8 @@ KEYS = {*SHARES, "equivalence_round_trips", "comparisons", "family"}
 
 
 def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = None) -> Hypotheses:
-    """The hypotheses in `file` on the campaign in `folder`, whose `campaign.json` is `document`; unless given, those
-    that it declared, or those of DECLARED where it did not. Raises EyelevelError."""
+    """The hypotheses on the campaign in `folder`, whose `campaign.json` is `document`: those in `file`; unless given,
+    those that the campaign declared; if it declared none, those of DECLARED. Raises EyelevelError."""
     if file is None and document.hypotheses:
         hypotheses = parse(kept_hypotheses(folder, document), folder / HYPOTHESES)
         source = HYPOTHESES
@@ -38,7 +38,7 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
     if is_post_hoc:
         return replace(hypotheses, origin=origin)
     added = dict(declared.networks)
-    # A network in a browser was added to the campaign when both the network and the browser had been.
+    # A client is a network in a browser. It was added when the later one of its network and its browser was added.
     networks = dict.fromkeys((*document.settings.networks, *declared.networks))
     for name, client in clients_of(networks, document.settings.browsers).items():
         times = (declared.networks.get(client.network), declared.further_browsers.get(client.program))
@@ -48,7 +48,7 @@ def of_campaign(folder: Path, document: CampaignDocument, file: Path | None = No
 
 
 def load(path: Path = DECLARED) -> Hypotheses:
-    """The hypotheses in the file `path`. Raises EyelevelError when it is missing or wrong."""
+    """The hypotheses in the file `path`. Raises EyelevelError if it is missing or wrong."""
     return parse(read_text(path), path)
 
 
@@ -63,7 +63,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, path: Path) -> Hypotheses:
-    """The hypotheses in `text`, which is that of the file `path`. Raises EyelevelError when it is wrong."""
+    """The hypotheses in `text`, the content of the file `path`. Raises EyelevelError if it is wrong."""
     source = path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path
     try:
         document = tomllib.loads(text)
@@ -104,7 +104,7 @@ def _pairs(entries: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
 
 
 def origin_sentence(origin: Origin) -> str:
-    """Where hypotheses come from, for a reader."""
+    """A sentence that says where hypotheses come from."""
     text = f"{origin.source} (SHA-256 {origin.sha256[:16]}…)"
     if not origin.is_post_hoc:
         when = moment(origin.declared_at)

@@ -1,7 +1,8 @@
-"""Lost runs, and their possible effect on a comparison: no protocol must look fast because its slow loads are missing.
+"""Lost runs and their possible effect on a comparison: a protocol must not look fast because its slow loads are
+missing.
 
-A run is lost when its load never ended, failed, or gave another page than usual (`analysis.attempts`), even if a later
-attempt counts. Rejections of the film or the machine have nothing to do with how long a load took.
+A run is lost if its load never ended, failed, or gave another page than usual (`analysis.attempts`), even if a later
+attempt counts. Rejections for the film or the machine have nothing to do with how long a load took.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ from analysis.statistics.samples import OVER_SITES, Array, by_count, counts, log
 from analysis.text import label, pair_label, percent, percent_interval
 from dataset.gates import KINDS
 
-# The shortest limit of any load where the campaign names none (`measure.run.browser.load_limit_s`).
+# The shortest limit of any load (`measure.run.browser.load_limit_s`), used if the campaign names none.
 SHORTEST_LIMIT_S = 60.0
-# Smaller p values of losses are rounding.
+# p values of losses below this are rounding errors.
 LEAST_P = 1e-13
 RATE_COLUMNS = ["network", "protocol", "planned", "tried", "valid", "success", "lost", "lost_share", "attempts", *KINDS]
 RATE_COLUMNS += ["others_share", "p", "p_corrected", "warning"]
@@ -34,14 +35,18 @@ BOUNDS_COLUMNS += ["slower_share", "rank_p", "rank_p_corrected", "warning"]
 
 
 def success_rates(campaign: CampaignTable) -> pd.DataFrame:
-    """How many of its runs each protocol made behind each network, and whether it lost more than the others.
+    """How many of its runs each protocol made on each network, and whether it lost more runs than the others.
 
-    Columns: network, protocol; runs: planned (NaN where the campaign does not say), tried (with an attempt), valid,
-    success (valid / tried), lost, lost_share (lost / tried); attempts, and how many of these were rejected for each
-    of `dataset.gates.KINDS`; others_share (lost share of the protocols that it is tested against), p (exact,
-    one-sided: this protocol loses more runs than the others of the same blocks), p_corrected (Holm's over protocols,
-    times the number of networks), warning. Each run counts once, however often it was tried. The protocol that stands
-    out most is tested first and then left out, so that nobody is compared with it.
+    Columns, by network and protocol:
+    - of runs: planned (NaN if the campaign does not say), tried (with an attempt), valid, success (valid / tried),
+      lost, lost_share (lost / tried)
+    - of attempts: attempts, and for each of `dataset.gates.KINDS` how many attempts were rejected
+    - of the test: others_share (the lost share of the protocols that this one is tested against), p (exact, one-sided:
+      this protocol loses more runs than the others of the same blocks), p_corrected (Holm's over protocols, times the
+      number of networks), warning
+
+    Each run counts once, however often it was tried. The test takes the protocol that stands out most first and then
+    leaves it out, so that no other protocol is compared with it.
     """
     tried = tried_in(campaign)
     attempts = rejections(campaign.runs)
@@ -67,12 +72,13 @@ def success_rates(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def _more_than_the_others(lost: Array) -> Array:
-    """others_share, p and p_corrected of the protocols of one network, from protocols x blocks: 1 where the run was
-    lost, 0 where it was not, NaN where there is none.
+    """others_share, p and p_corrected of the protocols of one network. `lost` is protocols x blocks: 1 if the run was
+    lost, 0 if it was not, NaN if there is none.
 
-    Each block lost as many runs as it did; were the protocols alike, any of its runs could have been these. So a
-    protocol's losses are the sum of independent draws, one for each block (Poisson's binomial distribution). A site
-    that no protocol loads, or a moment at which the machine loaded nothing, blames nobody.
+    The test takes each block's number of lost runs as given. If the protocols were alike, every run of the block would
+    be equally likely to be lost. So a protocol's losses are the sum of independent draws, one for each block (Poisson's
+    binomial distribution). Losses that hit all protocols alike, because of the site or of the machine at that moment,
+    count against none of them.
     """
     result = np.full((len(lost), 3), np.nan)
     candidates, bound = list(np.flatnonzero(np.isfinite(lost).any(axis=1))), 0.0
@@ -87,7 +93,7 @@ def _more_than_the_others(lost: Array) -> Array:
             ]
         )
         p = np.maximum(p, LEAST_P)
-        # A p that is corrected in a later step is no smaller than one of an earlier step (Holm).
+        # A p value that is corrected in a later step is no smaller than one of an earlier step (Holm).
         corrected = np.maximum(bound, holm(p))
         others = (lost_runs.sum() - lost_runs) / (tried.sum() - tried)
         result[candidates] = np.stack([others, p, corrected], axis=1)
@@ -112,7 +118,7 @@ def reasons(campaign: CampaignTable) -> pd.DataFrame:
 def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
     """The settings of the campaign's whole grid that have no valid run.
 
-    Columns: network, site, protocol, tried (runs), gate (that rejected most of its attempts; empty if none was made).
+    Columns: network, site, protocol, tried (runs), gate (which rejected most of its attempts; empty if there was none).
     """
     grid = pd.MultiIndex.from_product(_names(campaign, ("network", "site", "protocol")), names=SETTING)
     tried = tried_in(campaign).groupby(SETTING)["valid"].agg(tried="size", valid="sum")
@@ -122,10 +128,10 @@ def empty_settings(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[float]":
-    """How long a load might take, by network and site.
+    """The longest time that a load could take, by network and site.
 
-    The campaign's limit if it names one; else the longest that an attempt that was lost has taken there, and at least
-    a minute. Never less than the longest time that was measured there.
+    This is the campaign's limit if it names one. Else it is the longest time of a lost attempt there, and at least a
+    minute. It is never less than the longest time that was measured there.
     """
     key = ["network", "site"]
     longest = campaign.valid.groupby(key)[list(campaign.metrics)].max().max(axis=1)
@@ -140,18 +146,22 @@ def load_limits_ms(campaign: CampaignTable, tried: pd.DataFrame) -> "pd.Series[f
 
 
 def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
-    """The bounds of each contrast of the family, had the lost runs been measured.
+    """The bounds of each contrast of the family if the lost runs had been measured.
 
-    `confirmatory` is the table of that name (`analysis.statistics.confirmatory`): only what is decided can be shaken.
-
-    Columns: reference, compared, network, metric; sites and blocks (in which both protocols were tried and neither
-    run is missing for another reason), lost_reference and lost_compared (runs lost in these); gain (as in
-    `analysis.statistics.confirmatory`, of the valid runs), mean_gain (the paper's: mean over sites of the ratio of
-    means), and of each the _low and _high bound: with the lost runs of the one protocol at the load limit and those of
-    the other at the best time of its setting, or the other way round; slower_share (of blocks: compared is slower, or
-    lost where the reference is not; ties half), rank_p (signed ranks within sites, a lost run last) and
-    rank_p_corrected (Holm's); warning (where lost runs could turn the sign of a difference, or make one of what counts
-    as equivalent).
+    `confirmatory` is the table of that name (`analysis.statistics.confirmatory`). Only decided verdicts can get a
+    warning.
+    Columns:
+    - reference, compared, network, metric
+    - sites and blocks: in which both protocols were tried and neither run is missing for another reason than a loss;
+      lost_reference and lost_compared: the runs lost in these blocks
+    - gain: as in `analysis.statistics.confirmatory`, from the valid runs; mean_gain: the paper's, the mean over sites
+      of the ratio of means
+    - the _low and _high bound of both gains: with the lost runs of one protocol at the load limit and those of the
+      other at the best time of their setting, and the other way round
+    - slower_share: of blocks, in which compared is slower, or lost when the reference is not; ties count half
+    - rank_p: signed ranks within sites, a lost run last; rank_p_corrected: Holm's
+    - warning: if lost runs could turn the sign of a difference, or cause a difference between protocols that count as
+      equivalent
     """
     tried = tried_in(campaign)
     networks, protocols = _names(campaign)[0], _names(campaign)[2]
@@ -177,19 +187,21 @@ def bounds(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.Dat
 
 
 def _is_shaken(row: dict[str, Any]) -> bool:
-    """Whether the lost runs of a contrast, with its verdict and margin, leave the verdict open."""
+    """Whether the lost runs of a contrast could change its verdict, given its margin."""
     if not row["lost_reference"] + row["lost_compared"]:
         return False
     if row["verdict"] == EQUIVALENT:
         low, high = _equivalent_gains(row)
         return bool(row["gain_low"] <= low or row["gain_high"] >= high)
-    # Lost runs may turn the sign, or take what was found from every interval that excludes 0.
+    # A verdict is open if the bounds with the lost runs reach 0, so that the difference could vanish or change its
+    # sign.
     turns = row["gain_high"] >= 0 if row["gain"] < 0 else row["gain_low"] <= 0
     return bool(turns) and row["verdict"] in (FASTER, SLOWER)
 
 
 def _equivalent_gains(row: dict[str, Any]) -> tuple[float, float]:
-    """Between which gains both protocols count as equivalent; as log ratios these are equally far from 0."""
+    """The lowest and the highest gain at which protocols count as equivalent; as log ratios both are equally far from
+    0."""
     return 1 / (1 + row["margin"]) - 1, row["margin"]
 
 
@@ -206,19 +218,20 @@ def _bounds_warning(row: dict[str, Any]) -> str:
 
 
 def _best(times: Array) -> Array:
-    """The shortest time of each setting, or of its site where the setting has none: networks x sites x protocols."""
+    """The shortest time of each setting, or of its site if the setting has none: networks x sites x protocols."""
     with np.errstate(all="ignore"):
         best = np.fmin.reduce(times, axis=-1, initial=np.nan)
         return np.asarray(np.where(np.isnan(best), np.fmin.reduce(best, axis=-1, initial=np.nan)[..., None], best))
 
 
 def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, Array]:
-    """The bounds of one metric and pair by network; all of (reference, compared) x networks x sites x blocks."""
+    """The bounds of one metric and pair by network. All arrays are (reference, compared) x networks x sites x
+    blocks."""
     is_usable = np.asarray(np.isfinite(best).all(axis=0) & np.isfinite(worst).all(axis=0))
     hidden = (lost == 1) & is_usable
     ratios = logarithms(times[1]) - logarithms(times[0])
     measured, middle = mean_over_sites(ratios).centre, mean(middles(ratios))
-    # The middle of coarse ratios is not their mean.
+    # The middle of coarse ratios differs from their mean; the offset corrects for this.
     offset = np.where(np.isfinite(middle), measured - middle, 0)
     outcome = np.where(lost == 1, np.inf, logarithms(best))
     with np.errstate(invalid="ignore"):
@@ -235,26 +248,26 @@ def _bounds(times: Array, lost: Array, best: Array, worst: Array) -> dict[str, A
     }
     for name, ends in (("low", (worst[0], best[1])), ("high", (best[0], worst[1]))):
         pair = np.where(is_usable, ends, np.nan)
-        # A middle is where most blocks are, however far off those are that were lost.
+        # A middle is where most blocks are, no matter how far off the lost runs are.
         columns[f"gain_{name}"] = np.expm1(mean(middles(logarithms(pair[1]) - logarithms(pair[0]))) + offset)
         columns[f"mean_gain_{name}"] = _ratio_of_means(pair)
     return columns
 
 
 def _ratio_of_means(times: Array) -> Array:
-    """The mean over sites of mean(compared) / mean(reference) - 1, from (reference, compared) x networks x sites x
-    blocks."""
+    """The mean over sites of mean(compared) / mean(reference) - 1. `times` is (reference, compared) x networks x sites
+    x blocks."""
     reference, compared = by_count(lambda values: values.mean(axis=-1), times, least=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return mean(compared / reference - 1)
 
 
 def _signed_ranks(differences: Array) -> dict[str, float]:
-    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of both was lost).
+    """slower_share and rank_p of log ratios within blocks (sites x blocks; infinite: one of both runs was lost).
 
-    Wilcoxon's signed ranks of each site, the sites weighted by 1 / (blocks + 1) as van Elteren's, against the normal
-    distribution. The variance is that of random signs on the very ranks, ties and infinite ratios included. Holds
-    where both protocols of a block are exchangeable, losses included.
+    Wilcoxon's signed ranks of each site, with sites weighted by 1 / (blocks + 1) as in van Elteren's test, against the
+    normal distribution. The variance is that of random signs on these very ranks, including ties and infinite ratios.
+    The test holds if both protocols of a block are exchangeable, losses included.
     """
     total = variance = 0.0
     for site in differences:
@@ -269,6 +282,6 @@ def _signed_ranks(differences: Array) -> dict[str, float]:
 
 
 def _names(campaign: CampaignTable, keys: Sequence[str] = ("network", "site", "protocol")) -> list[list[str]]:
-    """The names of the campaign's networks, sites and protocols, with those that only its runs have at the end."""
+    """The names of the campaign's networks, sites and protocols, followed by names that occur only in its runs."""
     declared = {"network": campaign.networks, "site": campaign.settings.sites, "protocol": campaign.protocols}
     return [list(dict.fromkeys([*declared[key], *campaign.runs[key].unique()])) for key in keys]

@@ -1,6 +1,6 @@
 """Writes a campaign as a folder that can be cited: an RO-Crate 1.1 (docs/package.md), without films and logs.
 
-The report in it is made of what is in the folder alone, so nothing of the recorded pages' pictures is in it.
+The report in it is made only from the files in the folder, so it contains no pictures of the recorded pages.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from dataset.table import RUNS, read_rows, require_document
 from dataset.validation import kept_entries
 
 SHEET = "README.md"
-# The report of a campaign of pages has this table (`analysis.report.tables`).
+# Reports of campaigns of pages have this table (`analysis.report.tables`).
 CLAIMS_TABLE = Path("report/tables/claims.csv")
 CONTEXT = "https://w3id.org/ro/crate/1.1"
 # Newer terms of schema.org, which the context of RO-Crate 1.1 lacks.
@@ -98,7 +98,7 @@ def _crate(campaign: CampaignTable, folder: Path, licence: str) -> dict[str, Any
 
 
 def _measured_until(campaign: CampaignTable) -> str:
-    """The day of the last attempt (ISO 8601); nothing when that is unknown."""
+    """The day of the last attempt (ISO 8601); empty if it is unknown."""
     starts = starts_of(campaign.runs)
     return "" if starts.isna().all() else starts.max().date().isoformat()
 
@@ -133,7 +133,7 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
     times = campaign.runs.get("started_at", ["unknown"])
     settings = campaign.settings
     seed = "unknown" if settings.seed is None else settings.seed
-    # Another commit resumes a campaign only after it has validated networks and protocols itself.
+    # A campaign can be resumed by another commit, which then validates networks and protocols itself first.
     commits = dict.fromkeys(
         str(on.get("testbed", "unknown"))
         for on in (campaign.document.machine, *(entry.on for entry in kept_entries(folder)))
@@ -171,7 +171,7 @@ def _sheet(campaign: CampaignTable, folder: Path, licence: str) -> str:
 
 
 def _machines(campaign: CampaignTable) -> str:
-    """Which machines made its runs, in a sentence."""
+    """A sentence that says which machines made the runs."""
     if MACHINE not in campaign.runs:
         return ""
     counts = campaign.valid[MACHINE].value_counts(sort=False)
@@ -179,7 +179,7 @@ def _machines(campaign: CampaignTable) -> str:
 
 
 def _claims(folder: Path) -> list[str]:
-    """The results of the report in `folder` on the paper's claims, in lines; none where it has no such table."""
+    """The report's results on the paper's claims, as lines; empty if the report in `folder` has no such table."""
     path = folder / CLAIMS_TABLE
     if not path.is_file():
         return []

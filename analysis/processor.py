@@ -1,8 +1,8 @@
-"""Whether loads waited for a processor: a machine with too few cores makes differences of its own between protocols.
+"""Whether loads waited for a processor: a machine with too few cores adds differences of its own between protocols.
 
 A thread waits when it could run and no core is free. The waits of a load's threads add up to at least the delay that
-they caused, and mostly to more, since threads wait side by side. So a difference between such sums does not estimate
-the difference on a machine with more cores; it only says that this may be another one.
+they caused, and mostly to more, since threads wait in parallel. So the difference between two such sums is no estimate
+of what a machine with more cores would change; it only says that the result there may be different.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,13 @@ from analysis.statistics.ratios import mean_over_sites
 from analysis.statistics.samples import OVER_SITES
 from dataset.table import PROCESSOR_COLUMNS, PROCESSOR_WAIT
 
-# Waits may explain a difference in times if they differ by more than half of it, and by more than LARGE_CHANGE of the
-# time. A smaller difference in waits, which comes from threads that waited side by side, cannot be most of it.
+# Waits may explain a difference in times if the waits differ by more than this share of it, and by more than
+# LARGE_CHANGE of the time. A smaller difference in waits, from threads that waited in parallel, cannot explain most of
+# it.
 EFFECT_SHARE = 0.5
-# Above this share of the time in which threads had work they waited: all work takes more than twice as long.
+# If threads wait for more than this share of the time in which they have work, all work takes more than twice as long.
 BUSY_SHARE = 0.5
-# The film is made of what a load shows, which does not wait for it.
+# The processor columns of the load itself. The film is made from the load's output, and the load does not wait for it.
 OF_LOAD = tuple(name for name in PROCESSOR_COLUMNS if not name.startswith("film"))
 DIFFERENT, BUSY = "waits differ", "too few cores"
 WAIT_GAIN = ("wait_gain", "wait_gain_low", "wait_gain_high")
@@ -35,15 +36,19 @@ COLUMNS += ["share_compared", "wait_gain", "gain", "p", "p_corrected", "warning"
 
 
 def waits(campaign: CampaignTable, hypotheses: Hypotheses, confirmatory: pd.DataFrame) -> pd.DataFrame:
-    """How long the loads of each contrast of the family waited for a processor; without rows where that is not known.
+    """How long the loads of each contrast of the family waited for a processor; no rows if that is not known.
 
     `confirmatory` is the table of that name (`analysis.statistics.confirmatory`).
-
-    Columns: reference, compared, network, metric; blocks (in which both waits are known); wait_reference and
-    wait_compared (ms, mean over sites of medians, all threads of a load together); difference_ms (compared - reference,
-    within blocks, mean over sites); share_reference and share_compared (of the time in which threads had work: the
-    median over loads of waits / (waits + processor time)); wait_gain (the difference as a share of the reference's
-    time), gain (of `confirmatory`); p (of a wait_gain of 0) and p_corrected (Holm's); warning (DIFFERENT, BUSY).
+    Columns:
+    - reference, compared, network, metric
+    - blocks: in which both waits are known
+    - wait_reference, wait_compared: in ms, mean over sites of medians, all threads of a load together
+    - difference_ms: compared - reference, within blocks, mean over sites
+    - share_reference, share_compared: the share of waiting in the time in which threads had work, as the median over
+      loads of waits / (waits + processor time)
+    - wait_gain: the difference as a share of the reference's time; gain: from `confirmatory`
+    - p: of a wait_gain of 0; p_corrected: Holm's
+    - warning: DIFFERENT, BUSY
     """
     tried = tried_in(campaign)
     if PROCESSOR_WAIT not in tried or not tried[PROCESSOR_WAIT].notna().any():
@@ -85,7 +90,7 @@ def _warning(row: Mapping[str, Any]) -> str:
 
 
 def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
-    """The share of waiting in the time in which a run's threads had work, for each run; NaN where it is not known."""
+    """The share of waiting in the time in which the threads of each run had work; NaN if it is not known."""
     if PROCESSOR_WAIT not in runs:
         return pd.Series(np.nan, runs.index)
     work = runs[[name for name in OF_LOAD if name in runs]].sum(axis=1, min_count=1)
@@ -93,5 +98,5 @@ def wait_shares(runs: pd.DataFrame) -> "pd.Series[float]":
 
 
 def has_warning(table: pd.DataFrame, fault: str) -> "pd.Series[bool]":
-    """Which rows of the table of `waits` have the warning `fault`."""
+    """Whether each row of the table of `waits` has the warning `fault`."""
     return pd.Series([fault in faults.split("; ") for faults in table["warning"]], table.index, dtype=bool)

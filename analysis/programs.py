@@ -2,21 +2,21 @@
 
 Each declared contrast of a TCP and a QUIC setting (`Contrast`) is measured with the programs of its own two settings,
 in the campaign's first browser, and with others, one changed at a time (`variants`):
+- its own pair, in each further browser;
+- the pair of another server, in each browser. The pair has the server's first QUIC setting with the congestion control
+  of the contrast's QUIC. A server without such a setting is represented by its first QUIC setting, in the first
+  contrast only. The pair's TCP is the server's first TCP setting, or the contrast's own if the server has none.
 
-    its own pair in each further browser;
-    in each browser, another server's pair: of each server with a setting of QUIC the first one whose congestion control
-    is that of the contrast's QUIC (of a server that has none such, its first one beside the first contrast), against
-    the server's first setting of TCP, or against the contrast's own where the server has none. It is compared with the
-    contrast's TCP and that QUIC of the contrast's server and congestion control whose settings are the nearest: of as
-    many emulated connections, for example. How else these settings differ (`further_differences`) is no program's.
-
-Whether the contrast depends on a program is a difference of two contrasts: within a block, ln(compared / reference)
-with the other program, less the same with the contrast's own, so that page, machine and moment cancel, and a TCP that
-both have in common. From there on it is as for the contrasts themselves (`analysis.statistics.ratios`): a site's
-location, the mean over the campaign's own sites, Student's t with Satterthwaite's freedom, two one-sided tests for
-equivalence; Holm's correction is over all these differences. A browser that came to the campaign later has blocks of
-its own, whose first is taken with the others' first: then only what is within each contrast cancels. A server that came
-later was measured beside no other, so nothing is said of it.
+The pair of another server is compared with the contrast's TCP and a QUIC setting of the contrast's server and
+congestion control: the one whose other settings are nearest, such as the number of emulated connections. Any settings
+that still differ (`further_differences`) are not an effect of the program.
+A contrast depends on a program if two contrasts differ: within a block, ln(compared / reference) with the other
+program, less the same with the contrast's own. So page, machine and moment cancel, and so does a TCP that both
+contrasts share. The rest is as for the contrasts themselves (`analysis.statistics.ratios`): a site's location, the mean
+over the campaign's own sites, Student's t with Satterthwaite's freedom, and two one-sided tests for equivalence. Holm's
+correction covers all these differences. A browser that was added later has blocks of its own; its first block is
+compared with the others' first, and so on. Then only what both settings of a contrast share cancels. A server that was
+added later shares no block with the others, so it is left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from tuning.defaults import DEFAULT_BROWSER
 
 DEPENDS, INDEPENDENT = "depends", "does not depend"
 SERVER, BROWSER = "server", "browser"
-# The columns that name a contrast, and the programs with which it was measured.
+# The columns that name a contrast and the programs of its measurement.
 KEYS = ["reference", "compared", "network", "metric", "measured_reference", "measured_compared", "servers", "browser"]
 GAINS = [*KEYS, "sites", "blocks", *GAIN]
 DIFFERENCE = ("difference", "difference_low", "difference_high")
@@ -54,10 +54,10 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Variant:
-    """The declared `contrast` as the `pair` measures it, whose programs are `servers`, in `browser`.
+    """The declared `contrast`, measured with `pair`, whose programs are `servers`, in `browser`.
 
-    `before`: the variant with which this one is compared. They differ in one program, which `varies` names (a server or
-    the browser). None for the variant with which the others are compared.
+    `before`: the variant with which this one is compared; both differ in one program, which `varies` names (a server or
+    the browser). None for variants that others are compared with.
     """
 
     contrast: Pair
@@ -72,9 +72,10 @@ def variants(
     contrasts: Sequence[Pair], protocols: Settings, decided: Decisions, browsers: Sequence[str]
 ) -> list[Variant]:
     """All variants of the `contrasts` between a TCP and a QUIC setting, in a campaign with these `protocols` and
-    `browsers`. A contrast that was measured with one set of programs has none.
+    `browsers`. A contrast that was measured with only one set of programs has no variants.
 
-    `decided`: the verdicts on the contrasts."""
+    `decided`: the decisions of the protocols.
+    """
     of_both = [pair for pair in contrasts if [_transport(protocols, name) for name in pair] == ["tcp", "quic"]]
     others = {contrast: list(_other_servers(contrast, of_both, protocols)) for contrast in of_both}
     every = []
@@ -93,7 +94,7 @@ def variants(
 
 
 def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Settings) -> Iterator[Pair]:
-    """The pair of each other server that is held beside `contrast`, one of `contrasts`."""
+    """The pair of each other server that is compared with `contrast`, one of `contrasts`."""
     servers: dict[str, dict[str, list[str]]] = {}
     for name, settings in protocols.items():
         servers.setdefault(str(settings.get("server")), {}).setdefault(_transport(protocols, name), []).append(name)
@@ -108,8 +109,8 @@ def _other_servers(contrast: Pair, contrasts: Sequence[Pair], protocols: Setting
 
 
 def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) -> str:
-    """The setting of QUIC that differs from `other` in the fewest settings besides the server, among those with the
-    server and the congestion control of `first`; `first` wins a tie, else the earliest does."""
+    """The QUIC setting, among those with the server and the congestion control of `first`, that differs from `other` in
+    the fewest settings besides the server. `first` wins a tie; else the earliest setting does."""
     shared = ("transport", "server", "congestion_control")
     alike = [
         name
@@ -120,15 +121,15 @@ def _nearest(first: str, other: str, protocols: Settings, decided: Decisions) ->
 
 
 def further_differences(decided: Decisions, one: str, other: str) -> list[str]:
-    """The settings, besides the server, in which two protocols of one transport differ; none if `decided` lacks one of
+    """The settings besides the server in which two protocols of one transport differ; empty if `decided` lacks one of
     them."""
     both = [decided.get(name, {}) for name in (one, other)]
     return [name for name in both[0] if name in both[1] and both[0][name] != both[1][name]]
 
 
 def pairs_beside(differences: pd.DataFrame) -> list[Pair]:
-    """Each setting that another program is measured with, against the one of its transport that it is compared with;
-    `differences` is the table of `program_differences`."""
+    """Each setting that was measured with another program, with the setting of the same transport that it is compared
+    with. `differences` is the table of `program_differences`."""
     pairs = [
         Pair(str(row[f"{name}_before"]), str(row[f"measured_{name}"]))
         for row in differences.to_dict("records")
@@ -162,10 +163,10 @@ def program_gains(campaign: CampaignTable, samples: Samples, hypotheses: Hypothe
 def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
     """Whether the contrasts depend on the programs; columns DIFFERENCES.
 
-    difference: by what share the gain's ratio is larger than before, with the interval of one test alone; varies, which
-    program was changed (server or browser), and reference_before, compared_before, servers_before and browser_before,
-    the settings and programs that it is compared with. margin: PROGRAM_MARGIN. verdict: depends, does not depend (by
-    more than the margin), or not decided.
+    difference: by which share the ratio is larger than before, with the interval of one test alone. varies: the program
+    that was changed (server or browser). reference_before, compared_before, servers_before and browser_before: the
+    settings and programs that the variant is compared with. margin: PROGRAM_MARGIN. verdict: depends, does not depend
+    (by more than the margin), or not decided.
     """
     rows, of_pair = [], cache(partial(block_ratios, samples))
     for one, network, metric in _measured(campaign, samples, hypotheses):
@@ -187,9 +188,9 @@ def program_differences(campaign: CampaignTable, samples: Samples, hypotheses: H
 
 
 def _measured(campaign: CampaignTable, samples: Samples, hypotheses: Hypotheses) -> Iterator[tuple[Variant, str, str]]:
-    """Every variant that runs count of, with each network, as the campaign names it, and metric."""
+    """Each variant that has runs that count, with each network (by its name in the campaign) and each metric."""
     networks = dict.fromkeys(campaign.clients[name].network for name in samples.networks)
-    # A protocol that came later shares no block with the others.
+    # A protocol that was added later shares no block with the others.
     added = hypotheses.added_protocols
     protocols = {name: settings for name, settings in campaign.settings.protocols.items() if name not in added}
     decided, browsers = decisions(campaign.document), campaign.browsers or (DEFAULT_BROWSER,)
@@ -206,7 +207,7 @@ def _place(campaign: CampaignTable, one: Variant, network: str) -> str:
 
 
 def _of_cell(ratios: Array, samples: Samples, place: str, metric: str) -> Array:
-    """Those of `ratios` behind the network that the analysis calls `place`, in `metric`: sites x blocks."""
+    """The part of `ratios` on the network that the analysis calls `place`, in `metric`: sites x blocks."""
     return np.asarray(ratios[samples.networks.index(place), :, samples.metrics.index(metric)])
 
 
@@ -215,14 +216,14 @@ def _keys(one: Variant, network: str, metric: str) -> list[str]:
 
 
 def _sizes(ratios: Array) -> tuple[int, int]:
-    """How many sites and blocks there are."""
+    """The numbers of sites and of blocks."""
     blocks = counts(ratios)
     return int((blocks > 0).sum()), int(blocks.sum())
 
 
 def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) -> list[str]:
-    """The table of `program_differences` in words: a text for each contrast, and none without other programs.
-    `decided` has the known decisions of the campaign's protocols."""
+    """The table of `program_differences` in words: a text for each contrast, empty without other programs. `decided`
+    has the known decisions of the campaign's protocols."""
     return [
         _sentence(pair_label(str(compared), str(reference)), rows, confidence) + _not_the_program(rows, decided)
         for (reference, compared), rows in differences.groupby(["reference", "compared"], sort=False)
@@ -230,7 +231,7 @@ def sentences(differences: pd.DataFrame, confidence: float, decided: Decisions) 
 
 
 def _not_the_program(rows: pd.DataFrame, decided: Decisions) -> str:
-    """How the settings in these rows differ apart from programs, if they do."""
+    """How the settings in these rows differ besides the programs; empty if they do not."""
     texts = [
         f"{label(pair.compared)} and {label(pair.reference)} in {listing(names)}"
         for pair in pairs_beside(rows)

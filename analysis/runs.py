@@ -1,4 +1,4 @@
-"""Reading a campaign's folder into tables."""
+"""Reads a campaign's folder into tables."""
 
 import io
 from collections.abc import Mapping
@@ -31,36 +31,40 @@ from dataset.validation import kept_entries
 from tuning.defaults import DEFAULT_BROWSER
 
 KEYS = ("site", "network", "protocol", "run", "valid", "reason")
-# Columns of whole numbers that runs are paired by; an empty cell is 0, which is unknown.
+# Columns of whole numbers by which runs are paired. An empty cell reads as 0, which means unknown.
 WHOLE_NUMBERS = ("run", "attempt", "block", "lane")
-# The column with the machine that made a run, where a campaign has several; and that with its lane, where it has some.
+# The column of the machine that made a run, if a campaign has several; and the column of its lane, if it has lanes.
 MACHINE, LANE = "machine", "lane"
-# A check of a network or protocol: the machine, the thing checked, the check, the value that should be and the one
-# that was, how far the two may differ, and whether they do not.
+# A check of a network or protocol: the machine, the thing checked, the check, the configured and the measured value,
+# the tolerance between both, and whether the check passed.
 VALIDATION_COLUMNS = ("host", "subject", "name", "configured", "measured", "tolerance", "passed")
-# Columns that say how busy the machine was begin with this.
+# Columns that show how busy the machine was begin with this.
 CANARY_PREFIX = "canary"
-# The column with the name of the browser. To the analysis a network is, in each browser but the first, another one
-# (`dataset.clients`): all that is compared on a network is compared within a browser.
+# The column of the browser's name. The analysis treats a network in each further browser as another network
+# (`dataset.clients`), so everything that is compared on a network is compared within a browser.
 BROWSER = "browser"
-# The column that says for how long a page had asked for nothing when its run ended (ms).
+# The column of the time for which a page had requested nothing when its run ended (ms).
 QUIET = "quiet_ms"
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A validation's observations of the network or protocol of this `setting` (its document), on machine `host`."""
+    """A validation's observations of the network or protocol that has this `setting` (its document), on machine
+    `host`."""
 
     host: str
     setting: Mapping[str, Any]
     seen: Mapping[str, Any]
 
 
-# Two are the same campaign only if they are one object: tables of a million cells are neither compared nor hashed.
+# Two tables are equal only if they are one object: tables of a million cells are neither compared nor hashed.
 @dataclass(frozen=True, eq=False)
 class CampaignTable:
-    """A campaign's attempts, a row each, and its `campaign.json`. `validation` has a row for each check of a network or
-    protocol (`VALIDATION_COLUMNS`), `observations` what was seen of those protocols and networks that passed."""
+    """A campaign's attempts, one per row, and its `campaign.json`.
+
+    `validation` has a row for each check of a network or protocol (`VALIDATION_COLUMNS`); `observations` are those of
+    the protocols and networks that passed.
+    """
 
     runs: pd.DataFrame
     document: CampaignDocument
@@ -75,30 +79,30 @@ class CampaignTable:
 
     @property
     def settings(self) -> CampaignSettings:
-        """Its settings."""
+        """The campaign's settings."""
         return self.document.settings
 
     @cached_property
     def clients(self) -> dict[str, Client]:
-        """Its clients by name, in its order; last, those of networks that only the runs know."""
+        """The campaign's clients by name, in its order; after them, the clients of networks that only the runs name."""
         known = clients_of(self.settings.networks, self.browsers)
         unknown = [] if self.runs.empty else [name for name in self.runs["network"].unique() if name not in known]
         return known | clients_of(unknown, self.browsers[:1])
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The names of its clients on the networks of its settings, in its order."""
+        """The names of the campaign's clients on the networks of its settings, in its order."""
         return tuple(self.network_settings)
 
     @cached_property
     def network_settings(self) -> dict[str, Mapping[str, Any]]:
-        """The settings of the network of each of these clients."""
+        """Each of these clients → the settings of its network."""
         known = self.settings.networks
         return {name: known[client.network] for name, client in self.clients.items() if client.network in known}
 
     @property
     def browsers(self) -> tuple[str, ...]:
-        """The names of its browsers, in its order."""
+        """The names of the campaign's browsers, in its order."""
         return self.settings.browsers
 
     @property
@@ -109,18 +113,18 @@ class CampaignTable:
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The names of its protocols, in its order."""
+        """The names of the campaign's protocols, in its order."""
         return tuple(self.settings.protocols)
 
     @cached_property
     def known_sites(self) -> dict[str, SiteFacts]:
-        """The facts of its sites, as far as there are any. Raises EyelevelError."""
+        """The facts of the campaign's sites, where known. Raises EyelevelError."""
         kept, where = self.document.site_facts, f"{self.folder / DOCUMENT} is broken: site_facts"
         return {name: parse_facts(kept[name], f"{where}.{name}") for name in self.settings.sites if name in kept}
 
     @property
     def site_facts(self) -> dict[str, dict[str, float]]:
-        """The size of each of these sites: `bytes`, `requests` (recorded exchanges) and `servers`."""
+        """The size of each site with known facts: `bytes`, `requests` (recorded exchanges) and `servers`."""
         return {
             name: {"bytes": facts.bytes, "requests": facts.exchanges, "servers": facts.servers}
             for name, facts in self.known_sites.items()
@@ -128,7 +132,7 @@ class CampaignTable:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that are times and that `runs.csv` has columns for: those that protocols are compared by."""
+        """The metrics by which protocols are compared: those that are times and have a column in `runs.csv`."""
         return metrics_in(self.runs)
 
     @property
@@ -138,7 +142,7 @@ class CampaignTable:
 
     @property
     def machine_column(self) -> str | None:
-        """The column that says which machine made a run, if there was more than one machine."""
+        """The column of the machine that made a run, if there was more than one machine."""
         return MACHINE if MACHINE in self.runs and self.runs[MACHINE].nunique() > 1 else None
 
     @property
@@ -153,13 +157,13 @@ def metrics_in(runs: pd.DataFrame) -> tuple[str, ...]:
 
 
 def processor_columns_in(runs: pd.DataFrame) -> tuple[str, ...]:
-    """The columns of the processor's share in a load that `runs` has."""
+    """Those columns of the processor's share in a load that `runs` has."""
     return tuple(name for name in (*PROCESSOR_COLUMNS, PROCESSOR_WAIT) if name in runs)
 
 
 def gates(reasons: "pd.Series[str]") -> "pd.Series[str]":
     """The gate that each of `reasons` names."""
-    # Most of many thousand attempts have the same few reasons.
+    # Thousands of attempts share a few reasons, so each reason is parsed once.
     return reasons.map({reason: gate_name(reason) for reason in reasons.unique()})
 
 
@@ -171,18 +175,18 @@ def rows_of(table: pd.DataFrame, **values: object) -> pd.DataFrame:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `table`, each by the names of its columns."""
+    """The rows of `table` as dictionaries: column → value."""
     return list(table.to_dict("records"))
 
 
 def load(folder: Path) -> CampaignTable:
-    """The campaign in `folder`. Columns that are not known here are kept; a metric may be absent.
+    """The campaign in `folder`. Unknown columns are kept; a metric may be absent.
 
-    Raises EyelevelError when there is no campaign, or it is broken.
+    Raises EyelevelError if there is no campaign, or it is broken.
     """
     document = require_document(folder)
     # Runs have thousands of short texts that are read one by one, which is slower with Arrow's arrays. The option is
-    # set here alone: a notebook that reads a campaign has options of its own.
+    # set only within this block, since a notebook that reads a campaign has options of its own.
     with pd.option_context("mode.string_storage", "python"):
         runs = read_runs(folder)
         _require_one_quiet_time(runs, document, folder)
@@ -190,17 +194,17 @@ def load(folder: Path) -> CampaignTable:
 
 
 def _by_client(runs: pd.DataFrame, document: CampaignDocument) -> pd.DataFrame:
-    """The attempts of a campaign, with their client's name as that of their network."""
+    """The attempts of a campaign, with the client's name in place of the network's."""
     first = document.settings.first_browser or DEFAULT_BROWSER
-    # A table need not name the first browser.
+    # A table may leave out the name of the first browser.
     browsers = runs[BROWSER].replace("", first) if BROWSER in runs else pd.Series(first, runs.index, dtype=str)
     pairs = zip(runs["network"], browsers, strict=True)
     return runs.assign(**{BROWSER: browsers, "network": [client_name(*pair, first) for pair in pairs]})
 
 
 def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, folder: Path) -> None:
-    """Raises EyelevelError when runs behind one network were not made with one quiet time: those that ended sooner have
-    seen less of the same page."""
+    """Raises EyelevelError if runs on one network were made with different quiet times: runs with a shorter quiet time
+    have recorded less of the same page."""
     if QUIET not in runs:
         return
     for network, times_ms in runs.groupby("network")[QUIET]:
@@ -214,9 +218,9 @@ def _require_one_quiet_time(runs: pd.DataFrame, document: CampaignDocument, fold
 
 
 def read_runs(folder: Path) -> pd.DataFrame:
-    """The attempts of the campaign in `folder`. Raises EyelevelError when there are none, or they lack one of KEYS."""
+    """The attempts of the campaign in `folder`. Raises EyelevelError if there are none, or if they lack one of KEYS."""
     path = folder / RUNS
-    # An empty cell is a missing number in a metric's column, and an empty text elsewhere.
+    # An empty cell means a missing number in a metric's column, and an empty text elsewhere.
     missing = {metric: [""] for metric in metric_names()}
     texts = dict.fromkeys(("site", "network", "protocol", "valid", "reason", MACHINE, BROWSER), str)
     try:
@@ -226,7 +230,7 @@ def read_runs(folder: Path) -> pd.DataFrame:
         raise EyelevelError(f"{path} is broken: {error}") from None
     if absent := [name for name in KEYS if name not in runs]:
         raise EyelevelError(f"{path} lacks the columns {', '.join(absent)}")
-    # The header is the first line.
+    # Line numbers count the header as line 1.
     for column in [name for name in WHOLE_NUMBERS if name in runs]:
         cells = pd.to_numeric(runs[column].replace("", 0), errors="coerce")
         if (is_unclear := cells.isna() | (cells % 1 != 0)).any():
@@ -246,8 +250,8 @@ def read_runs(folder: Path) -> pd.DataFrame:
 
 
 def typed(runs: pd.DataFrame) -> pd.DataFrame:
-    """`runs` with the types of `dataset.schema` in the columns that every campaign has, and numbers in all others that
-    have nothing else: a column without any number is one of numbers, too."""
+    """`runs` with the types of `dataset.schema` in the columns that every campaign has. Every other column gets numbers
+    if it has nothing but numbers and empty cells."""
     pandas_types = {"string": "string", "boolean": "bool", "integer": "Int64", "number": "float64"}
     known = {name: column["type"] for name, column in fields().items() if name in runs}
     numbers = {
@@ -262,13 +266,13 @@ def typed(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _has_text(cells: "pd.Series[Any]", numbers: "pd.Series[Any]") -> bool:
-    """Whether `cells` have something that is none of their `numbers`."""
+    """Whether `cells` have a text that is not a number. `numbers`: the cells as numbers, NaN for texts."""
     return bool((numbers.isna() & cells.notna() & (cells.astype(str) != "")).any())
 
 
 def validation(folder: Path) -> tuple[pd.DataFrame, tuple[Observation, ...]]:
-    """The checks of networks and protocols before the runs in `folder`, and what was seen of those that passed. Raises
-    EyelevelError."""
+    """The checks of networks and protocols before the runs in `folder`, and the observations of those that passed.
+    Raises EyelevelError."""
     entries = kept_entries(folder)
     rows = [{"host": entry.on["host"], **vars(check)} for entry in entries for check in entry.checks]
     observations = tuple(

@@ -12,19 +12,19 @@ from base.errors import EyelevelError
 from dataset.declaration import declaration_of
 from dataset.table import RUNS, read_given_up
 
-# Runs that began further from each other than this were not measured side by side.
+# Runs whose starts are further apart than this were not measured side by side.
 SIDE_BY_SIDE = pd.Timedelta(hours=1)
-# A table may be a stranger's. The samples of a whole campaign have about as many cells as its rows have metrics.
+# Limits, since a table may come from a stranger. The samples of a whole campaign have about as many cells as its rows
+# have metrics.
 MOST_CELLS, MOST_CELLS_OF_A_ROW = 10_000_000, 300
 
 
 def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) -> Samples:
-    """The valid runs of `campaign`, by its metrics or by these `columns`; sites in alphabetical order.
+    """The valid runs of `campaign`, by its metrics or by these `columns`; sites are in alphabetical order.
 
-    Raises EyelevelError when a run counts twice.
-
-    Blocks stand in the order in which they were planned; those of each network and site begin at the first place. Those
-    of protocols alone that were added after the first run stand behind all others, and are no rounds.
+    Blocks are in the order in which they were planned; those of each network and site begin at index 0. Blocks that
+    have only protocols added after the first run come after all other blocks, and do not count as rounds. Raises
+    EyelevelError if a run counts twice.
     """
     runs, metrics = campaign.valid, campaign.metrics if columns is None else tuple(columns)
     if runs.empty:
@@ -42,7 +42,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
     added = declaration_of(campaign.document, campaign.folder).protocols
     of_block = attempts["protocol"].isin(list(added)).groupby([attempts[name] for name in ("network", "site", "block")])
     is_added = of_block.transform("all")
-    # A block of which no run counts keeps its place, so that nothing after it moves.
+    # A block without a run that counts keeps its place, so that the later blocks do not move.
     order = attempts["block"] + is_added * (attempts["block"].max() + 1)
     blocks = order.groupby([attempts["network"], attempts["site"]]).rank("dense").astype(int)[attempts["valid"]]
     shape = (len(networks), len(sites), len(protocols), len(metrics), int(blocks.max()))
@@ -63,7 +63,7 @@ def samples_of(campaign: CampaignTable, columns: Sequence[str] | None = None) ->
 
 
 def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[int]") -> tuple[int, ...]:
-    """The `rounds` of the samples of `campaign`; `tried`: how many blocks, by network and site."""
+    """The `rounds` of the samples of `campaign`; `tried`: the number of blocks by network and site."""
     given_up = {(entry.network, entry.site) for entry in read_given_up(campaign.folder)}
     of_network: dict[str, dict[str, int]] = {}
     for (network, site), number in tried.items():
@@ -78,34 +78,34 @@ def _rounds(campaign: CampaignTable, networks: Iterable[str], tried: "pd.Series[
 
 
 def blocks_of(runs: pd.DataFrame) -> "pd.Series[int]":
-    """The number of the block of each of `runs` (a row for each attempt). Runs of one network and site with the same
-    block were measured side by side.
+    """The number of the block of each of `runs` (one row per attempt). Runs of one network and site with the same block
+    were measured side by side.
 
     A run whose block is unknown (0) gets a block of its own. If no block is known at all, runs with the same number
-    form a block, which ends where more than SIDE_BY_SIDE lies between two consecutive starts; a later attempt at a run
-    is then in another block, too.
+    form a block. Such a block ends when two consecutive starts are more than SIDE_BY_SIDE apart; a late second attempt
+    at a run is then in another block, too.
     """
     unknown = pd.Series(0, runs.index)
     block = runs.get("block", unknown)
     if (block > 0).any():
-        # The attempts at one run stay together.
+        # The attempts at one run stay in one block.
         of_run = block.max() + 1 + runs.groupby(["network", "site", "protocol", "run"]).ngroup()
         return block.where(block > 0, of_run).astype(int)
     of_number = ["network", "site", "run"]
     table = runs[of_number].assign(start=starts_of(runs)).reset_index(drop=True)
     is_later = table.sort_values("start", kind="stable").groupby(of_number)["start"].diff() > SIDE_BY_SIDE
     part = is_later.groupby([table[name] for name in of_number]).cumsum()
-    # A second part comes after all first ones, as a protocol that was added does.
+    # All second parts come after all first parts, like the blocks of an added protocol.
     numbers = table.assign(part=part).groupby(["part", "run"]).ngroup() + 1
     return pd.Series(numbers.to_numpy(), runs.index)
 
 
 def starts_of(runs: pd.DataFrame) -> "pd.Series[pd.Timestamp]":
-    """When each attempt began; NaT where that is unknown."""
+    """When each attempt began; NaT if that is unknown."""
     texts = runs["started_at"] if "started_at" in runs else pd.Series("", runs.index)
     return pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
 
 
 def _in_order(names: set[str], order: Sequence[str]) -> tuple[str, ...]:
-    """First those of `names` that are in `order`, in that order, then all others."""
+    """The `names` that are in `order`, in that order, followed by the others."""
     return tuple(name for name in order if name in names) + tuple(sorted(names.difference(order)))

@@ -15,9 +15,9 @@ from dataset.table import Cell, read_given_up, read_rows, require_document
 class Saving:
     """The runs that the rule saved.
 
-    `runs` of the plan were unnecessary, and would have taken `seconds`; `made_runs` were made, and took `made_s`.
-    `ends`: network that ended → the fewest and the most runs of one of its settings. Times are those in all lanes at
-    once.
+    `runs` of the plan were unnecessary; they would have taken `seconds`. `made_runs` were made and took `made_s`.
+    `ends`: network that ended → the fewest and the most runs of one of its settings. Times are the elapsed times with
+    all lanes in parallel.
     """
 
     runs: int
@@ -28,7 +28,7 @@ class Saving:
 
 
 def saving(folder: Path, decided: Collection[Cell]) -> Saving:
-    """The runs that the rule saved in the campaign in `folder`, whose `decided` cells need no more runs; none where
+    """The runs that the rule saved in the campaign in `folder`, whose `decided` cells need no more runs. All zero if
     there is no plan. Raises EyelevelError."""
     planned = [run for block in read_plan(folder) for run in block]
     if not planned:

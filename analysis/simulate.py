@@ -1,6 +1,6 @@
-"""The folder of a simulated campaign, whose truth is known: for tests of the analysis, and for planning.
+"""Writes the folder of a simulated campaign with known effects, for tests of the analysis and for planning.
 
-How would a campaign of so many runs look if QUIC were 5 % faster?
+It shows, for example, how a campaign with a given number of runs would look if QUIC were 5 % faster.
 """
 
 import zlib
@@ -21,7 +21,7 @@ from dataset.settings import CampaignSettings
 from dataset.table import RUNS, CampaignDocument, columns, write_document
 from tuning import networks, protocols
 
-# A page's metrics as multiples of its Speed Index; of metrics that are not here, once.
+# A page's metrics as multiples of its Speed Index; a metric that is not listed equals the Speed Index.
 SHAPE = {"fvc": 0.6, "lvc": 1.9, "vc85": 1.2, "si": 1.0, "plt": 1.7}
 SCALE_MS = {"dsl": 900.0, "lte": 1500.0, "da2gc": 16000.0, "mss": 14000.0}
 BEGUN_AT = "2026-01-01T00:00:00+0000"
@@ -31,13 +31,12 @@ BEGUN_AT = "2026-01-01T00:00:00+0000"
 class Truth:
     """The parameters of a simulated campaign. Shares are of the time; standard deviations are of ln(time).
 
-    `effects`: protocol → how much its times differ from the others' (-0.05: 5 % less), on average over sites, and
-    `effect_sd` how much that varies between sites. `noise` is of a run: normal, lognormal, or heavy, a lognormal of
-    which one run in ten is up to several times as long. `block_sd` is shared by a block's runs; `drift` is the
-    growth from the first run to the last. `excluded`: protocol → the share of its attempts that do not count.
-
-    `seed`: what all is drawn from. `runs_seed`: what the runs' noise is drawn from instead, so that two campaigns of
-    one `seed` are of the same pages and protocols, measured twice.
+    `effects`: protocol → how much its times differ from the others' on average over sites (-0.05: 5 % less);
+    `effect_sd`: how much that varies between sites. `noise`: the distribution of a run's noise: normal, lognormal, or
+    heavy (lognormal, but one run in ten takes up to several times as long). `block_sd`: the noise that a block's runs
+    share. `drift`: the growth of times from the first run to the last. `excluded`: protocol → the share of its attempts
+    that do not count. `seed`: the seed of all random numbers. `runs_seed`: if given, the seed of the runs' noise, so
+    that two campaigns with one `seed` measure the same pages and protocols twice.
     """
 
     sites: int = 38
@@ -58,7 +57,7 @@ class Truth:
 
 
 def simulate(truth: Truth) -> pd.DataFrame:
-    """The attempts of a campaign in which `truth` holds: the columns of `runs.csv`, in the order measured."""
+    """The attempts of a campaign in which `truth` holds: the columns of `runs.csv`, in the order of measuring."""
     draw = np.random.default_rng(truth.seed)
     shape = (truth.runs, truth.sites, len(truth.networks), len(truth.protocols))
     sites = [f"site-{number:02}" for number in range(1, truth.sites + 1)]
@@ -79,7 +78,7 @@ def simulate(truth: Truth) -> pd.DataFrame:
     # Most of a run's noise is common to all its metrics.
     run_noise = _noise(draw, truth, shape)
     for metric in time_names():
-        # Each metric has numbers of its own, so that a new one changes nothing else.
+        # Each metric has its own random numbers, so that a new metric changes nothing else.
         own_draw = np.random.default_rng([noise_seed, zlib.crc32(metric.encode())])
         metric_noise = np.exp(own_draw.normal(0, truth.noise_sd / 3, shape))
         level = np.exp(common) * SHAPE.get(metric, 1.0)
@@ -87,7 +86,7 @@ def simulate(truth: Truth) -> pd.DataFrame:
     runs["valid"] = draw.random(len(runs)) >= runs["protocol"].map(truth.excluded).fillna(0).to_numpy(dtype=float)
     runs["reason"] = np.where(runs["valid"], "", "load_finished: simulated as one that did not")
     machine = np.broadcast_to(draw.integers(1, truth.machines + 1, (*shape[:3], 1)), shape).ravel()
-    # The protocols of a block one after the other, in random order.
+    # The protocols of a block follow each other in random order.
     within = draw.permuted(np.broadcast_to(np.arange(shape[3]), shape), axis=-1).ravel()
     runs = runs.assign(block=np.arange(len(runs)) // shape[3], within=within, machine=machine)
     runs = runs.sort_values(["block", "within"], ignore_index=True)
@@ -115,8 +114,8 @@ def _noise(draw: np.random.Generator, truth: Truth, shape: tuple[int, ...]) -> n
 
 
 def write(folder: Path, truth: Truth, hypotheses: Path = DECLARED) -> Path:
-    """Write the campaign as `folder` (`campaign.json`, `hypotheses.toml`, `runs.csv`; no films), which declares those
-    `hypotheses`, and return it. Raises EyelevelError."""
+    """Write the campaign as `folder` (`campaign.json`, `hypotheses.toml`, `runs.csv`; no films), with `hypotheses` as
+    its declared ones, and return the folder. Raises EyelevelError."""
     if truth.noise not in NOISES:
         raise EyelevelError(f"the noise {truth.noise} is unknown; it can be {', '.join(NOISES)}")
     all_networks, all_protocols, text = networks.load(), protocols.load(), hypotheses.read_text()

@@ -14,7 +14,7 @@ from dataset.site_facts import SiteFacts
 
 
 def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, SiteFacts]:
-    """Name → facts of each of the sites `names` for which the campaign has facts (`CampaignTable.known_sites`)."""
+    """Name → facts, for each of the sites `names` that the campaign has facts of (`CampaignTable.known_sites`)."""
     known = campaign.known_sites
     return {name: known[name] for name in names if name in known}
 
@@ -22,7 +22,7 @@ def recorded_sites(campaign: CampaignTable, names: Iterable[str]) -> dict[str, S
 def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
     """A row for each of `sites` (name → facts), ordered by size.
 
-    Columns: site, and those of `SiteFacts`; served, jaccard and loads are missing for sites that were not completed.
+    Columns: site, and the fields of `SiteFacts`. Sites that were not completed lack served, jaccard and loads.
     """
     columns = ["site", *(one.name for one in fields(SiteFacts))]
     rows = [(name, *astuple(facts)) for name, facts in sites.items()]
@@ -31,7 +31,7 @@ def site_table(sites: Mapping[str, SiteFacts]) -> pd.DataFrame:
 
 
 def print_sites(table: pd.DataFrame, console: Console) -> None:
-    """Print `table` for a person, without the URLs of the largest resources."""
+    """Print `table` for a reader, without the URLs of the largest resources."""
     texts = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     texts.add_column("site", overflow="fold", min_width=15)
     headings = ("ex-\nchanges", "MB", "servers", "hosts", "third\nparty", "largest\nkB", "served\n%", "Jaccard\nindex")
@@ -48,5 +48,5 @@ def print_sites(table: pd.DataFrame, console: Console) -> None:
 
 
 def _percent(share: float) -> str:
-    """A share as a percentage that is 100 only when nothing is missing."""
+    """A share as a percentage; it is 100 only if nothing is missing."""
     return f"{math.floor(share * 1000) / 10:.1f}"

@@ -1,8 +1,8 @@
-"""Whether the world stood still while a campaign was measured: diagnostics that fail where it did not.
+"""Whether conditions were stable while a campaign was measured: diagnostics that fail if they were not.
 
-The first half of a campaign is compared with the second, not one random half with another, which are alike whatever
-happens. The unit of what concerns the machine is a block: its runs share their moment, and its canary. A warning needs
-a change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
+The first half of a campaign is compared with the second half; two random halves would be alike whatever happens. For
+effects of the machine the unit is a block: its runs share the state of the machine, and the canary. A warning needs a
+change that is large, and rarer by chance than ALARM_P, so that all diagnostics together are wrong in few campaigns.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,11 +21,11 @@ from analysis.statistics.hypotheses import Pair
 from analysis.statistics.ratios import block_ratios, independent_difference, mean_over_sites
 from analysis.statistics.samples import Array, Samples, counts, logarithms, t_test_p
 
-# The highest probability, for each table of this module, that one of its rows warns where nothing is wrong.
+# The highest probability, for each table of this module, that one of its rows warns although nothing is wrong.
 ALARM_P = 0.002
 # The thresholds of a warning: a change of times or ratios, as a share, and a correlation.
 LARGE_CHANGE, LARGE_CORRELATION = 0.03, 0.2
-# With fewer blocks beyond those that the means of their sites take, nothing is said.
+# A test needs at least this many blocks beyond the number of means that are subtracted.
 LEAST_FREEDOM = 4
 CELL_P = 0.01
 RATIO, TIME = "ratio", "time"
@@ -35,13 +35,12 @@ HALVES_COLUMNS += ["p_corrected", "found_share", "warning"]
 
 
 def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], confidence: float) -> pd.DataFrame:
-    """The second half of each setting's blocks against its first, mean over sites.
+    """The second half of each setting's blocks compared with the first, as the mean over sites.
 
-    Kind ratio: how the ratio within blocks of a pair has changed; kind time: how the times of one protocol have
-    (`compared`; `reference` is empty). Columns: kind, reference, compared, network, metric, sites (with two blocks or
-    more), change (share: 0.1 is 10 % more in the second half) with low and high, p, p_corrected (Holm's over the
-    table), found_share (of sites whose own halves differ at CELL_P, Welch's test of logarithms; that should be
-    CELL_P), warning.
+    Kind ratio: the change of a pair's ratio within blocks. Kind time: the change of one protocol's times (`compared`;
+    `reference` is empty). Columns: kind, reference, compared, network, metric, sites (with at least two blocks), change
+    (share: 0.1 is 10 % more in the second half) with low and high, p, p_corrected (Holm's over the table), found_share
+    (of sites whose own halves differ at CELL_P by Welch's test of logarithms; expected: CELL_P), warning.
     """
     groups: list[tuple[str, str, str, Array]] = [
         (RATIO, *pair, block_ratios(samples, pair)) for pair in samples.measured(pairs)
@@ -52,7 +51,7 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
         for metric in (name for name in metrics if name in samples.metrics):
             cells = values[:, :, samples.metrics.index(metric)]
             place, size = np.isfinite(cells).cumsum(axis=-1), counts(cells)
-            # A site of one block has no halves.
+            # A site with one block has no halves.
             is_first, has_halves = 2 * place <= size[..., None], size[..., None] > 1
             first, second = (np.where(half & has_halves, cells, np.nan) for half in (is_first, ~is_first))
             change = independent_difference(mean_over_sites(first), mean_over_sites(second))
@@ -72,11 +71,11 @@ def halves(samples: Samples, pairs: Iterable[Pair], metrics: Sequence[str], conf
 
 
 def block_means(campaign: CampaignTable) -> pd.DataFrame:
-    """How slow each block was: a row for each block with a valid run and a known start, in the order measured.
+    """How slow each block was: one row for each block with a valid run and a known start, in the order of measuring.
 
-    Columns: network, site, block, started, hours (since the first), machine, lane and the canaries if the campaign has
-    them, and off_<metric>: the mean over the block's runs of ln(time / median of its setting), from which the mean of
-    its site and network has been taken. Settings with one run have no such distance, and do not take part.
+    Columns: network, site, block, started, hours (since the first block), machine, lane and the canaries if the
+    campaign has them, and off_<metric>: the mean over the block's runs of ln(time / median of its setting), less the
+    mean of its site and network. Settings with one run have no such distance and are left out.
     """
     runs = _residuals(campaign)
     # The runs of a block in all browsers were measured together.
@@ -94,8 +93,8 @@ def block_means(campaign: CampaignTable) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def _residuals(campaign: CampaignTable) -> pd.DataFrame:
-    """The valid ones of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting). Nobody
-    may change this table, as that of `tried_in`."""
+    """The valid rows of `tried_runs` with a known start, with off_<metric>: ln(time / median of its setting). All
+    callers share this table, so do not change it."""
     runs = tried_in(campaign)
     runs = runs[runs["valid"] & runs["started"].notna()]
     metrics = list(metrics_in(runs))
@@ -107,12 +106,12 @@ def _residuals(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def drift(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Whether times change in the course of the campaign, and whether blocks that follow each other are alike.
+    """Whether times change over the course of the campaign, and whether successive blocks are alike.
 
-    From the table of `block_means`. A row for each metric; columns: metric, blocks; drift (share, from the first block
-    to the last, by least squares within sites) with drift_low, drift_high and drift_p (errors as of blocks that scatter
-    unequally); serial (correlation, without the drift, of each block with the one measured before it, at whatever
-    site) with serial_low, serial_high and serial_p; warning. The intervals hold with `confidence`.
+    `blocks` is the table of `block_means`. One row per metric; columns: metric, blocks; drift (share, from the first
+    block to the last, by least squares within sites) with drift_low, drift_high and drift_p (errors allow for blocks
+    that scatter unequally); serial (the correlation, without the drift, of each block with the one measured before it,
+    at any site) with serial_low, serial_high and serial_p; warning. The intervals hold with `confidence`.
     """
     rows = []
     for metric in metrics_off(blocks):
@@ -131,7 +130,7 @@ def drift(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _slope(blocks: pd.DataFrame, metric: str, confidence: float) -> tuple[dict[str, float], Array]:
-    """The drift with its interval and p value, and what it leaves of the blocks' distances."""
+    """The drift with its interval and p value, and the blocks' distances without the drift."""
     value = blocks[f"off_{metric}"].to_numpy()
     place = pd.Series(np.linspace(0, 1, len(blocks)))
     order = (place - place.groupby([blocks["network"], blocks["site"]]).transform("mean")).to_numpy()
@@ -149,7 +148,7 @@ def _slope(blocks: pd.DataFrame, metric: str, confidence: float) -> tuple[dict[s
 
 def _serial(blocks: pd.DataFrame, leftover: Array, confidence: float) -> dict[str, float]:
     value = pd.Series(leftover)
-    # Networks scatter unequally: the residuals are scaled, so that none of them decides alone.
+    # Networks scatter unequally. The residuals are scaled, so that no network dominates.
     scaled = (value / value.groupby(blocks["network"]).transform("std")).replace([np.inf, -np.inf], np.nan).dropna()
     if _freedom(blocks) < LEAST_FREEDOM or len(scaled) < 3 or not np.ptp(scaled):
         return {}
@@ -158,7 +157,7 @@ def _serial(blocks: pd.DataFrame, leftover: Array, confidence: float) -> dict[st
 
 
 def _freedom(blocks: pd.DataFrame) -> int:
-    """How many blocks are free to vary: the mean of each site behind each network is taken from them."""
+    """The degrees of freedom of the blocks: their number, less one for the mean of each site and network."""
     return len(blocks) - len(set(zip(blocks["network"].tolist(), blocks["site"].tolist(), strict=True)))
 
 
@@ -172,11 +171,11 @@ def _correlation_test(name: str, correlation: float, freedom: float, confidence:
 
 
 def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Whether blocks are slow when the machine's canary was, from the table of `block_means`.
+    """Whether blocks were slow when the machine's canary was, from the table of `block_means`.
 
-    A row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's, of blocks, both less
-    their mean of the machine or site) with correlation_low, correlation_high (at `confidence`) and correlation_p, for
-    as many independent blocks as the serial correlation of both leaves; warning. Empty where the campaign has no
+    One row for each canary and metric; columns: canary, metric, blocks, correlation (Spearman's, of blocks, both less
+    their mean of the machine or site) with correlation_low, correlation_high (at `confidence`) and correlation_p;
+    warning. The number of independent blocks allows for the serial correlation of both. Empty if the campaign has no
     canary.
     """
     rows = []
@@ -189,7 +188,7 @@ def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
             ranks = [stats.rankdata(values), stats.rankdata(known[f"off_{metric}"])]
             row: dict[str, Any] = {"canary": canary, "metric": metric, "blocks": len(known)}
             if _freedom(known) >= LEAST_FREEDOM and all(np.ptp(rank) > 0 for rank in ranks):
-                # Bartlett's: two series that move slowly agree by chance.
+                # Bartlett's formula: two series that change slowly are correlated by chance.
                 one, other = (max(0.0, float(np.corrcoef(rank[:-1], rank[1:])[0, 1])) for rank in ranks)
                 both = one * other
                 freedom = max((_freedom(known) - 1) * (1 - both) / (1 + both), 1.0)
@@ -205,9 +204,9 @@ def canaries(blocks: pd.DataFrame, confidence: float) -> pd.DataFrame:
 def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
     """Whether times depend on the place in the block, and on the machine and the lane, if there were several.
 
-    `blocks` are the `block_means`. Columns: factor (place, machine or lane), metric, groups, spread (share by which the
-    slowest group's mean is above the fastest's), p, warning. p is of an F test: for places on the runs of blocks of the
-    usual size, less their block's mean; for machines and lanes on the blocks' means.
+    `blocks` are the `block_means`. Columns: factor (place, machine or lane), metric, groups, spread (the share by which
+    the slowest group's mean exceeds the fastest's), p, warning. p is from an F test. For places it uses the runs of
+    blocks of the usual size, less their block's mean; for machines and lanes it uses the blocks' means.
     """
     runs = _residuals(campaign)
     groups = runs.groupby(["network", "site", "block"])
@@ -221,7 +220,7 @@ def steps(campaign: CampaignTable, blocks: pd.DataFrame) -> pd.DataFrame:
         if campaign.has_lanes:
             known = blocks[blocks[f"off_{metric}"].notna()]
             within = known[f"off_{metric}"]
-            if MACHINE in known:  # lane 1 of one machine is not lane 1 of another, though it may lie in the same place
+            if MACHINE in known:  # lane 1 of two machines is not the same lane, though it may have the same place
                 within = within - within.groupby(known[MACHINE]).transform("mean")
             rows.append((LANE, metric, *_group_effect(known[LANE], within, _freedom(known))))
     table = pd.DataFrame(rows, columns=["factor", "metric", "groups", "spread", "p"])
@@ -248,7 +247,8 @@ def _place_effect(block: NDArray[np.int64], place: NDArray[np.int64], values: Ar
 
 
 def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom: int) -> tuple[int, float, float]:
-    """The number of groups, their spread and p (F test) of values with a mean of 0 and `freedom` degrees of freedom."""
+    """The number of groups, their spread and p (F test), from values with a mean of 0 and `freedom` degrees of
+    freedom."""
     means, sizes = values.groupby(groups).mean(), values.groupby(groups).size()
     between, within = len(means) - 1, freedom - len(means) + 1
     if between < 1 or within < LEAST_FREEDOM:
@@ -264,5 +264,5 @@ def _group_effect(groups: "pd.Series[Any]", values: "pd.Series[float]", freedom:
 
 
 def metrics_off(blocks: pd.DataFrame) -> list[str]:
-    """The metrics that a table of `block_means` has distances of."""
+    """The metrics for which a table of `block_means` has distances."""
     return [name.removeprefix("off_") for name in blocks if name.startswith("off_")]

@@ -1,9 +1,9 @@
-"""When a campaign of `RUNS=auto` has measured enough: a rule fixed beforehand, the same as that of the verdicts.
+"""When a campaign with `RUNS=auto` has measured enough: a rule fixed beforehand, with the same test as the verdicts.
 
-A network has enough blocks when each of its contrasts in the declared family is decided
+A network has enough blocks if each of its contrasts in the declared family is decided
 (`analysis.statistics.confirmatory`), or after the last interim analysis. All its sites stop together, since a contrast
-is a mean over them. The report's verdicts correct by Holm's method, which decides all that is decided here by
-Bonferroni's.
+is a mean over them. The rule corrects by Bonferroni's method and the report's verdicts by Holm's, which decides
+everything that Bonferroni's decides.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ from dataset.declaration import declaration_of
 
 
 def interim_analyses_of(campaign: CampaignTable) -> tuple[int, ...]:
-    """After how many blocks of every site `campaign` may stop; none where it may not.
+    """The numbers of blocks of every site after which `campaign` may stop; empty if it may not stop early.
 
-    A number of runs that was raised after the first run is an interim analysis, too: who raised it could have stopped
-    there.
+    If the number of runs was raised after the first run, the old number is an interim analysis, too, since the campaign
+    could have stopped there.
     """
     settings = campaign.settings
     ends = {*declaration_of(campaign.document, campaign.folder).runs, settings.runs or INTERIM_ANALYSES[-1]}
@@ -33,12 +33,12 @@ def interim_analyses_of(campaign: CampaignTable) -> tuple[int, ...]:
 
 
 def interim_analyses_until(most: int) -> tuple[int, ...]:
-    """The interim analyses of a campaign that measures at most so many blocks of every site."""
+    """The interim analyses of a campaign that measures at most `most` blocks of every site."""
     return (*(blocks for blocks in INTERIM_ANALYSES if blocks < most), most)
 
 
 def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tuple[str, str]]:
-    """Site and network of all cells that need no more runs: a network is decided when it is in all browsers.
+    """Site and network of all cells that need no more runs. A network is decided if it is decided in all browsers.
 
     A site that was added to a decided network gets as many runs of each protocol as the first interim analysis has.
     """
@@ -63,7 +63,7 @@ def decided_cells(campaign: CampaignTable, declaration: Hypotheses) -> list[tupl
 
 
 def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]":
-    """Which contrasts of the table of `confirmatory` are decided, by Bonferroni's correction for their number."""
+    """Whether each contrast in the table of `confirmatory` is decided, by Bonferroni's correction for their number."""
     level = hypotheses.significant_p / table["p"].groupby(families(table, hypotheses)).transform("size")
     return (table["p"] < level) | (table["equivalence_p"] < level)
 
@@ -71,10 +71,10 @@ def is_decided(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[bool]"
 def stopping_table(
     samples: Samples, hypotheses: Hypotheses, campaign: CampaignTable, interim: Sequence[int] = INTERIM_ANALYSES
 ) -> pd.DataFrame:
-    """After how many blocks of every site `RUNS=auto` would have stopped.
+    """The number of blocks of every site after which `RUNS=auto` would have stopped.
 
-    A row for each network; columns: network, sites, blocks (the most of a site), enough (the blocks of every site after
-    which the rule stops), decided and undecided (the number of contrasts that are).
+    One row per network; columns: network, sites, blocks (the most of a site), enough (the blocks of every site after
+    which the rule stops), decided and undecided (numbers of contrasts).
     """
     most = samples.values.shape[-1]
     ends: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""How numbers and names are written for a reader: percentages, times, counts, and the names that the paper uses."""
+"""The form of numbers and names for readers: percentages, times, counts, and the names that the paper uses."""
 
 import math
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from tuning.devices import IN_BROWSER, described
 
 # The text for a missing value.
 NOTHING = "-"
-# Numbers with a unit have one digit after the point below this.
+# Numbers with a unit have one digit after the point if they are below this.
 TENTHS_BELOW = 10
-# The last digit of a mean of counts.
+# The value of the last digit of a mean of counts.
 MEAN_COUNT_DIGIT = 0.1
-# Protocols and networks as the paper writes them; metrics have their labels in `dataset.metrics`.
+# The labels of protocols and networks in the paper; metrics have their labels in `dataset.metrics`.
 LABELS = {
     "tcp": "TCP",
     "tcp+": "TCP+",
@@ -29,9 +29,9 @@ LABELS = {
 
 
 def label(name: str) -> str:
-    """A protocol, metric or network as a reader knows it; a name without a label stays as it is.
+    """The label of a protocol, metric or network for readers; a name without a label is unchanged.
 
-    A network in another browser than the first of a campaign (`dataset.clients`) is `LTE in Firefox`.
+    A network in another browser than a campaign's first (`dataset.clients`) is written like `LTE in Firefox`.
     """
     network, _, browser = name.rpartition(IN_BROWSER)
     if network:
@@ -45,13 +45,13 @@ def unit(metric: str) -> str:
 
 
 def label_with_title(metric: str) -> str:
-    """A metric with what its label stands for: `SI (Speed Index)`."""
+    """A metric's label with its full title: `SI (Speed Index)`."""
     titles = {entry.name: entry.title for entry in metrics.METRICS}
     return f"{label(metric)} ({titles[metric]})" if titles.get(metric) else label(metric)
 
 
 def label_with_unit(metric: str) -> str:
-    """A metric with its unit: `SI [ms]`."""
+    """A metric's label with its unit: `SI [ms]`."""
     return f"{label(metric)} [{unit(metric)}]" if unit(metric) else label(metric)
 
 
@@ -61,12 +61,12 @@ def pair_label(compared: str, reference: str) -> str:
 
 
 def program(servers: str, browser: str) -> str:
-    """The servers and the browser that something was measured with: `nginx and quinn in Firefox`."""
+    """The servers and the browser of a measurement: `nginx and quinn in Firefox`."""
     return f"{servers} in {described(browser)}"
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share as a percentage with its sign; what rounds to 0 is +0, never -0."""
+    """A share as a percentage with its sign; a value that rounds to 0 is +0, never -0."""
     return f"{round(100 * value, digits) + 0.0:+.{digits}f} %" if math.isfinite(value) else NOTHING
 
 
@@ -82,7 +82,7 @@ def share(value: float) -> str:
 
 
 def level(probability: float) -> str:
-    """A share that was declared, with all its digits: `95 %`, `99.5 %`."""
+    """A declared share with all its digits: `95 %`, `99.5 %`."""
     return f"{100 * probability:g} %"
 
 
@@ -102,12 +102,12 @@ def p_value(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number with three digits."""
+    """A number with three significant digits."""
     return f"{value:.3g}" if math.isfinite(value) else NOTHING
 
 
 def in_unit(value: float, metric: str) -> str:
-    """A metric's number, with as many digits as are worth it (`_digits`)."""
+    """The value of a metric, with as many digits as are significant (`_digits`)."""
     if not math.isfinite(value):
         return NOTHING
     rounded = _rounded(value, metric)
@@ -115,25 +115,25 @@ def in_unit(value: float, metric: str) -> str:
 
 
 def signed_in_unit(value: float, metric: str) -> str:
-    """A difference as `in_unit` writes a value, with its sign; 0 has none."""
+    """A difference in the form of `in_unit`, with its sign; 0 has none."""
     return f"+{in_unit(value, metric)}" if _rounded(value, metric) > 0 else in_unit(value, metric)
 
 
 def signed_interval_in_unit(low: float, high: float, metric: str) -> str:
-    """An interval of differences in words: its two ends."""
+    """An interval of differences: its two ends."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return NOTHING
     return f"{signed_in_unit(low, metric)} to {signed_in_unit(high, metric)}"
 
 
 def _rounded(value: float, metric: str) -> float:
-    # To add 0.0 takes the sign from a value that is rounded to -0.0.
+    # Adding 0.0 turns -0.0 into 0.0.
     return round(value, _digits(value, metric)) + 0.0 if math.isfinite(value) else value
 
 
 def _digits(value: float, metric: str) -> int:
-    """How many digits after the point are worth it: one of few ms, of means of counts that are not whole; three of what
-    has no unit and is no count (CLS)."""
+    """The number of significant digits after the point: one for a few ms and for means of counts that are not whole,
+    three for metrics that have no unit and are not counts (CLS)."""
     field = fields().get(metric, {})
     if field.get("type") == "integer":
         return 0 if unit(metric) or abs(value - round(value)) < MEAN_COUNT_DIGIT / 2 else 1
@@ -143,12 +143,12 @@ def _digits(value: float, metric: str) -> int:
 
 
 def whole_number(value: float) -> str:
-    """A count; infinity is a count beyond what was computed (`analysis.statistics.planning`)."""
+    """A count; infinity stands for a count beyond the computed range (`analysis.statistics.planning`)."""
     return f"{value:.0f}" if math.isfinite(value) else (NOTHING if math.isnan(value) else "over a million")
 
 
 def mean_count(value: float) -> str:
-    """A mean of counts: with one digit where it is not whole."""
+    """A mean of counts, with one digit after the point if it is not whole."""
     if not math.isfinite(value):
         return NOTHING
     return f"{value:,.0f}" if abs(value - round(value)) < 0.05 or value >= 1000 else f"{value:,.1f}"
@@ -170,7 +170,7 @@ def ms_interval(low: float, high: float) -> str:
 
 
 def moment(text: str) -> str:
-    """A time of ISO 8601 as people write it: `2 March 2026, 08:00 UTC`; a text that is none stays as it is."""
+    """A time in ISO 8601 in the form `2 March 2026, 08:00 UTC`; any other text is unchanged."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -202,5 +202,5 @@ def size_label(size_bytes: float) -> str:
 
 
 def file_name(text: str) -> str:
-    """`text` as a part of a file's name: protocols have a + in theirs."""
+    """`text` as a part of a file's name; protocol names contain a +."""
     return text.replace("+", "plus")

@@ -1,8 +1,9 @@
-"""Variants of sites against their originals, as protocols are compared: ratios of runs that were measured side by side.
+"""Variants of sites compared with their originals, in the same way as protocols: by ratios of runs measured side by
+side.
 
-A site and its variants share their blocks (`measure.campaign.plan`), so the ratio of two runs of one block cancels what
-changes from block to block. A variant that was added to a campaign is measured long after the blocks that its original
-has had by then, and none of these are paired.
+A site and its variants share their blocks (`measure.campaign.plan`), so everything that changes from block to block
+cancels in the ratio of two runs of one block. A variant that is added later is measured long after the blocks that its
+original already has; runs of these blocks are not paired.
 """
 
 from collections.abc import Iterator
@@ -25,13 +26,13 @@ COLUMNS += ["p_corrected", "equivalence_p", "equivalence_p_corrected", "verdict"
 
 
 def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each variant, network, protocol and metric of which runs of the same number count, the original's and
-    the variant's.
+    """One row for each variant, network, protocol and metric for which runs of the same number count, of both the
+    original and the variant.
 
     Columns: variant, original, network, protocol, metric, pairs (of runs of one block), change (of the variant's time,
-    as a share) with low and high, p and equivalence_p (of `hypotheses.equivalence_margin`) with their corrections by
-    Benjamini and Hochberg's false discovery rate over the table, verdict. Without pairs all statistics are NaN, and
-    nothing is decided.
+    as a share) with low and high, p and equivalence_p (for `hypotheses.equivalence_margin`), both also corrected by
+    Benjamini and Hochberg's false discovery rate over the table, and verdict. Without pairs all statistics are NaN, and
+    the verdict is not decided.
     """
     margin = float(np.log1p(hypotheses.equivalence_margin))
     rows = []
@@ -51,8 +52,8 @@ def variants(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def _pairs(campaign: CampaignTable) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
-    """Variant, original, network and protocol, with a row for each number of which a run of both counts: the times of
-    both, and whether they were measured in one block (is_one_block)."""
+    """Variant, original, network and protocol, with a row for each run number that counts for both: the times of both
+    runs, and whether they were measured in one block (is_one_block)."""
     runs = campaign.runs.assign(block=blocks_of(campaign.runs))
     runs = runs[runs["valid"]]
     known = [*campaign.networks, *sorted(set(runs["network"]) - set(campaign.networks))]

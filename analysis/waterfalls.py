@@ -1,4 +1,4 @@
-"""Waterfalls: the requests of one load, or of two loads side by side, over time, and what differs between two."""
+"""Waterfalls: the requests of one load, or of two loads side by side, over time, and the differences between two."""
 
 import math
 from bisect import bisect_right
@@ -28,27 +28,31 @@ PHASES = {
     "wait": "wait: from the request to the first byte of its response",
     "download": "download: the response, to its last byte",
 }
-# A request differs in its start or its duration when that is by more than the larger of these: a frame of the film,
-# less than which nobody sees in it, and a share of the time until the earlier load event, which one sees on the axis.
+# A difference of starts or durations is marked if it exceeds the larger of two thresholds: a frame of the film, since
+# smaller differences are invisible in it, and a share of the time until the earlier load event, which is visible on the
+# axis.
 FRAME_MS = 1000 / 30
 THRESHOLD_SHARE = 0.05
-# Two responses differ in size when that is by more than both: what their headers may differ by, which HPACK and QPACK
-# code differently, and a share of the smaller one.
+# A difference in the size of two responses is marked if it exceeds both thresholds: the possible difference between
+# their headers, which HPACK and QPACK code differently, and a share of the smaller response.
 SIZE_BYTES = 1000
 SIZE_SHARE = 0.05
-# The metrics whose medians the median run of a setting is the nearest to, unless one metric is asked for.
+# The median run of a setting is the run nearest to the medians of these metrics, unless one metric is asked for.
 JOINT_METRICS = ("si", "plt")
-# Requests that are wanted so shortly one after the other are wanted together: their order says nothing.
+# Requests that are wanted within this time of each other form a burst: their order means nothing.
 BURST_MS = 10
-# More cannot be told apart on a page, and a HAR may be a stranger's.
+# A page cannot show more requests legibly, and a HAR may come from a stranger.
 MOST_REQUESTS = 5000
 
 
-# Two may have all values alike and are two nevertheless.
+# Two requests may have equal values and still be different requests.
 @dataclass(frozen=True, eq=False)
 class LoadedRequest:
-    """One request of a load. Times in ms from the navigation: it was wanted at `start_ms`; `spans` has when each of
-    its `PHASES` began and ended. `bytes` are those of its response as it was transferred; None if that is unknown."""
+    """One request of a load. Times are in ms from the navigation.
+
+    `start_ms`: when the page wanted the request; `spans`: when each of its `PHASES` began and ended; `bytes`: the size
+    of its response as transferred, None if unknown.
+    """
 
     url: str
     method: str
@@ -81,7 +85,7 @@ class LoadedRequest:
 @dataclass(frozen=True)
 class Load:
     """One run: its place in the campaign, its metrics, its requests in the order in which they were wanted, and its HAR
-    as text. `choice` says why it is this run."""
+    as text. `choice` says why this run was chosen."""
 
     campaign: Path
     site: str
@@ -96,14 +100,14 @@ class Load:
 
     @property
     def end_ms(self) -> float:
-        """When the last of it was over: a request, a visual change, or the load event."""
+        """When the load was over: after the last request, the last visual change and the load event."""
         ends = [self.metrics[name] for name in ("lvc", "plt") if name in self.metrics]
         return max([request.end_ms for request in self.requests] + ends, default=0.0)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One request in each load (None where a load has none), and how the second load differs, in words."""
+    """One request in each load (None if a load does not have it), and the differences of the second load in words."""
 
     requests: tuple[LoadedRequest | None, ...]
     differences: tuple[str, ...] = ()
@@ -119,10 +123,10 @@ def median_run(
 ) -> tuple[Mapping[str, Any], str]:
     """The row of a setting's median run, and how it was chosen, as a sentence; `runs` are a campaign's.
 
-    It is the run that counts whose `metric` is the nearest to the median; without one, the run whose SI and PLT
-    together are the nearest, by the sum of both distances, each as a share of its median. The first of equals is taken.
-    In a campaign whose earlier runs were made elsewhere, it is the nearest of those with a HAR in the campaign's
-    folder, `within`. Raises EyelevelError when there is none.
+    The median run is the run that counts whose `metric` is nearest to the median. Without `metric`, it is the run whose
+    SI and PLT together are nearest, by the sum of both distances, each as a share of its median. The first of equals is
+    taken. If earlier runs of a campaign were made elsewhere, only runs with a HAR in the campaign's folder, `within`,
+    are considered. Raises EyelevelError if there is no such run.
     """
     if metric and metric not in runs:
         raise EyelevelError(f"the runs have no metric {metric}; they have {listing(metrics_in(runs))}")
@@ -147,9 +151,10 @@ def _with(metric: str | None) -> str:
 
 
 def named_run(runs: pd.DataFrame, name: str) -> tuple[Mapping[str, Any], str]:
-    """The row of the attempt whose folder ends with `name` (`quic/2-1`, `demo-news/lte/quic/2-1`), and so chosen.
+    """The row of the attempt whose folder ends with `name` (`quic/2-1`, `demo-news/lte/quic/2-1`), and how it was
+    chosen.
 
-    Raises EyelevelError when it is none, or several.
+    Raises EyelevelError if there is no such attempt, or several.
     """
     folders = runs["folder"].astype(str) if "folder" in runs else pd.Series("", runs.index)
     named = runs[folders.str.endswith("/" + name.strip("/")) | (folders == name.strip("/"))]
@@ -163,7 +168,7 @@ def named_run(runs: pd.DataFrame, name: str) -> tuple[Mapping[str, Any], str]:
 
 
 def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
-    """The load that a `row` of the runs of the `campaign` is about, from its HAR. Raises EyelevelError."""
+    """The load of a `row` of the runs of the `campaign`, from its HAR. Raises EyelevelError."""
     folder = campaign / str(row.get("folder") or "?")
     path = folder / HAR
     if path.exists() and not is_of_runs(path, campaign):
@@ -181,7 +186,8 @@ def read_load(campaign: Path, row: Mapping[str, Any], choice: str) -> Load:
 
 
 def requests_of(har: Mapping[str, Any]) -> tuple[LoadedRequest, ...]:
-    """The requests of the page of a `har` in the order in which they were wanted. Raises what a broken HAR makes it."""
+    """The requests of the page of a `har` in the order in which they were wanted. A broken HAR raises various
+    errors."""
     began_s, page = navigated_s(har), har["log"]["pages"][-1]["id"]
     entries = [entry for entry in har["log"]["entries"] if entry.get("pageref", page) == page]
     requests = [_request(entry, 1000 * (started_s(entry) - began_s)) for entry in entries[:MOST_REQUESTS]]
@@ -189,14 +195,14 @@ def requests_of(har: Mapping[str, Any]) -> tuple[LoadedRequest, ...]:
 
 
 def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
-    """A HAR's entry, which the browser began at `began_ms`, after it had waited in a queue."""
+    """The request of a HAR's entry. The browser began it at `began_ms`, after it had waited in a queue."""
     took = {name: max(float(value), 0.0) for name, value in entry["timings"].items() if isinstance(value, int | float)}
     response, protocol = entry["response"], str(entry["response"]["httpVersion"]).lower()
     connect, tls = took.get("connect", 0.0), took.get("ssl", 0.0)
     lengths = {
         "queue": took.get("_queued", 0.0) + took.get("blocked", 0.0),
         "dns": took.get("dns", 0.0),
-        # In a HAR TLS is a part of connecting; of QUIC's handshake it is all of it.
+        # In a HAR, TLS is a part of connecting; a QUIC handshake consists entirely of it.
         "tcp": 0.0 if protocol == "h3" else max(connect - tls, 0.0),
         "tls": 0.0 if protocol == "h3" else min(tls, connect),
         "quic": connect if protocol == "h3" else 0.0,
@@ -227,14 +233,14 @@ def _request(entry: Mapping[str, Any], began_ms: float) -> LoadedRequest:
 
 
 def default_threshold_ms(loads: Sequence[Load]) -> float:
-    """By how much a request's start or duration must differ to be marked."""
+    """The threshold above which a difference of requests' starts or durations is marked."""
     ends = [load.metrics.get("plt") or load.end_ms for load in loads]
     return max(FRAME_MS, THRESHOLD_SHARE * min(ends))
 
 
 def rows_of_loads(loads: Sequence[Load], threshold_ms: float) -> list[Row]:
-    """The rows of a waterfall of one or two `loads`, in the order of the first, those of the second alone where they
-    began."""
+    """The rows of a waterfall of one or two `loads`, in the order of the first load. A request that only the second
+    load has stands at the time at which it began."""
     if len(loads) == 1:
         return [Row((request,)) for request in loads[0].requests]
     pairs = match(loads[0].requests, loads[1].requests)
@@ -250,8 +256,8 @@ Pair = tuple[LoadedRequest | None, LoadedRequest | None]
 
 
 def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> list[Pair]:
-    """The same request of both loads, in pairs: by method and URL, then, for the rest, by method and URL without its
-    query, whose numbers may be random. The nth of several alike is the nth of the other load."""
+    """Pairs of the same request in both loads: first by method and URL, then, for the rest, by method and URL without
+    its query, whose numbers may be random. The nth of several equal requests pairs with the nth of the other load."""
     pairs: list[Pair] = []
     by_url: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url)  # noqa: E731
     by_path: Callable[[LoadedRequest], Hashable] = lambda request: (request.method, request.url.partition("?")[0])  # noqa: E731
@@ -270,9 +276,10 @@ def match(first: Sequence[LoadedRequest], second: Sequence[LoadedRequest]) -> li
 
 
 def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[Pair]:
-    """The fewest of `pairs` without which both loads have the same order (beside a longest increasing subsequence).
+    """The smallest set of `pairs` without which both loads have the same order (the rest is a longest increasing
+    subsequence).
 
-    Requests of one burst, in which each is wanted within `BURST_MS` of the one before, are in no order.
+    Requests of one burst have no order; each is wanted within `BURST_MS` of the one before.
     """
     first, second = (bursts([pair[side] for pair in pairs]) for side in (0, 1))
     pairs = sorted(pairs, key=lambda pair: (first[pair[0]], second[pair[1]]))
@@ -292,7 +299,7 @@ def moved_requests(pairs: Sequence[tuple[LoadedRequest, LoadedRequest]]) -> set[
 
 
 def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
-    """The number of the burst that each request is in."""
+    """The number of the burst of each request."""
     numbers, number, last_ms = {}, 0, 0.0
     for request in sorted(requests, key=lambda request: request.start_ms):
         number += request.start_ms - last_ms > BURST_MS
@@ -303,7 +310,7 @@ def bursts(requests: Sequence[LoadedRequest]) -> dict[LoadedRequest, int]:
 def differences(
     first: LoadedRequest | None, second: LoadedRequest | None, threshold_ms: float, *, moved: bool
 ) -> list[str]:
-    """How the request of load B differs from that of A, in a few words each."""
+    """The differences of load B's request from load A's, in a few words each."""
     if not first or not second:
         return ["only in B" if second else "only in A"]
     texts = []
@@ -313,7 +320,7 @@ def differences(
         texts.append(f"takes {signed_ms(longer)} ms")
     if moved:
         texts.append("other order")
-    # Firefox does not say it.
+    # Firefox does not report the priority.
     if first.priority and second.priority and first.priority != second.priority:
         texts.append(f"priority {first.priority}, {second.priority}")
     if first.status != second.status:

@@ -1,7 +1,7 @@
 """The numbers that web developers use, compared between protocols.
 
-They are no times that a declared hypothesis has, and some may be 0 (blocking time, layout shift), so they are compared
-by their differences within blocks, not by ratios.
+No declared hypothesis is about them, and some may be 0 (blocking time, layout shift). So they are compared by their
+differences within blocks instead of ratios.
 """
 
 import numpy as np
@@ -20,16 +20,16 @@ COLUMNS = [*OVER_SITES, "sites", "blocks", "mean_reference", "mean_compared", "d
 
 
 def web_metrics(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each pair, network and number of `dataset.metrics.web_names` that both protocols have in some block.
+    """One row for each pair, network and metric of `dataset.metrics.web_names` that both protocols have in some block.
 
     Columns: reference, compared, network, metric; sites, blocks; mean_reference and mean_compared (over sites, of means
-    over these blocks); difference (compared - reference within blocks, the mean over sites of
-    `analysis.statistics.ratios`), with the ends of its interval, NaN with too few blocks. In the metric's unit. There
-    is no row where no run has any of them.
+    over these blocks); difference (compared - reference within blocks; the mean over sites of
+    `analysis.statistics.ratios`), with the ends of its interval, NaN with too few blocks. All in the metric's unit.
+    Empty if no run has any of these metrics.
     """
     runs = campaign.valid
     names = [name for name in web_names() if name in runs and runs[name].notna().any()]
-    # Requests are counted of every load, be its network log read or not.
+    # Requests are counted for every load, even if its network log is not read.
     if runs.empty or not set(names) - {REQUESTS}:
         return pd.DataFrame(columns=COLUMNS)
     samples = samples_of(campaign, names)

@@ -1,5 +1,5 @@
-"""A campaign as it lies on the disk: its table and document, declarations, verdicts and packages.
+"""A campaign on the disk: its table and document, declarations, verdicts and packages.
 
-Whoever writes or reads results works with these modules. Nothing here knows how a run is made: no module of the
-measuring engine, of servers, replays or browsers is imported.
+All code that writes or reads results uses these modules. Nothing here knows how a run is made: the modules of the
+measuring engine, of servers, replays and browsers are not imported.
 """

@@ -1,4 +1,4 @@
-"""One check: what was configured, what was measured, how far these may be apart."""
+"""One check: the configured value, the measured value, and the tolerance between both."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,11 @@ SUCCEEDED, FAILED, UNSUPPORTED = "succeeded", "failed", "unsupported"
 
 @dataclass(frozen=True)
 class Check:
-    """A finding about `subject` (a network or protocol). The texts have units; `passed` says whether it did not fail.
+    """A finding about `subject` (a network or protocol). The texts have units; `passed` says whether the check did not
+    fail.
 
-    A property whose `measured` says `UNCHECKED` cannot be checked, and is there so that nobody takes it for proven.
+    If `measured` begins with `UNCHECKED`, the property cannot be checked. It is listed so that nobody takes it for
+    proven.
     """
 
     subject: str
@@ -48,22 +50,22 @@ def within(subject: str, name: str, configured: float, measured: float, toleranc
 
 
 def between(subject: str, name: str, least: float, measured: float, most: float, unit: str) -> Check:
-    """Whether `measured` is between `least` and `most`, all in `unit`."""
+    """Whether `measured` lies between `least` and `most`, all in `unit`."""
     bounds = f"{_quantity(least, '')}to {_quantity(most, unit)}"
     return Check(subject, name, bounds, _quantity(measured, unit), "", least <= measured <= most)
 
 
 def same(subject: str, name: str, configured: object, measured: object) -> Check:
-    """Whether `measured` is exactly what was configured."""
+    """Whether `measured` equals the configured value exactly."""
     return Check(subject, name, str(configured), str(measured), "", configured == measured)
 
 
 def unchecked(subject: str, name: str, why: str, configured: float | None = None, unit: str = "") -> Check:
-    """A property that cannot be measured, and `why`; `configured` if that is a number."""
+    """A property that cannot be measured, and the reason `why`; `configured` is its value if that is a number."""
     should = "" if configured is None else _quantity(configured, unit)
     return Check(subject, name, should, f"{UNCHECKED}: {why}", "", passed=True)
 
 
 def _quantity(value: float, unit: str) -> str:
-    """Four digits, and never a power of ten."""
+    """A number with its unit: whole from 1000 on, else with three digits; never a large power of ten."""
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"

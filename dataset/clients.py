@@ -1,7 +1,7 @@
-"""The clients of a campaign: its networks, each in each of its browsers. Protocols are compared within a client.
+"""The clients of a campaign: each of its networks in each of its browsers. Protocols are compared within a client.
 
-A client's name is its network's in the first browser, and `lte@firefox` in another: no table changes when a campaign
-gets a second browser.
+In the first browser, a client has the name of its network; in another browser it is `lte@firefox`. So no table changes
+if a campaign gets a second browser.
 """
 
 from collections.abc import Iterable
@@ -21,18 +21,19 @@ class Client:
 
     @property
     def program(self) -> str:
-        """The browser on the device, as a campaign names it."""
+        """The browser on the device, by its name in campaigns."""
         return on_device(self.browser, self.device)
 
 
 def client_name(network: str, program: str, first: str) -> str:
-    """The name of the client of `network` and `program`, a browser on a device; `first` is the campaign's first."""
+    """The name of the client of `network` and `program`, a browser on a device; `first` is the campaign's first
+    program."""
     return network if program == first else f"{network}{IN_BROWSER}{program}"
 
 
 def clients_of(networks: Iterable[str], programs: Iterable[str]) -> dict[str, Client]:
-    """The clients of these networks and programs by name: all of the first program (Chromium, where no program is
-    known), then all of the next one."""
+    """The clients of these networks and programs by name, in the order of the programs. Without programs, the program
+    is Chromium."""
     first, *further = tuple(programs) or (DEFAULT_BROWSER,)
     return {
         client_name(network, program, first): Client(network, *browser_and_device(program))

@@ -1,4 +1,4 @@
-"""A column of `runs.csv`, described where it is filled: by a metric or by an instrument."""
+"""A column of `runs.csv`, described by the code that fills it: a metric or an instrument."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers: its `name`, `unit` (none for counts and shares), and a `description` for docs/runs-csv.md.
+    """A column of numbers: its `name`, `unit` (empty for counts and shares), and a `description` for docs/runs-csv.md.
 
-    `is_count`: whether its numbers are whole. `is_share`: whether they are from 0 to 1.
+    `is_count`: its numbers are whole. `is_share`: its numbers are from 0 to 1.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The hypotheses of a campaign as its folder keeps them.
+"""The hypotheses of a campaign, as its folder keeps them.
 
-`hypotheses.toml` has their text. `campaign.json` has its hash, the time of the declaration (before the first run), and
-what the campaign was to measure then. Only the analysis knows what the text means.
+`hypotheses.toml` has their text. `campaign.json` has the hash of the text, the time of the declaration (before the
+first run), and the scope of the campaign at that time. Only the analysis interprets the text.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ HYPOTHESES = "hypotheses.toml"
 class Declaration:
     """The declaration of a campaign, and the additions to it after its first run.
 
-    `sha256` is that of the text of its hypotheses, and `declared_at` when it declared them; both are empty when it
-    declared none. `sites`, `networks`, `protocols`, `further_browsers`: those that were added, and when. `runs`: how
-    many runs of each setting there were to be, at first and whenever that number was raised after the first run,
-    measured or not.
+    `sha256`: the hash of the text of its hypotheses; `declared_at`: when it declared them. Both are empty if it
+    declared none. `sites`, `networks`, `protocols`, `further_browsers`: those that were added → when. `runs`: the
+    planned number of runs of each setting, first and after each increase once runs existed, whether they were measured
+    or not.
     """
 
     sha256: str = ""
@@ -46,16 +46,16 @@ def declaration_of(document: CampaignDocument, folder: Path) -> Declaration:
 
 
 def declaration(text: str, settings: CampaignSettings) -> dict[str, Any]:
-    """The entry in `campaign.json` for hypotheses that are declared now, of a campaign with these `settings`; empty
-    when there are none."""
+    """The entry in `campaign.json` for hypotheses that are declared now, in a campaign with these `settings`; empty if
+    there are none."""
     return _terse(Declaration(text_sha256(text), now_iso(), runs=_runs(settings))) if text else {}
 
 
 def continued_declaration(
     folder: Path, original: CampaignDocument, settings: CampaignSettings, *, has_runs: bool
 ) -> dict[str, Any]:
-    """The entry when the campaign in `folder` is resumed with `settings`; `has_runs`: whether anything was measured, so
-    that what is new in them was not declared before. Raises EyelevelError."""
+    """The entry in `campaign.json` if the campaign in `folder` is resumed with `settings`. `has_runs`: runs exist
+    already, so anything new in the settings was not declared before. Raises EyelevelError."""
     if not original.hypotheses:
         return {}
     declared, now = declaration_of(original, folder), now_iso()
@@ -80,26 +80,27 @@ def _new(settings: CampaignSettings, original: CampaignSettings, group: str) -> 
 
 
 def _terse(declared: Declaration) -> dict[str, Any]:
-    """`declared` as a document, without what is empty."""
+    """`declared` as a document, without empty values."""
     return {name: value for name, value in unstructured(declared).items() if value}
 
 
 def text_sha256(text: str) -> str:
-    """The hash of a text, the same as that of a file with it."""
+    """The hash of a text, which is the same as the hash of a file with this text."""
     return sha256(text.encode()).hexdigest()
 
 
 def keep_hypotheses(folder: Path, text: str) -> None:
-    """Keep `text` in a campaign's `folder`, if there is any."""
+    """Write `text` to a campaign's `folder`, unless it is empty or already there."""
     path = folder / HYPOTHESES
     if text and not (path.exists() and path.read_bytes() == text.encode()):
         write_atomically(path, text)
 
 
 def kept_hypotheses(folder: Path, document: CampaignDocument) -> str:
-    """The text that the campaign in `folder` keeps, whose `campaign.json` is `document`; nothing when it declared none.
+    """The text of the hypotheses in the campaign's `folder`, whose `campaign.json` is `document`; empty if it declared
+    none.
 
-    Raises EyelevelError when it is not the one that was declared.
+    Raises EyelevelError if the text is not the declared one.
     """
     if not document.hypotheses:
         return ""
@@ -117,7 +118,7 @@ def kept_hypotheses(folder: Path, document: CampaignDocument) -> str:
 
 
 def require_same_hypotheses(folder: Path, original: CampaignDocument, text: str) -> None:
-    """Raises EyelevelError when the campaign in `folder`, begun as the `original`, is resumed with other hypotheses."""
+    """Raises EyelevelError if the campaign in `folder`, begun as the `original`, is resumed with other hypotheses."""
     if text and text_sha256(text) != original.hypotheses.get("sha256"):
         begun = f"those in {folder / HYPOTHESES}" if original.hypotheses else "none"
         raise EyelevelError(

@@ -1,4 +1,4 @@
-"""Durations of runs, from a campaign's rows."""
+"""The durations of runs, from a campaign's rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,7 +18,8 @@ def mean_seconds(rows: Iterable[Row]) -> dict[Cell, float]:
 
 
 def pace_seconds(runs: Iterable[Run]) -> float:
-    """The time that checks of devices' paces take (s): one after each block of `runs`, which also serves the next."""
+    """The time that the pace checks of devices take (s). There is one check after each block of `runs`; it also serves
+    the next block."""
     devices: dict[tuple[str, str, int], set[str]] = defaultdict(set)
     for run in runs:
         if device := device_of(run.browser):

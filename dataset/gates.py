@@ -3,8 +3,9 @@
 A rejection by a gate that is not listed counts as a failed load, the most serious kind.
 """
 
-# load: it failed or never ended. page: it differs from the site's other loads. film: the film is unusable, and the load
-# is as good as any. machine: the machine or the testbed was at fault, so the rejection says nothing about the page.
+# The subject of a rejection. load: the load failed or never ended. page: it differs from the site's other loads. film:
+# the film is unusable, but the load is as good as any. machine: the machine or the testbed was at fault, so the
+# rejection says nothing about the page.
 LOAD, PAGE, FILM, MACHINE = KINDS = ("load", "page", "film", "machine")
 # The names of the expectations (`measure.campaign.expectations`).
 REQUEST_MISSED, EXCHANGE_UNUSED, LAST_FRAME_UNLIKE = PAGE_GATES = (
@@ -19,5 +20,5 @@ KIND_OF_GATE = {
     **dict.fromkeys(FILM_GATES, FILM),
     **dict.fromkeys(MACHINE_GATES, MACHINE),
 }
-# Not a gate: a valid attempt at a run, which a later attempt at this run has replaced.
+# Not a gate: marks a valid attempt at a run that a later attempt at the same run has replaced.
 SUPERSEDED = "superseded"

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def navigated_s(har: Mapping[str, Any]) -> float:
-    """When the measured page of a HAR was navigated to, in s since 1970."""
+    """When the navigation to the measured page of a HAR began, in s since 1970."""
     return started_s(har["log"]["pages"][-1])
 
 

@@ -1,9 +1,9 @@
-"""The digests of last frames: what stands for the pictures of attempts whose evidence is elsewhere.
+"""Digests of last frames, which replace the pictures of attempts whose evidence is elsewhere.
 
-A campaign that is resumed from its package has no pictures of its earlier runs, which are others' content. The same
-page mostly ends with the same picture, byte for byte, so a digest tells which later picture an earlier run had, too
-(`measure.campaign.outcomes`). A digest is of the picture's blocks, not of the file: compressed forms may differ
-between machines.
+A campaign that is resumed from its package does not have the pictures of its earlier runs, which are others' content.
+Loads of the same page mostly end with the same picture, byte for byte. So a digest identifies later pictures that an
+earlier run had, too (`measure.campaign.outcomes`). A digest is computed from the picture's blocks instead of the file,
+since compressed forms may differ between machines.
 """
 
 import csv
@@ -24,7 +24,7 @@ from dataset.run_files import LAST
 from dataset.table import LAST_FRAMES
 
 COLUMNS = ("folder", "sha256")
-# Those of a screen of 16,000 by 16,000 pixels.
+# The number of blocks of a screen of 16,000 by 16,000 pixels.
 MOST_BLOCKS = 4_000_000
 FILE_BYTES = 16 << 20
 
@@ -36,24 +36,23 @@ def write_last_frame(blocks: NDArray[np.uint8], folder: Path) -> None:
 
 
 def read_last_frame(folder: Path) -> NDArray[np.uint8] | None:
-    """The blocks that `write_last_frame` stored (height x width x RGB); None if it is missing or broken. It may be a
-    stranger's."""
+    """The blocks that `write_last_frame` stored (height x width x RGB); None if the file is missing or broken. The file
+    may come from a stranger."""
     try:
-        # Pillow hands some other formats to programs, such as PostScript to Ghostscript.
+        # Pillow would pass some other formats to external programs, such as PostScript to Ghostscript.
         with Image.open(io.BytesIO(read_regular(folder / LAST, FILE_BYTES)), formats=("PNG",)) as picture:
             return np.asarray(picture.convert("RGB")) if picture.width * picture.height <= MOST_BLOCKS else None
-    except Exception:  # Pillow has one of its own for each way in which a picture may be broken
+    except Exception:  # Pillow raises different exceptions for each kind of broken picture
         return None
 
 
 def digest_of(frame: NDArray[np.uint8]) -> str:
-    """The SHA-256 of a last frame: of its height and width, and of its bytes."""
+    """The SHA-256 of a last frame: of its height, its width and its bytes."""
     return sha256(f"{frame.shape[0]} {frame.shape[1]}\n".encode() + frame.tobytes()).hexdigest()
 
 
 def read_digests(campaign: Path) -> dict[str, str]:
-    """Folder of an attempt → digest, as the campaign's folder keeps them; none when it does not. Raises
-    EyelevelError."""
+    """Folder of an attempt → digest, from the campaign's folder; empty if it has none. Raises EyelevelError."""
     path = campaign / LAST_FRAMES
     try:
         rows = list(csv.DictReader(io.StringIO(read_text(path))))
@@ -65,7 +64,7 @@ def read_digests(campaign: Path) -> dict[str, str]:
 
 
 def write_digests(into: Path, digests: Mapping[str, str]) -> None:
-    """Keep `digests` in the folder `into`; no file when there are none."""
+    """Write `digests` to the folder `into`; writes no file if there are none."""
     if not digests:
         return
     text = io.StringIO()
@@ -76,7 +75,7 @@ def write_digests(into: Path, digests: Mapping[str, str]) -> None:
 
 
 def all_digests(campaign: Path, folders: Iterable[str]) -> dict[str, str]:
-    """Folder → digest of each attempt in `folders` whose picture, or digest, is there. Raises EyelevelError."""
+    """Folder → digest of each attempt in `folders` that has a picture or a digest. Raises EyelevelError."""
     kept, digests = read_digests(campaign), {}
     for folder in folders:
         frame = read_last_frame(campaign / folder)

@@ -1,6 +1,6 @@
-"""The metrics of a page load. A new metric is an entry in `METRICS`: table, report and figures are made from the list.
+"""The metrics of a page load. A new metric is an entry in `METRICS`; table, report and figures are made from this list.
 
-Campaigns that lack a new metric's column stay readable and can be continued (`dataset.table`).
+Campaigns that lack a new metric's column stay readable and can be resumed (`dataset.table`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from measure.run.evidence import Evidence
 
 
-# A task is long from here on (W3C Long Tasks).
+# A task of at least this duration is long (W3C Long Tasks).
 LONG_TASK_MS = 50
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a run has: `name` is its column in `runs.csv`, `label` is what figures and tables call it, `title`
-    what that stands for, and `description` is for docs/runs-csv.md.
+    """A metric of a run.
 
-    `read` takes it from a run's evidence, None when it is not there. `from_film`: whether only filmed runs have it.
-    `is_time`: whether it is a time, of which less is better: reports compare protocols by times alone. `is_of_web`:
-    whether it is one that web developers use and the paper does not: reports have these in a table of their own, and
-    neither the paper's figures nor the declared hypotheses have them. `is_count` and `is_share` are those of its
+    `name`: its column in `runs.csv`; `label`: its name in figures and tables; `title`: the full form of the label;
+    `description`: for docs/runs-csv.md. `read` computes it from a run's evidence; None if it is missing there.
+    `from_film`: only filmed runs have it. `is_time`: it is a time, so less is better; reports compare protocols only by
+    times. `is_of_web`: web developers use it and the paper does not; reports have these metrics in a separate table,
+    and neither the paper's figures nor the declared hypotheses have them. `is_count` and `is_share` are those of its
     column.
     """
 
@@ -45,7 +45,7 @@ class Metric:
 
     @property
     def column(self) -> Column:
-        """Its column in `runs.csv`."""
+        """The metric's column in `runs.csv`."""
         description = self.description or self.title or self.label
         return Column(self.name, self.unit, description, self.is_count, self.is_share)
 
@@ -55,27 +55,28 @@ def _visual(name: str) -> Callable[[Evidence], float | None]:
 
 
 def goodput_mbps(evidence: Evidence) -> float | None:
-    """The content of responses that had come when the load event began, over the time until then (PLT).
+    """The content of responses that had arrived when the load event began, over the time until then (PLT).
 
-    After RFC 2647, section 3.17: what reached the receiver and was of use to it, without what was lost or sent again,
-    and here without all headers. Content is counted as it was transferred, with its coding (RFC 9110, section 8.4).
+    After RFC 2647, section 3.17: the bytes that reached the receiver and were useful to it, without lost or repeated
+    bytes, and here also without all headers. Content is counted as transferred, with its coding (RFC 9110, section
+    8.4).
     """
     return None if evidence.transfer is None else _mbps(evidence, evidence.transfer.content_bytes)
 
 
 def down_utilisation(evidence: Evidence) -> float | None:
-    """The share of the downlink that the page used, from the start of the navigation to the load event (PLT): the bytes
-    of IP packets that the browser received (`Transfer`), over what the network's rate could have carried.
+    """The share of the downlink that the page used from the start of the navigation to the load event (PLT): the bytes
+    of IP packets that the browser received (`Transfer`), over the bytes that the network's rate could have carried.
 
-    After RFC 5136, sections 3.3 to 3.5: the utilisation of a link at the IP layer over an interval. Background flows
-    are not in it. None where the rate is not constant, or there is none.
+    After RFC 5136, sections 3.3 to 3.5: the utilisation of a link at the IP layer over an interval. Excludes background
+    flows. None if the rate varies or is unlimited.
     """
     return _utilisation(evidence, evidence.transfer.received_bytes, evidence.down_mbps) if evidence.transfer else None
 
 
 def up_utilisation(evidence: Evidence) -> float | None:
-    """The utilisation of the uplink, as `down_utilisation` has that of the downlink. None over TCP, too, since no
-    browser sees its acknowledgements."""
+    """The same as `down_utilisation` for the uplink. Also None over TCP, since no browser sees TCP's
+    acknowledgements."""
     return _utilisation(evidence, evidence.transfer.sent_bytes, evidence.up_mbps) if evidence.transfer else None
 
 
@@ -89,7 +90,7 @@ def _mbps(evidence: Evidence, size_bytes: int) -> float | None:
 
 
 def _timing(group: str, name: str) -> Callable[[Evidence], float | None]:
-    """Reads a time that Browsertime has of the page, in ms from the first navigation; 0 says that there was none."""
+    """Reads a time that Browsertime has of the page, in ms from the first navigation; 0 means that there was none."""
 
     def read(evidence: Evidence) -> float | None:
         time_ms = _number(evidence, "timings", group, name)
@@ -102,17 +103,17 @@ def largest_contentful_paint(evidence: Evidence) -> float | None:
     """When the largest picture or text block was painted: `startTime` of the last largest-contentful-paint entry until
     the load was over (W3C Largest Contentful Paint). No load has input, which would end the entries.
 
-    Browsertime's own number is the later of the entry's times, which for a picture may be that of its loading.
+    Browsertime's own number is the latest of the entry's times; for a picture that may be the time of its loading.
     """
     return _timing("largestContentfulPaint", "startTime")(evidence)
 
 
 def total_blocking_time(evidence: Evidence) -> float | None:
-    """For how long long tasks kept the page's main thread from answering, in ms: what each took beyond 50 ms, from the
-    first contentful paint to the load event (PLT) or the largest contentful paint, whichever was later.
+    """How long long tasks kept the page's main thread from responding, in ms: the time of each task beyond 50 ms, from
+    the first contentful paint to the load event (PLT) or the largest contentful paint, whichever was later.
 
-    W3C Long Tasks; cut and counted as Lighthouse does, whose end is Time to Interactive. None where the browser tells
-    of no long tasks (Firefox), or no paint.
+    W3C Long Tasks; tasks are cut and counted as in Lighthouse, whose end is Time to Interactive. None if the browser
+    does not report long tasks (Firefox), or if there was no paint.
     """
     tasks = _page_value(evidence, "pageinfo", "longTask")
     began_ms = _timing("paintTiming", "first-contentful-paint")(evidence)
@@ -128,7 +129,7 @@ def total_blocking_time(evidence: Evidence) -> float | None:
 
 
 def cumulative_layout_shift(evidence: Evidence) -> float | None:
-    """How much of the page moved unasked, without a unit: the largest session window (W3C Layout Instability)."""
+    """How much of the page moved unexpectedly, without a unit: the largest session window (W3C Layout Instability)."""
     return _number(evidence, "pageinfo", "cumulativeLayoutShift")
 
 
@@ -158,7 +159,7 @@ def _number(evidence: Evidence, *keys: str) -> float | None:
 
 
 def _page_value(evidence: Evidence, *keys: str) -> Any:
-    """The value that the scripts of Browsertime have under `keys`; None where the browser does not give it."""
+    """The value under `keys` in the results of Browsertime's scripts; None if the browser does not provide it."""
     for scripts in evidence.page.get("browserScripts", ()):
         value: Any = scripts
         for key in keys:
@@ -311,7 +312,7 @@ METRICS: list[Metric] = [
         is_count=True,
     ),
 ]
-# Besides those of METRICS, what tables of numbers of the web have: a column of every run's row.
+# A column of every run's row that tables of web metrics show besides METRICS.
 REQUESTS = "requests"
 
 
@@ -321,12 +322,12 @@ def metric_names() -> tuple[str, ...]:
 
 
 def time_names() -> tuple[str, ...]:
-    """The names of the times that protocols are compared by."""
+    """The names of the times by which protocols are compared."""
     return tuple(metric.name for metric in METRICS if metric.is_time and not metric.is_of_web)
 
 
 def web_names() -> tuple[str, ...]:
-    """The names of the numbers that web developers use."""
+    """The names of the metrics that web developers use."""
     return (*(metric.name for metric in METRICS if metric.is_of_web), REQUESTS)
 
 

@@ -1,6 +1,7 @@
-"""A campaign's package as a folder (docs/package.md): its files, and whether they are those that were written.
+"""A campaign's package as a folder (docs/package.md): its files, and whether they are unchanged since it was written.
 
-A package may come from anybody, and so may what stands in its files, how long these are, and where their names lead.
+A package may come from anybody. So nothing about it is trusted: the content of its files, their size, and the targets
+of their names.
 """
 
 import os
@@ -18,7 +19,7 @@ from dataset.validation import VALIDATION
 from dataset.verdicts import VERDICTS
 
 METADATA = "ro-crate-metadata.json"
-# The files from which a campaign is resumed; a package has those that the campaign has.
+# The files from which a campaign is resumed; a package has those of them that the campaign has.
 FILES = {
     RUNS: "All attempts at runs, a row each; runs.schema.json describes the columns",
     DOCUMENT: "Settings, versions of all programs, the machine, what the sites are",
@@ -30,11 +31,11 @@ FILES = {
     LAST_FRAMES: "Digests of how pages looked in the end, by which later runs are compared with these",
 }
 
-# The name of a package: its campaign's, then this.
+# A package's name is its campaign's name and this ending.
 ENDING = "-package"
 
-# The paper's whole study has 24,000 runs. Each may have several attempts, which are lines of tables; a row of runs.csv
-# takes 5 kB of memory, and 0.7 kB in the file.
+# Limits. The paper's whole study has 24,000 runs. Each run may have several attempts, which are lines of tables; a row
+# of runs.csv takes 5 kB of memory, and 0.7 kB in the file.
 MOST_RUNS = 100_000
 MOST_LINES = 200_000
 
@@ -45,7 +46,8 @@ def is_package(folder: Path) -> bool:
 
 
 def checksums(package: Path) -> dict[str, str]:
-    """The names of the files of `package`, and the SHA-256 that each had when it was written. Raises EyelevelError."""
+    """The names of the files of `package`, and the SHA-256 that each had when the package was written. Raises
+    EyelevelError."""
     path = package / METADATA
     if not is_package(package):
         raise EyelevelError(f"{package} is no package of a campaign: {METADATA} is missing ('make package' writes one)")
@@ -57,7 +59,7 @@ def checksums(package: Path) -> dict[str, str]:
 
 
 def changed_files(package: Path) -> list[str]:
-    """The names of those files of `package` that are missing, or not what they were when it was written. Raises
+    """The names of the files of `package` that are missing or have changed since it was written. Raises
     EyelevelError."""
     there = {str(path.relative_to(package)) for path in package.rglob("*")}
     return [
@@ -68,8 +70,8 @@ def changed_files(package: Path) -> list[str]:
 
 
 def require_files(package: Path) -> None:
-    """Raises EyelevelError when one of the `FILES` of `package` is not what it was when that was written, or has more
-    in it than can be read."""
+    """Raises EyelevelError if one of the `FILES` of `package` has changed since it was written, or has more in it than
+    can be read."""
     known = checksums(package)
     for name in FILES:
         path = package / name
@@ -89,7 +91,7 @@ def _is_written(path: Path, checksum: str) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """Raises EyelevelError when the file `path` is missing, too long, or no regular file."""
+    """The content of the file `path`. Raises EyelevelError if it is missing, too long, or no regular file."""
     try:
         return read_bytes(path)
     except FileNotFoundError as error:
@@ -97,7 +99,8 @@ def _content(path: Path) -> bytes:
 
 
 def _require_readable(path: Path, content: bytes) -> None:
-    """Raises EyelevelError when the `content` of the file `path` would take far more memory than it has bytes."""
+    """Raises EyelevelError if reading the `content` of the file `path` would take far more memory than the content
+    itself."""
     if path.suffix in (".csv", ".jsonl") and (lines := content.count(b"\n") + content.count(b"\r")) > MOST_LINES:
         raise EyelevelError(f"{path} cannot be read: it has {lines:,} lines, more than {MOST_LINES:,}")
     documents = {".json": [content], ".jsonl": content.split(b"\n")[:-1]}.get(path.suffix, [])
@@ -109,7 +112,7 @@ def _require_readable(path: Path, content: bytes) -> None:
 
 
 def _require_countable(package: Path) -> None:
-    """Raises EyelevelError when the settings of `package` declare more runs than can be planned."""
+    """Raises EyelevelError if the settings of `package` declare more runs than can be planned."""
     path, settings = package / DOCUMENT, require_document(package).settings
     sizes = [len(group) for group in (settings.sites, settings.networks, settings.protocols)]
     if (runs := (settings.runs or 1) * prod(sizes) * (1 + len(settings.further_browsers))) > MOST_RUNS:

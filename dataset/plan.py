@@ -1,4 +1,4 @@
-"""`plan.csv`: all runs of a campaign in the order in which they are to be made, a line each, by block.
+"""`plan.csv`: all runs of a campaign in the order in which to make them, one per line, by block.
 
 It is written before the first run, and grows when sites, networks, protocols, browsers or runs are added.
 """
@@ -15,7 +15,7 @@ from dataset.reading import read_text
 from dataset.table import Cell, Run
 
 PlannedBlock = tuple[Run, ...]
-# From a campaign's folder: which sites behind which networks need no more runs.
+# Takes a campaign's folder; returns the cells (site and network) that need no more runs.
 Enough = Callable[[Path], Collection[Cell]]
 
 PLAN = "plan.csv"
@@ -23,12 +23,12 @@ COLUMNS = ("block", "site", "network", "protocol", "run", "browser")
 
 
 def never_enough(folder: Path) -> Collection[Cell]:
-    """All sites get all runs that are planned."""
+    """No cell: all sites get all planned runs."""
     return ()
 
 
 def read_plan(folder: Path) -> list[PlannedBlock]:
-    """The blocks planned in the campaign's `folder`, none when there is no plan yet. Raises EyelevelError."""
+    """The planned blocks in the campaign's `folder`; empty if there is no plan yet. Raises EyelevelError."""
     path = folder / PLAN
     try:
         rows = csv.DictReader(io.StringIO(read_text(path)))
@@ -47,7 +47,7 @@ def read_plan(folder: Path) -> list[PlannedBlock]:
 
 
 def write_plan(folder: Path, blocks: Sequence[PlannedBlock]) -> None:
-    """Keep `blocks`; they are numbered from 1."""
+    """Write `blocks` to the plan, numbered from 1."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

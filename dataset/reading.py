@@ -7,7 +7,7 @@ from typing import Any
 from base.bounded import JSON_BYTES, TooLong, parse_json, read_regular, unpacked
 from base.errors import EyelevelError
 
-# Size limits by suffix. Other files are pages, pictures and tables of a report.
+# Size limits by suffix. Files with other suffixes are pages, pictures and tables of a report.
 MOST_BYTES = {".csv": 160 << 20, ".json": JSON_BYTES, ".jsonl": 64 << 20, ".toml": 1 << 20, ".gz": JSON_BYTES}
 MOST_BYTES_OF_OTHERS = 160 << 20
 
@@ -15,7 +15,7 @@ MOST_BYTES_OF_OTHERS = 160 << 20
 def read_bytes(path: Path) -> bytes:
     """The content of the file `path`.
 
-    Raises FileNotFoundError when there is none, and EyelevelError when it is too long, or no regular file.
+    Raises FileNotFoundError if it does not exist, and EyelevelError if it is too long or no regular file.
     """
     try:
         return read_regular(path, MOST_BYTES.get(path.suffix, MOST_BYTES_OF_OTHERS))
@@ -31,7 +31,7 @@ def read_bytes(path: Path) -> bytes:
 
 def read_text(path: Path) -> str:
     """The text of the file `path`, decompressed if its name ends in `.gz`. Raises FileNotFoundError, and EyelevelError
-    when it cannot be read, is too long or is broken."""
+    if it cannot be read, is too long or is broken."""
     content = read_bytes(path)
     try:
         return (unpacked(content, JSON_BYTES) if path.suffix == ".gz" else content).decode()
@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in the file `path`, which may be compressed. Raises what `read_text` does."""
+    """The JSON object in the file `path`, which may be compressed. Raises the same errors as `read_text`."""
     try:
         document = parse_json(read_text(path).encode())
     except ValueError as error:

@@ -1,11 +1,11 @@
-"""Why an attempt does not count: the gate that rejected it, and what the gate said."""
+"""Why an attempt does not count: the gate that rejected it, and the gate's explanation."""
 
 from dataclasses import dataclass
 
 from base.text import printable
 
 SEPARATOR = ": "
-# More rejected attempts than this share are said to be wrong.
+# If a larger share of attempts is rejected, the status reports a problem.
 MANY_REJECTED = 0.1
 
 
@@ -13,7 +13,7 @@ MANY_REJECTED = 0.1
 class Reason:
     """A gate's name and its text. As a string it is the cell of `runs.csv`: `load_failed: the browser crashed`.
 
-    Pages may have a say in the text: what cannot be written, or would command a terminal, is escaped in it.
+    Pages may influence the text, so characters that cannot be written, or that would control a terminal, are escaped.
     """
 
     gate: str
@@ -28,12 +28,12 @@ class Reason:
 
     @classmethod
     def parse(cls, cell: str) -> "Reason | None":
-        """The reason in a cell of `runs.csv`; None when the cell is empty."""
+        """The reason in a cell of `runs.csv`; None if the cell is empty."""
         gate, _, text = cell.partition(SEPARATOR.strip())
         return cls(gate.strip(), text.strip()) if cell else None
 
 
 def gate_name(cell: str) -> str:
-    """The gate that the reason in a cell of `runs.csv` names; nothing when the cell is empty."""
+    """The gate of the reason in a cell of `runs.csv`; empty if the cell is empty."""
     reason = Reason.parse(cell)
     return reason.gate if reason else ""

@@ -1,21 +1,21 @@
-"""Files in the folder of an attempt, by name."""
+"""The names of the files in the folder of an attempt."""
 
 from pathlib import Path
 
-# The pattern of every browser's network log.
+# The pattern of the names of network logs, for every browser.
 NETWORK_LOGS = "netlog*.gz"
-# It is written last, when the attempt was made in full.
+# This file is written last, after the attempt was made completely.
 ATTEMPT = "attempt.json"
 
-# Browsertime's results, the page's requests as it saw them, and its output.
+# Browsertime's results, the page's requests as Browsertime saw them, and Browsertime's output.
 TIMINGS = "browsertime.json"
 HAR = "browsertime.har.gz"
 LOG = "browsertime.log"
-# Times of the load's steps (s since 1970).
+# The times of the load's steps (s since 1970).
 TIMES = "times.json"
 
-# The film as the recorder logs it, and when the page was navigated to, by which the film's zero is known. A run
-# keeps the film, or a smaller one in its place, and of every film its metrics, its last picture, and a strip.
+# The film as the recorder logs it, and when the page was navigated to, which is the film's zero. A run keeps the film,
+# or a smaller film that replaces it; and of every film its metrics, its last picture, and a strip of its pictures.
 FILM_LOG = "film.changes"
 NAVIGATION = "navigation.json"
 FILM = "film.mp4"
@@ -24,29 +24,29 @@ VISUAL = "visual.json"
 LAST = "last.png"
 STRIP = "strip.jpg"
 
-# The servers' log of requests, the replay's settings as they were read back, and the replay's output.
+# The servers' log of requests, the replay's settings as read back from the system, and the replay's output.
 REQUEST_LOG = "requests.tsv"
 REPLAY_EVIDENCE = "replay.json"
 REPLAY_LOG = "replay.log"
 
-# Connections of TCP that the browser asked for, the processor's share, and the pace of a device.
+# The TCP connections that the browser requested, the processor's share, and the pace of a device.
 SYNS = "syns.json"
 PROCESSOR = "processor.json"
 DEVICE_PACE = "device.json"
-# Background flows, and samples of them.
+# Background flows, and samples of these.
 CROSS_TRAFFIC = "cross-traffic.json"
 CROSS_TRAFFIC_SAMPLES = "cross-traffic.tsv"
 
 
 def is_of_runs(path: Path, campaign: Path) -> bool:
-    """Whether `path` is a file that lies among the runs of `campaign`, which may be somebody else's: no link, not of
-    its folders either, leads to it from elsewhere."""
+    """Whether `path` is a file among the runs of `campaign`, which may come from a stranger. False if the file, or a
+    folder on the way to it, is a link to another place."""
     return path.is_file() and path.resolve().is_relative_to(campaign.resolve() / "runs")
 
 
 def is_film(path: Path, campaign: Path) -> bool:
-    """Whether `path` is a film among the runs of `campaign`: FFmpeg takes other formats than MP4 for lists of files
-    that it is to read."""
+    """Whether `path` is a film among the runs of `campaign`. Only MP4 counts: FFmpeg treats some other formats as lists
+    of files to read."""
     if not is_of_runs(path, campaign):
         return False
     with path.open("rb") as file:

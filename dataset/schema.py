@@ -1,8 +1,8 @@
 """The columns of `runs.csv` and `runs.parquet`: name, type, unit, meaning, as a Table Schema (Frictionless).
 
-`runs.schema.json` has the columns that are neither a metric's (`dataset.metrics`) nor an instrument's
+`runs.schema.json` describes the columns that belong neither to a metric (`dataset.metrics`) nor to an instrument
 (`measure.instruments`, and `columns` in a campaign's `campaign.json`). The tables in docs/runs-csv.md and
-docs/metrics.md are made from all of them.
+docs/metrics.md are made from all of these.
 """
 
 import json
@@ -15,7 +15,7 @@ from dataset.metrics import METRICS, Metric
 
 SCHEMA = Path(__file__).with_name("runs.schema.json")
 TYPES = {"string": "text", "boolean": "`true`, `false`", "integer": "integer", "number": "number"}
-# The column that metrics follow.
+# The metrics follow this column.
 BEFORE_METRICS = "reason"
 
 
@@ -58,7 +58,7 @@ def metric_rows() -> list[str]:
 
 
 def metric_heading(metric: Metric) -> str:
-    """The heading under which docs/metrics.md says what a metric is."""
+    """The heading of a metric's definition in docs/metrics.md."""
     field = fields()[metric.name]
     text = f"{metric.title} ({metric.label})" if metric.title else metric.label
     constraints = field.get("constraints", {})

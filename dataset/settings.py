@@ -1,4 +1,4 @@
-"""The settings on which a campaign's results depend: `settings` in `campaign.json`, which leaves out defaults."""
+"""The settings on which a campaign's results depend: `settings` in `campaign.json`, which omits default values."""
 
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
@@ -12,15 +12,15 @@ Settings = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """How a campaign loads its pages, whatever the page, network, protocol and browser.
+    """How a campaign loads its pages, for every page, network, protocol and browser.
 
-    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
-    `filmed`: whether loads are filmed; without a film, a run has no visual metrics.
-    `limit_s`: how long a load may take; what suits page and network where it is None.
-    `shells`: the name of those that emulate networks (`replay.shells.registry`).
-    `think_time`: `recorded` where servers take as long to answer as the recorded ones took, or `off`.
-    `alpn`: `recorded` where servers of which only HTTP/1.1 was recorded speak that over TCP, or `off`.
-    `certificates`: `recorded` where certificate chains are as long as the recorded ones, or `off`.
+    `repeatable`: pages are changed so that they request the same on every load (`replay.repeatable`).
+    `filmed`: loads are filmed; without a film, a run has no visual metrics.
+    `limit_s`: the time limit of a load; None: a limit that suits page and network.
+    `shells`: the name of the shells that emulate networks (`replay.shells.registry`).
+    `think_time`: `recorded` if servers take as long to answer as the recorded ones did, or `off`.
+    `alpn`: `recorded` if servers for which only HTTP/1.1 was recorded speak HTTP/1.1 over TCP, or `off`.
+    `certificates`: `recorded` if certificate chains are as long as the recorded ones, or `off`.
     """
 
     repeatable: bool = True
@@ -32,7 +32,7 @@ class LoadSettings:
     certificates: str = OFF
 
     def of_loads(self) -> dict[str, Any]:
-        """Name → value of the settings of loads, without those that a subclass adds."""
+        """Name → value of these settings, without those that a subclass adds."""
         return {one.name: getattr(self, one.name) for one in fields(LoadSettings)}
 
 
@@ -40,12 +40,12 @@ class LoadSettings:
 class CampaignSettings(LoadSettings):
     """The settings of a campaign.
 
-    `seed`: the order of its runs and their losses are drawn from it. `runs`: how many there are of each site, network
-    and protocol, at most if `auto`. `repeats`: how often a run that does not count is made again. `lanes`: how many
-    runs each machine makes at once. `server_rtts`: how far beyond the network servers are, as the option says it
-    (`measure.run.server_rtts`). `browser`: settings of the first browser, with its `name`; `further_browsers`: those of
-    the others, by name. `sites`: name → `url`, `sha256` of the recording, `extra_rtts_ms` of its servers, by address.
-    `networks`, `protocols`: all their values, by name. `method`: settings of the campaign's study.
+    `seed`: the seed of the order of runs and of their losses. `runs`: the number of runs of each site, network and
+    protocol; the maximum if `auto`. `repeats`: how often a run that does not count is repeated. `lanes`: how many runs
+    each machine makes at once. `server_rtts`: how far servers are beyond the network, in the form of the option
+    (`measure.run.server_rtts`). `browser`: settings of the first browser, with its `name`; `further_browsers`: settings
+    of the others, by name. `sites`: name → `url`, `sha256` of the recording, and `extra_rtts_ms` of its servers, by
+    address. `networks`, `protocols`: all their values, by name. `method`: settings of the campaign's study.
     """
 
     seed: int | None = None
@@ -66,13 +66,13 @@ class CampaignSettings(LoadSettings):
             require_network_name(name)
 
     def content(self) -> dict[str, Any]:
-        """The settings as `campaign.json` holds them."""
+        """The settings in the form of `campaign.json`."""
         values: dict[str, Any] = unstructured(self)
         return {one.name: values[one.name] for one in fields(self) if getattr(self, one.name) != usual(one)}
 
     @property
     def first_browser(self) -> str:
-        """The name of the first browser; nothing where there is none."""
+        """The name of the first browser; empty if there is none."""
         return str(self.browser.get("name", ""))
 
     @property
@@ -82,23 +82,24 @@ class CampaignSettings(LoadSettings):
 
     @property
     def extra_rtts_ms(self) -> dict[str, dict[str, float]]:
-        """Site → address of a server → by how much its round trip is longer than the network's (ms); nothing if off."""
+        """Site → address of a server → how much longer its round trip is than the network's (ms); empty if off."""
         return {name: dict(extra) for name, site in self.sites.items() if (extra := site.get("extra_rtts_ms"))}
 
     @property
     def seconds_of_run(self) -> float | None:
-        """How long a run lasts where its study says so, as a play of a video does, whatever its page and network."""
+        """The duration of a run (s) if the campaign's study fixes one for every page and network, as for the play of a
+        video."""
         seconds = self.method.get("seconds")
         return None if seconds is None else float(seconds)
 
     def quiet_ms(self, network: str) -> float | None:
-        """For how long a page on `network` must have asked for nothing before it counts as finished (ms); None where
-        that is not known."""
+        """The time for which a page on `network` must have requested nothing before it counts as finished (ms); None if
+        that is unknown."""
         of_network: float | None = self.networks.get(network, {}).get("quiet_ms")
         usual_ms: float | None = self.browser.get("quiet_ms")
         return of_network or usual_ms
 
 
 def usual(one: Any) -> Any:
-    """The default of a field."""
+    """The default value of a field."""
     return one.default if one.default is not MISSING else one.default_factory()

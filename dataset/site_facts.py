@@ -1,4 +1,5 @@
-"""A recorded site in numbers, kept with a campaign's results, which may be shared without the recordings."""
+"""A recorded site in numbers, which a campaign keeps with its results, since results may be shared without
+recordings."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -9,10 +10,10 @@ from base.structure import structured
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """The contents of a site in numbers, and how complete it is.
+    """The size of a site's content, and how complete the site is.
 
-    `bytes` are those of bodies with their content-encoding on, `servers` IP addresses, `third_party_hosts` those under
-    another registrable domain than the start page; `largest` is a URL. `served` (the share of requested URLs) and
+    `bytes`: of bodies with their content-encoding; `servers`: the number of IP addresses; `third_party_hosts`: hosts
+    under another registrable domain than the start page; `largest`: a URL. `served` (the share of requested URLs) and
     `jaccard` (of the sets of requested URLs, over all `loads`) are None unless the site was completed
     (`measure.completing`).
     """
@@ -30,8 +31,8 @@ class SiteFacts:
 
 
 def parse_facts(values: Any, where: str) -> SiteFacts:
-    """The facts in `values`; keys that this version does not know are left out. Raises EyelevelError that begins with
-    `where`."""
+    """The facts in `values`; ignores keys that this version does not know. Raises EyelevelError with a text that begins
+    with `where`."""
     if not isinstance(values, dict):
         raise EyelevelError(f"{where}: is no table")
     known = {one.name: values[one.name] for one in fields(SiteFacts) if one.name in values}

@@ -1,8 +1,8 @@
-"""The form of a campaign's files, `runs.csv` and `campaign.json`, for whoever writes or reads them.
+"""The format of a campaign's files `runs.csv` and `campaign.json`, for code that writes or reads them.
 
-Besides the columns of every run and the metrics, a table has those of instruments, whatever these are: what they are is
-in `campaign.json` (`CampaignDocument.columns`). It may lack metrics that this version knows: those cells are empty.
-Nothing here knows how a run is made.
+A table has the columns of every run, the metrics, and any columns of instruments, which `campaign.json` describes
+(`CampaignDocument.columns`). If it lacks a metric that this version knows, the metric's cells count as empty. Nothing
+here knows how a run is made.
 """
 
 import csv
@@ -28,19 +28,20 @@ from tuning.defaults import DEFAULT_BROWSER
 RUNS = "runs.csv"
 DOCUMENT = "campaign.json"
 
-# Where the evidence of an attempt is (`measure.campaign.store.FolderStore.run_folder`), in the campaign's folder.
+# The folder of an attempt's evidence, relative to the campaign's folder
+# (`measure.campaign.store.FolderStore.run_folder`).
 ATTEMPT_FOLDER = re.compile(r"runs(?:/(?!\.\.?(?:/|$))[^/\0]+){1,4}")
 
-# Separates the name of a machine from a number, where a campaign has been resumed from its package since
-# (`measure.campaign.resuming`): its evidence is elsewhere.
+# Separates the name of a machine from a number, for runs that were made before the campaign was resumed from its
+# package (`measure.campaign.resuming`). The evidence of these runs is elsewhere.
 EARLIER_MACHINE = "~"
 
-# Settings of which more may be added to a campaign that exists.
+# Settings that may be extended in an existing campaign.
 GROWING = ("sites", "networks", "protocols", "further_browsers")
 
-# The names of a site and of the network that it is behind.
+# The names of a site and of its network.
 Cell = tuple[str, str]
-# The names of a network and of a protocol: what the runs of a block differ in, beside the browser.
+# The names of a network and of a protocol: the difference between the runs of a block, apart from the browser.
 Condition = tuple[str, str]
 
 
@@ -56,25 +57,26 @@ class Run:
 
     @property
     def cell(self) -> Cell:
-        """The site and the network that it is behind."""
+        """The names of the site and of its network."""
         return self.site, self.network
 
     def __str__(self) -> str:
-        # The usual browser goes without saying.
+        # The usual browser is not named.
         browser = "" if self.browser == DEFAULT_BROWSER else f"{self.browser} "
         return f"{self.site} {self.network} {self.protocol} {browser}run {self.number}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One attempt at a run: whether it counts and why not, its metrics by name, what the servers were asked for, and
-    where and when it was made: in which block of the plan, on which machine, what that machine's canary took (ms), for
-    how long the page had asked for nothing when it counted as finished, in which lane of the machine, if that had any,
-    in which browser, when after its navigation the next run began to be prepared (`measure.campaign.preparer`), and
-    which share of the requests and of the bytes of their responses went over HTTP/3, where servers spoke that besides
-    another version.
+    """One attempt at a run.
 
-    `readings`: the cells of all other columns: those of instruments (`measure.instruments`), and of earlier versions.
+    `valid` and `reason`: whether it counts, and why not. `metrics`: by name. `requests` to `unrecorded`: the requests
+    that the servers received. `block`: of the plan. `canary_…`: how long the canaries of the `machine` took (ms).
+    `quiet_ms`: how long the page had requested nothing when it counted as finished. `lane`: of the machine, if it had
+    lanes. `next_prepared_ms`: when, after this run's navigation, the preparation of the next run began
+    (`measure.campaign.preparer`). `h3_request_share`, `h3_byte_share`: the shares of requests and of response bytes
+    over HTTP/3, if servers also spoke another version. `readings`: the cells of all other columns, which belong to
+    instruments (`measure.instruments`) or to earlier versions.
     """
 
     site: str
@@ -107,22 +109,22 @@ class Row:
 
     @property
     def gate(self) -> str:
-        """The gate that rejected the attempt; nothing when it counts."""
+        """The gate that rejected the attempt; empty if the attempt counts."""
         return self.reason.gate if self.reason else ""
 
     @property
     def is_of_earlier_machine(self) -> bool:
-        """Whether it was made before the campaign was resumed from its package."""
+        """Whether the attempt was made before the campaign was resumed from its package."""
         return EARLIER_MACHINE in self.machine
 
     @property
     def of(self) -> Run:
-        """The run that this is an attempt at."""
+        """The run of this attempt."""
         return Run(self.site, self.network, self.protocol, self.run, self.browser)
 
 
 _FIELDS = {one.name: one for one in fields(Row) if one.name != "readings"}
-# The columns that a table must have; those with a default came later.
+# The columns that a table must have; columns with a default were added in later versions.
 _REQUIRED = [name for name, one in _FIELDS.items() if name != "metrics" and one.default is MISSING]
 # The columns of the processor's share in a load.
 PROCESSOR_COLUMNS = tuple(
@@ -132,13 +134,13 @@ PROCESSOR_WAIT = "processor_wait_ms"
 
 
 def columns() -> tuple[str, ...]:
-    """The columns that every `runs.csv` has, in order; the metrics' are among them."""
+    """The columns that every `runs.csv` has, in order, including the metrics'."""
     return tuple(column for name in _FIELDS for column in (metric_names() if name == "metrics" else (name,)))
 
 
 def read_lines(folder: Path) -> str:
-    """The complete lines of `runs.csv` in a campaign's `folder`. A last line without a line end is still being written,
-    or a power cut interrupted that: it is left out. Raises EyelevelError."""
+    """The complete lines of `runs.csv` in a campaign's `folder`. A last line without a line end is left out: it is
+    still being written, or a power cut interrupted the writing. Raises EyelevelError."""
     try:
         text = read_text(folder / RUNS)
     except FileNotFoundError:
@@ -147,12 +149,13 @@ def read_lines(folder: Path) -> str:
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """The rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
+    """The rows of `runs.csv` in a campaign's `folder`, from complete lines only. Raises EyelevelError."""
     return read_table(folder)[1]
 
 
 def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
-    """The columns and the rows of `runs.csv` in a campaign's `folder`, whole lines only. Raises EyelevelError."""
+    """The columns and the rows of `runs.csv` in a campaign's `folder`, from complete lines only. Raises
+    EyelevelError."""
     path = folder / RUNS
     reader = csv.DictReader(io.StringIO(read_lines(folder)))
     present = tuple(reader.fieldnames or ())
@@ -166,7 +169,7 @@ def read_table(folder: Path) -> tuple[tuple[str, ...], list[Row]]:
 
 
 def reading_names(present: Iterable[str]) -> tuple[str, ...]:
-    """Which of the columns that are `present` in a table are of instruments."""
+    """The columns of instruments among the columns `present` in a table."""
     known = columns()
     return tuple(name for name in present if name not in known)
 
@@ -186,7 +189,7 @@ def lines(rows: Iterable[Row], readings: Sequence[str] = ()) -> str:
 
 
 def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[str]) -> Row:
-    # The files in it are read, shown and removed, and results may come from others.
+    # The files in this folder are read, shown and removed, and results may come from strangers.
     if not ATTEMPT_FOLDER.fullmatch(cells["folder"]):
         raise ValueError(f"{cells['folder']!r} is no folder of an attempt")
     nested = {
@@ -196,7 +199,7 @@ def _row(cells: Mapping[str, str], metrics: Iterable[str], readings: Iterable[st
     return _CELLS.structure({**cells, **nested}, Row)
 
 
-# The value of a cell's text, by its type.
+# Converts a cell's text to a value of its type.
 _CELLS = cattrs.Converter(detailed_validation=False)
 _CELLS.register_structure_hook(bool, lambda cell, _: _truth(cell))
 _CELLS.register_structure_hook(float | None, lambda cell, _: float(cell) if cell else None)
@@ -206,7 +209,7 @@ _CELLS.register_structure_hook(Reason | None, lambda cell, _: Reason.parse(cell)
 
 
 def _reading(cell: str) -> str | float | None:
-    """Instruments have numbers; other versions may have had texts."""
+    """The value of a cell: instruments write numbers; other versions may have written texts."""
     try:
         return float(cell) if cell else None
     except ValueError:
@@ -224,24 +227,25 @@ def _cell(value: object) -> object:
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.10g}"
-    # One row, one line: that is how a torn last row is recognised.
+    # Each row takes exactly one line, since a torn last row is recognised by its missing line end.
     return printable(" ".join(str(value).split())) if isinstance(value, str | Reason) else value
 
 
-# In the version of "timekeeping" if the emulated network ran with real-time priority (`measure.host.timekeeping`).
+# This text is in the version of "timekeeping" if the emulated network ran with real-time priority
+# (`measure.host.timekeeping`).
 REAL_TIME_PRIORITY = "real-time priority"
 
 
 @dataclass(frozen=True)
 class CampaignDocument:
-    """`campaign.json`: all that results depend on (`settings`, `versions`), and what else a reader may like to know.
+    """`campaign.json`: everything that results depend on (`settings`, `versions`), and further information for readers.
 
-    `study` is what a study says of itself, with its `name`. `hypotheses` says which were declared before the first run
-    (`dataset.declaration`), `site_facts` what each site is in numbers (`dataset.site_facts`), `server_choices` what
-    each protocol's server does that no setting determines (`dataset.observations`). `lanes` says of each machine
-    that measured in lanes, or found that it must not, which they are and why (`measure.host.lanes.Lanes.record`).
-    `columns` are those of instruments, as fields of a Table Schema by name.
-    `further` are keys that this version does not know.
+    `study`: the study's own description, with its `name`. `hypotheses`: which were declared before the first run
+    (`dataset.declaration`). `site_facts`: each site in numbers (`dataset.site_facts`). `server_choices`: the behaviour
+    of each protocol's server that no setting determines (`dataset.observations`). `lanes`: for each machine that
+    measured in lanes, or found that it must not, its lanes and the reason (`measure.host.lanes.Lanes.record`).
+    `columns`: the columns of instruments, as fields of a Table Schema by name. `further`: keys that this version does
+    not know.
     """
 
     settings: CampaignSettings = CampaignSettings()  # noqa: RUF009 (frozen)
@@ -259,7 +263,7 @@ class CampaignDocument:
 
     @property
     def cores_of_a_run(self) -> int | None:
-        """How many processors a run has, the fewest of all machines with lanes; None when that is not known."""
+        """How many processors a run has, the fewest of all machines with lanes; None if that is unknown."""
         sizes = [len(cores) for record in self.lanes.values() for cores in record.get("cores", ())]
         return min(sizes) if sizes else self.machine.get("cpus")
 
@@ -270,7 +274,7 @@ class CampaignDocument:
 
     @property
     def study_name(self) -> str:
-        """The study that the campaign is of; nothing when it is one of pages."""
+        """The name of the campaign's study; empty for a campaign of pages."""
         return str(self.study.get("name", ""))
 
     def content(self) -> dict[str, Any]:
@@ -285,7 +289,7 @@ _OPTIONAL = ("study", "hypotheses", "site_facts", "server_choices", "lanes", "co
 
 
 def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
-    """The document whose keys are `values`, of the file `path`. Raises EyelevelError."""
+    """The document with the keys and values in `values`, read from the file `path`. Raises EyelevelError."""
     names = {one.name for one in fields(CampaignDocument)} - {"further"}
     known = {name: value for name, value in values.items() if name in names and value is not None}
     if "settings" not in known:
@@ -302,7 +306,7 @@ def parse_document(values: Mapping[str, Any], path: Path) -> CampaignDocument:
 
 
 def read_document(folder: Path) -> CampaignDocument | None:
-    """The `campaign.json` in a campaign's `folder`, or None when there is none. Raises EyelevelError."""
+    """The `campaign.json` in a campaign's `folder`; None if there is none. Raises EyelevelError."""
     path = folder / DOCUMENT
     try:
         return parse_document(read_object(path), path)
@@ -311,7 +315,7 @@ def read_document(folder: Path) -> CampaignDocument | None:
 
 
 def require_document(folder: Path) -> CampaignDocument:
-    """The `campaign.json` in a campaign's `folder`. Raises EyelevelError, also when there is none."""
+    """The `campaign.json` in a campaign's `folder`. Raises EyelevelError, also if there is none."""
     document = read_document(folder)
     if document is None:
         raise EyelevelError(f"{folder} is no campaign: {DOCUMENT} is missing")
@@ -319,26 +323,26 @@ def require_document(folder: Path) -> CampaignDocument:
 
 
 def write_document(folder: Path, document: CampaignDocument) -> None:
-    """Keep `document` in a campaign's `folder`."""
+    """Write `document` to a campaign's `folder`."""
     write_json(folder / DOCUMENT, document.content())
 
 
-# The folder of a user study in the campaign's.
+# The folder of a user study in the campaign's folder.
 USER_STUDY = "user-study"
-# Digests of how pages looked in the end.
+# The file with the digests of the last frames of loads.
 LAST_FRAMES = "last_frames.csv"
 
 GIVEN_UP = "given_up.json"
-# The gate in the reason of what was withdrawn by those who declared the campaign.
+# The gate in the reason for a cell that was withdrawn by those who declared the campaign.
 WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """A site behind a network that gets no more runs, since its first blocks failed alike over all protocols, or since
+    """A site on a network that gets no more runs, because its first blocks failed alike over all protocols, or because
     it was withdrawn.
 
-    `reason` is that of the last attempt, or of the withdrawal; `runs` how many runs are not made.
+    `reason`: the reason of the last attempt, or of the withdrawal; `runs`: the number of runs that are not made.
     """
 
     site: str
@@ -370,7 +374,7 @@ def read_given_up(folder: Path) -> list[GivenUp]:
 
 
 def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
-    """Keep what the campaign in `folder` has given up; no file when that is nothing."""
+    """Write the sites and networks that the campaign in `folder` has given up; removes the file if there are none."""
     entries = [vars(one) for one in given_up]
     if entries:
         write_json(folder / GIVEN_UP, entries)
@@ -379,8 +383,8 @@ def write_given_up(folder: Path, given_up: Iterable[GivenUp]) -> None:
 
 
 def valid_rows(folder: Path, study: str) -> list[Row]:
-    """The rows that count of a campaign of `study` in `folder`, in the order of its settings; none when the campaign
-    is of another study, or there is none. Raises EyelevelError."""
+    """The rows that count of a campaign of `study` in `folder`, in the order of its settings. Empty if there is no
+    campaign, or if it is of another study. Raises EyelevelError."""
     document = read_document(folder)
     if document is None or document.study_name != study or not (folder / RUNS).exists():
         return []

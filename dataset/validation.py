@@ -1,4 +1,4 @@
-"""`validation.json`: what a campaign keeps of its validations, an entry for each time something had to be measured."""
+"""`validation.json`: a campaign's validations, with one entry for each time something had to be measured."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,11 @@ VALIDATION = "validation.json"
 
 @dataclass(frozen=True)
 class ValidationEntry:
-    """One validation: when it was, `on` which machine and with which programs, the settings (as documents) that
-    passed, all checks, and what was seen."""
+    """One validation.
+
+    `at`: its time; `on`: the machine and the programs; `passed`: the settings (as documents) that passed; `checks`: all
+    checks; `seen`: the observations.
+    """
 
     at: str
     on: dict[str, Any]
@@ -33,12 +36,12 @@ class ValidationEntry:
             raise ValueError("a setting that passed has no name")
 
     def is_comparable(self, setting: Mapping[str, Any]) -> bool:
-        """Whether everything by which protocols are compared was measured of the protocol `setting`."""
+        """Whether everything needed to compare protocols was measured of the protocol with this `setting`."""
         return {LOSS_RESPONSE, ORDER_OF_SERVICE} <= set(self.seen.get(setting["name"], ()))
 
 
 def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
-    """Add the entries `more`, of this or another machine, to those that `folder` keeps. Raises EyelevelError."""
+    """Add the entries `more`, of this or another machine, to those in `folder`. Raises EyelevelError."""
     entries = [*kept_entries(folder), *more]
     folder.mkdir(parents=True, exist_ok=True)
     write_entries(folder, entries)
@@ -46,13 +49,12 @@ def keep_entries(folder: Path, more: Iterable[ValidationEntry]) -> None:
 
 
 def write_entries(folder: Path, entries: Iterable[ValidationEntry]) -> None:
-    """Write `entries` to `folder`, in place of all that it keeps."""
+    """Write `entries` to `folder`, and replace all entries there."""
     write_json(folder / VALIDATION, unstructured(list(entries)))
 
 
 def kept_entries(folder: Path) -> tuple[ValidationEntry, ...]:
-    """The entries that `folder` keeps, one for each time something was measured. Raises EyelevelError when they are
-    broken."""
+    """The entries in `folder`, one for each time something was measured. Raises EyelevelError if they are broken."""
     file = folder / VALIDATION
     try:
         return from_json(read_text(file), tuple[ValidationEntry, ...], f"{file} is broken")

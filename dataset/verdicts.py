@@ -1,6 +1,6 @@
 """Later decisions on attempts: from the comparison with later runs, or by a person.
 
-`verdicts.jsonl` has a line for each, in the order in which they were given; the last one on an attempt holds.
+`verdicts.jsonl` has one line for each verdict, in the order in which they were given; the last one on an attempt holds.
 Lines are only ever added, and each is on the disk before it takes effect in `runs.csv`.
 """
 
@@ -21,8 +21,8 @@ PERSON = "review"
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an attempt (by its folder) counts, why, who says so (`review` is a person, else a gate), when, and
-    what `runs.csv` said before."""
+    """A verdict on an attempt (by its folder): whether it counts, and why; who decided (`review` is a person, else a
+    gate), and when; and the previous entry in `runs.csv`."""
 
     folder: str
     valid: bool
@@ -34,12 +34,12 @@ class Verdict:
 
     @classmethod
     def of(cls, row: Row, reason: Reason, *, by: str, valid: bool = False) -> "Verdict":
-        """The verdict `by` somebody on the attempt in `row`, given now."""
+        """The verdict of `by` on the attempt in `row`, given now."""
         return cls(row.folder, valid, str(reason), by, now_iso(), row.valid, str(row.reason or ""))
 
 
 def read_verdicts(campaign: Path) -> list[Verdict]:
-    """All verdicts in the campaign's folder; a last line that was cut short does not count. Raises EyelevelError."""
+    """All verdicts in the campaign's folder, without a truncated last line. Raises EyelevelError."""
     path = campaign / VERDICTS
     try:
         lines = read_text(path).split("\n")
@@ -49,7 +49,7 @@ def read_verdicts(campaign: Path) -> list[Verdict]:
 
 
 def state_of_verdicts(campaign: Path) -> tuple[int, int] | None:
-    """A value that changes whenever a verdict is added in the campaign's folder; None while there is none."""
+    """A value that changes whenever a verdict is added in the campaign's folder; None if there is no verdict yet."""
     try:
         status = (campaign / VERDICTS).stat()
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def state_of_verdicts(campaign: Path) -> tuple[int, int] | None:
 
 
 def add_verdict(campaign: Path, verdict: Verdict) -> None:
-    """Add `verdict`; when this returns it survives a power cut. Any process may, at any time."""
+    """Add `verdict`. After this returns, the verdict survives a power cut. Any process may call this at any time."""
     descriptor = os.open(campaign / VERDICTS, os.O_RDWR | os.O_CREAT, 0o666)
     with os.fdopen(descriptor, "r+b") as file:
         lock(file.fileno(), wait=True)

@@ -1,11 +1,12 @@
-"""Studies beside the campaign of pages, on the same replay, shells and gates: a folder each, and this list of them."""
+"""Studies besides the campaign of pages, on the same replay, shells and gates: one folder each, and this list of
+them."""
 
 from dataset.table import CampaignDocument
 from record.page_sources import SOURCES
 from studies import downloads, fairness, fidelity, grid, ladder, packets, states, video
 from studies.study import Study
 
-# In the order of the commands and of the sections of a report.
+# The order of the commands, and of the sections of a report.
 STUDIES: list[Study] = [
     ladder.STUDY,
     grid.STUDY,
@@ -16,7 +17,7 @@ STUDIES: list[Study] = [
     fidelity.STUDY,
     video.STUDY,
 ]
-# Pages that a study generates are sites for all who load sites.
+# All commands that load sites also accept the pages that a study generates.
 SOURCES.update({f"{study.name}-": study.pages for study in STUDIES if study.pages})
 
 

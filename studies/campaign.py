@@ -1,4 +1,4 @@
-"""The campaign of a study that measures sites, networks and protocols as its command line names them."""
+"""The campaign of a study that takes sites, networks and protocols from its command line."""
 
 from collections.abc import Callable, Collection
 
@@ -15,7 +15,7 @@ from tuning.settings import choose
 
 
 def networks_before(request: Request) -> list[Network]:
-    """The networks that the campaign of `request` has already, as they were when it began. Raises EyelevelError."""
+    """The networks of the existing campaign of `request`, as they were when it began. Raises EyelevelError."""
     measured = request.document.settings.networks if request.document else {}
     return [structured(values, Network, f"the network {name}") for name, values in measured.items()]
 
@@ -29,9 +29,10 @@ def study_campaign(
     repeats: int = REPEATS,
     change: Callable[[Network], Collection[Network]] = lambda network: (network,),
 ) -> Campaign:
-    """The campaign of sites, networks and protocols that `request` names, without films. Raises EyelevelError.
+    """The campaign, without films, of the sites, networks and protocols that `request` names. Raises EyelevelError.
 
-    `runs` of each unless it says otherwise; `change` makes the networks to be measured of each that it names.
+    `runs`: the number of runs of each, unless `request` gives one; `change`: takes each named network and returns the
+    networks to measure in its place.
     """
     sites = choose_sites(request.names("sites", "sites"))
     over = choose_protocols(request.names("proto", "protocols"), protocols.load())
@@ -46,7 +47,7 @@ def study_campaign(
         tuple(network.name for network in chosen),
         tuple(protocol.name for protocol in over),
     )
-    # Sites and protocols that were measured stay in the campaign, and are not planned anew.
+    # Sites and protocols that were measured before stay in the campaign, but no new runs of them are planned.
     if request.document:
         sites = [*choose_sites(list(request.document.settings.sites)), *sites]
         over = [*choose_protocols(list(request.document.settings.protocols), protocols.load()), *over]

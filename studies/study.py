@@ -1,8 +1,8 @@
 """A study: a campaign with a method of its own, options of its own, and a section of the report.
 
-A study is a folder in `studies/` whose `__init__.py` has a `STUDY`, and a line in `studies/__init__.py`. Its command,
-its target of `make` and its section of the report are made of that. `STUDY` names the functions that measure and that
-report (`late`): they are loaded when they are called.
+A study is a folder in `studies/` whose `__init__.py` defines `STUDY`, and a line in `studies/__init__.py`. The study's
+command, its target of `make` and its section of the report are made from `STUDY`. `STUDY` names the functions that
+measure and report (`late`); these are loaded when they are called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RUNS, REPEATS = 10, 3
 
 @dataclass(frozen=True)
 class Request:
-    """The values on the command line of a study; None where it has none. `options` are the study's own.
+    """The values on the command line of a study; None if a value is missing. `options` are the study's own.
 
     `document` is that of the campaign in `folder`, if there is one.
     """
@@ -52,41 +52,41 @@ class Request:
 
     @property
     def browser_name(self) -> str:
-        """The browser of the command line, or of the campaign in `folder`, or the usual one."""
+        """The browser of the command line, else that of the campaign in `folder`, else the default one."""
         name, *others = self.browser_names()
         if others:
             raise EyelevelError(f"this study measures one device, not {self.device}; 'make grid' takes several")
         return name
 
     def browser_names(self, usual_devices: Sequence[str] = (DESKTOP,)) -> list[str]:
-        """The browser of the command line on each of its devices, or those of the campaign in `folder`, or the usual
-        one on the `usual_devices`. Raises EyelevelError."""
+        """The browser of the command line on each of its devices, else the browsers of the campaign in `folder`, else
+        the default browser on the `usual_devices`. Raises EyelevelError."""
         if self.browser is None and self.device is None and self.document and self.document.settings.browsers:
             return list(self.document.settings.browsers)
         return on_devices([self.browser or DEFAULT_BROWSER], self.device or usual_devices)
 
     @property
     def plan_seed(self) -> int:
-        """The seed of the command line, or of the campaign that was begun, or the usual one."""
+        """The seed of the command line, else that of the existing campaign, else the default one."""
         return int(self.setting("seed", SEED) if self.seed is None else self.seed)
 
     def number_of_runs(self, usual: int) -> int:
-        """How many runs there are to be: as many as the command line says, but no fewer than the campaign that was
-        begun has; `usual` ones where neither says any."""
+        """The number of runs: as many as the command line says, but no fewer than the existing campaign has; `usual` if
+        neither gives a number."""
         return max(self.runs or 0, int(self.setting("runs", usual if self.runs is None else 0)))
 
     def setting(self, name: str, default: Any) -> Any:
-        """A setting of the campaign that was begun, or `default` where there is none, or it has none."""
+        """A setting of the existing campaign; `default` if there is no campaign, or if it lacks the setting."""
         value = getattr(self.document.settings, name) if self.document else None
         return default if value is None else value
 
     def own_setting(self, name: str, default: Any) -> Any:
-        """A setting of the study's own in the campaign that was begun, or `default`."""
+        """A setting of the study's own in the existing campaign, or `default`."""
         return self.document.settings.method.get(name, default) if self.document else default
 
     def names(self, option: str, group: str, default: str | Sequence[str] | None = None) -> str | list[str]:
-        """The names that the command line gives for a group (sites, networks, protocols), or the campaign that was
-        begun has, or `default`. Raises EyelevelError when there are none."""
+        """The names that the command line gives for a group (sites, networks, protocols), else those of the existing
+        campaign, else `default`. Raises EyelevelError if there are none."""
         names = getattr(self, option) or list(self.setting(group, ())) or default
         if not names:
             raise EyelevelError(f"Missing option '--{option}'.")
@@ -97,8 +97,8 @@ class Request:
 class Measurement:
     """A campaign that a study is about to measure.
 
-    `announcement` is printed before, `summary` returns what is printed afterwards. `enough` as in `campaign.measure`.
-    `budget_s`: how long all may take, if that has a limit.
+    `announcement` is printed before the campaign; `summary` returns the lines to print afterwards. `enough` is that of
+    `campaign.measure`. `budget_s`: the time limit for the whole campaign, if any.
     """
 
     campaign: Campaign
@@ -110,16 +110,22 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Study:
-    """A study. `name` is its folder in `studies/`, and what its campaigns say that they are of.
+    """A study.
 
+    `name`: its folder in `studies/`, and the study's name in its campaigns.
     `command`: its command of `eyelevel` and target of `make`; also the folder of its results unless another is named.
-    `title`: a line in the list of commands; `help`: of its command. `options`: of its own, beside those of all studies.
-    `pages`: returns the page of a name that begins with the study's, if it generates pages (`record.page_sources`).
-    `chooses_sites`: whether it has the option --sites. `decisive`: which options decide how much a new campaign
-    measures; a long one in which one of them was not given begins only when its user says so. `no_page_times`: why load
-    times of its pages say nothing of what it measures, so that two of its campaigns cannot be compared by them.
-    `validates`: whether networks and protocols are measured before unless the command line says otherwise. `campaign`:
-    what is to be measured. `section` makes the study's section of the report.
+    `title`: its line in the list of commands; `help`: the help of its command.
+    `options`: its own options, besides those of all studies.
+    `pages`: if it generates pages, returns the page of a name that begins with the study's name
+    (`record.page_sources`).
+    `chooses_sites`: whether it has the option --sites.
+    `decisive`: the options that determine how much a new campaign measures. A long campaign without one of them begins
+    only after its user confirms.
+    `no_page_times`: why load times of its pages say nothing about the study's results, so that two of its campaigns
+    cannot be compared by load times.
+    `validates`: whether networks and protocols are validated first, unless the command line says otherwise.
+    `campaign`: returns the measurement.
+    `section`: makes the study's section of the report.
     """
 
     name: str

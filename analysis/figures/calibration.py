@@ -23,8 +23,8 @@ def band(values: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray,
 
 
 def draw(p_values: pd.DataFrame, confidence: float) -> Figure:
-    """`p_values` is from `aa_p_values`: a panel for each kind, a line for each metric. A line should follow the
-    diagonal and stay in the band, which is that of one metric's tests."""
+    """Draw `p_values`, which is from `aa_p_values`: a panel for each kind, a line for each metric. A line should follow
+    the diagonal and stay in the band, which holds for the tests of one metric."""
     kinds = list(dict.fromkeys(p_values["kind"]))
     with figure_style():
         width = COLUMN_INCHES if len(kinds) < 2 else PAGE_INCHES

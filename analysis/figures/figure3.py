@@ -12,17 +12,17 @@ from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, line_style
 from analysis.text import label
 
 METRICS = ("fvc", "si", "vc85", "plt")
-# An axis leaves out gains that lie beyond the quartiles of its row by more than this many distances between these (far
-# out; Tukey 1977, Exploratory Data Analysis); and it ends here at the latest: the paper's plots are cropped before
-# twice the time.
+# An axis leaves out gains that lie beyond the quartiles of its row by more than FAR_OUT times the distance between the
+# quartiles ("far out" in Tukey 1977, Exploratory Data Analysis). It ends at WIDEST at the latest: the paper's plots are
+# cropped before twice the time.
 FAR_OUT = 3
 WIDEST = 1.0
-# The least that an axis shows on both sides of 0, and what it shows beyond the last gain, as a share of its length.
+# The least range that an axis shows on both sides of 0; and the margin beyond the last gain, as a share of the axis.
 LEAST, MARGIN = 0.02, 0.04
 
 
 def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str], np.ndarray]:
-    """The lines: (network, metric, protocol) → its gains, sorted; `gain_table` is from
+    """The lines of the figure: (network, metric, protocol) → its gains, sorted; `gain_table` is from
     `analysis.statistics.gain.gains`."""
     against = gain_table[gain_table["reference"] == reference].dropna(subset="gain")
     groups = against.groupby(["network", "metric", "compared"], sort=False)["gain"]
@@ -30,10 +30,10 @@ def series(gain_table: pd.DataFrame, reference: str) -> dict[tuple[str, str, str
 
 
 def limits(gains: np.ndarray) -> tuple[float, float]:
-    """Where the axis of a row with these `gains` begins and ends: at the last that is not far out, on each side.
+    """Where the axis of a row with these `gains` begins and ends: on each side at the last gain that is not far out.
 
-    A site has one for each metric and protocol, so that a percentile would not do: one site can be more of the gains
-    than that leaves out.
+    A percentile would not do: each site has one gain per metric and protocol, so the gains of one site can be more than
+    a percentile leaves out.
     """
     first, third = np.quantile(gains, (0.25, 0.75))
     reach = FAR_OUT * (third - first)
@@ -44,7 +44,7 @@ def limits(gains: np.ndarray) -> tuple[float, float]:
 
 
 def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[str], reference: str) -> Figure:
-    """A grid of networks and metrics with one line for each protocol compared with `reference`."""
+    """A grid of networks and metrics, with one line for each protocol compared with `reference`."""
     lines = series(gain_table, reference)
     rows = [network for network in networks if any(key[0] == network for key in lines)]
     compared = [name for name in protocols if any(key[2] == name for key in lines)]
@@ -76,12 +76,12 @@ def draw(gain_table: pd.DataFrame, networks: Sequence[str], protocols: Sequence[
 
 
 def _step(axes: Axes, gains: np.ndarray, ends: tuple[float, float], protocol: str, protocols: Sequence[str]) -> None:
-    """The distribution of `gains`, from 0 at one of both `ends` of the axis to 1 at the other."""
+    """Draw the distribution of `gains`, from 0 at the low end of the axis to 1 at the high end."""
     style = line_style(protocol, protocols)
     xs = np.concatenate([[min(ends[0], gains[0])], gains, [max(ends[1], gains[-1])]])
     share = np.append(np.arange(len(gains) + 1) / len(gains), 1)
     is_solid = style.dashes == "-"
-    # Dashes on a solid line of much the same course stay visible: they are narrower, and have white edges.
+    # A dashed line is narrower and has white edges, so that it stays visible on a solid line of nearly the same course.
     width = 2.0 if is_solid else 1.2
     edges = [] if is_solid else [Stroke(linewidth=2.4, foreground="white"), Normal()]
     axes.step(
@@ -91,7 +91,7 @@ def _step(axes: Axes, gains: np.ndarray, ends: tuple[float, float], protocol: st
 
 
 def _beyond(axes: Axes, gains: np.ndarray) -> None:
-    """Say how many `gains` the axis does not show, where no line of theirs can be."""
+    """Write how many `gains` the axis does not show, in corners where no line of the gains can be."""
     low, high = axes.get_xlim()
     for is_beyond, x, y, side in ((gains < low, 0.02, 0.9, "left"), (gains > high, 0.98, 0.04, "right")):
         if is_beyond.any():

@@ -9,14 +9,14 @@ from analysis.figures.style import BLUE, PAGE_INCHES, SMALL, VERMILION, figure_s
 from analysis.films import Strip
 from analysis.text import label
 
-# The space between rows of pictures, for the times above and the completeness below each.
+# The space between rows of pictures, for each row's times above it and completeness below it.
 BETWEEN_INCHES = 0.54
-# The metrics that are named below the frame that reaches them.
+# The metrics whose names stand below the frame that reaches them.
 MILESTONES = ("fvc", "vc85", "plt")
 
 
 def draw(strips: Sequence[Strip]) -> Figure:
-    """Draw `strips`, all with the same times, a row each. Below a frame stand the metrics that were reached by it."""
+    """Draw `strips`, one row each; all have the same times. Below a frame stand the metrics that it reached."""
     columns = len(strips[0].times_ms)
     height, width = strips[0].frames[0].shape[:2]
     cell = PAGE_INCHES / columns
@@ -43,7 +43,7 @@ def draw(strips: Sequence[Strip]) -> Figure:
 
 
 def _milestones(strip: Strip) -> dict[int, str]:
-    """The index of a frame → the labels of the metrics whose times it is the first frame to reach."""
+    """The index of a frame → the labels of the metrics whose times this frame is the first to reach."""
     milestones: dict[int, list[str]] = {}
     for metric in MILESTONES:
         place = next(

@@ -1,4 +1,4 @@
-"""Each pair's gain over sites with its intervals, by network and metric."""
+"""The gain of each pair over all sites with its intervals, by network and metric."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,14 @@ from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import label
 
 VERDICT_MARKS = {FASTER: (BLUE, "<"), SLOWER: (VERMILION, ">"), EQUIVALENT: ("0.2", "s"), NOT_DECIDED: ("0.5", "o")}
-# As many intervals of an axis as there is room for their percentages, of one of several panels and of a column.
+# How many ticks with their percentages fit on an axis: on one of several panels, and on one as wide as a column.
 PANEL_TICKS, COLUMN_TICKS = 3, 5
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], pairs: Sequence[Pair]) -> Figure:
-    """`table` has the columns of `over_sites` and `mixed_models`. A panel for each metric, a row for each
-    network and pair: the mean gain with the two-level bootstrap's interval, and below it the mixed model's."""
+    """Draw `table`, which has the columns of `over_sites` and `mixed_models`: a panel for each metric, a row for each
+    network and pair. A row shows the mean gain with the two-level bootstrap's interval, and below it the mixed model's
+    gain."""
     rows = [(network, pair) for network in networks for pair in pairs]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.19 * len(rows)), layout="constrained")
@@ -50,8 +51,8 @@ def draw(table: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str], p
 
 
 def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str, pairs: Sequence[Pair]) -> Figure:
-    """`table` is from `confirmatory`. One metric, as wide as a column: a row for each network and pair with its gain,
-    interval and margin of equivalence, in the colour and marker of its verdict."""
+    """Draw one metric of `table`, which is from `confirmatory`, as wide as a column: a row for each network and pair
+    with its gain, interval and margin of equivalence, in the colour and marker of its verdict."""
     rows = [(network, pair) for network in networks for pair in pairs]
     index = rows_of(table, metric=metric).set_index(["network", "reference", "compared"]).sort_index()
     with figure_style():
@@ -80,7 +81,7 @@ def draw_confirmatory(table: pd.DataFrame, networks: Sequence[str], metric: str,
 
 
 def _rows(axes: Axes, networks: Sequence[str], pairs: Sequence[Pair], ticks: int) -> None:
-    """Name the rows of `axes`, each a network and a pair, mark where nothing differs, and set about `ticks` ticks."""
+    """Label the rows of `axes`, each a network and a pair, mark a gain of 0, and set about `ticks` ticks."""
     labels = [
         f"{label(network) + '   ' if not place else ''}{label(pair.compared)} / {label(pair.reference)}"
         for network in networks

@@ -1,4 +1,4 @@
-"""The rates and round-trip times of networks over time, as they are set."""
+"""The configured rates and round-trip times of networks over time."""
 
 import math
 from collections.abc import Sequence
@@ -16,20 +16,21 @@ from tuning.impairments.contract import DOWN, UP
 from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
 from tuning.networks import Network
 
-# Two networks stand side by side, with a panel for the rate and one for the round-trip time each.
+# How many networks stand side by side, each with a panel for the rate and a panel for the round-trip time.
 BESIDE = 2
 ROW_INCHES = 1.15
-# Over how much of a trace a rate is taken.
+# The time over which the rate of a trace is averaged.
 BIN_S = 0.25
-# More entries do not fit beside each other.
+# No more entries fit next to each other.
 LEGEND_COLUMNS = 5
-# How finely a delay or a loss over time is drawn.
+# The time step in which a delay or a loss over time is drawn.
 CONDITIONS_BIN_S = 0.02
 STYLES = {DOWN: (BLUE, "-", "down"), UP: (VERMILION, "--", "up")}
 
 
 def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Times in s and the rate of a direction from each of them on, in Mbit/s; None where nothing limits it."""
+    """The rate of a direction over time: times in s, and the rate in Mbit/s from each time on; None if nothing limits
+    it."""
     if (mbps := network.rate_of(direction)) is None:
         return None
     if not (trace := network.trace_of(direction)):
@@ -44,8 +45,8 @@ def rate_series(network: Network, direction: str, seconds: float) -> tuple[np.nd
 
 
 def over_time(network: Network, direction: str, column: str, seconds: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Times in s and, from each of them on, the delay of a direction beyond its own (ms) or its further loss; None
-    where its conditions have no such column."""
+    """A column of a direction's conditions over time: times in s, and from each time on the delay beyond the network's
+    own (ms) or the further loss. None if the conditions have no such column."""
     conditions = network.conditions_of(direction)
     if not conditions or not conditions.has(column):
         return None
@@ -54,7 +55,8 @@ def over_time(network: Network, direction: str, column: str, seconds: float) -> 
 
 
 def off_times(network: Network, direction: str, seconds: float) -> list[tuple[float, float]]:
-    """When a direction is off, in s, from and to; of one whose times are random none, since they differ each time."""
+    """When a direction is off: the begin and end of each such time, in s. Empty if these times are random, since they
+    differ between loads."""
     times = network.on_off_of(direction)
     if times is None or not times.periodic:
         return []
@@ -63,8 +65,8 @@ def off_times(network: Network, direction: str, seconds: float) -> list[tuple[fl
 
 
 def draw(chosen: Sequence[Network], seconds: float) -> Figure:
-    """Two panels for each of the `chosen` networks over `seconds`: its rates, and its round-trip time with empty
-    queues, with all that jitter and full queues add to it."""
+    """Draw two panels over `seconds` for each of the `chosen` networks: its rates, and its round-trip time with empty
+    queues and with everything that jitter and full queues add."""
     rows = math.ceil(len(chosen) / BESIDE)
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.6 + ROW_INCHES * rows), layout="constrained")
@@ -121,7 +123,7 @@ def _draw_delays(panel: Axes, network: Network, seconds: float) -> None:
 
 
 def _draw_losses(panel: Axes, network: Network, seconds: float) -> None:
-    """The losses over time of both directions, on an axis of their own at the right."""
+    """Draw the losses of both directions over time, on a separate axis on the right."""
     kept = None
     for direction in (UP, DOWN):
         if series := over_time(network, direction, LOSS, seconds):
@@ -129,7 +131,7 @@ def _draw_losses(panel: Axes, network: Network, seconds: float) -> None:
             kept = (1 if kept is None else kept) * (1 - losses)
     if kept is None:
         return
-    # The legend is of the panels' own lines.
+    # The legend takes only lines of the panels themselves, so this empty line stands for the line on the right axis.
     panel.plot([], [], color=GREEN, label="loss over time, % (right)")
     right = panel.twinx()
     right.step(times_s, 100 * (1 - kept), where="post", color=GREEN, linewidth=0.8)

@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 from analysis.figures.style import BLUE, PAGE_INCHES, VERMILION, figure_style
 from analysis.text import label
 
-# How many points the line through the runs has, at most.
+# The line through the runs has at most this many points.
 POINTS = 40
 
 
 def draw(residuals: pd.DataFrame, metric: str, canary: str | None = None) -> Figure:
-    """`residuals` is from `diagnostics.residuals`. Left: over time, with the median and quartiles of stretches of
-    runs, and below it the canary, if one is named; right: by the place in the block."""
+    """Draw `residuals`, which is from `diagnostics.residuals`. Left: over time, with the median and quartiles of
+    stretches of runs, and below it the canary, if one is named. Right: by the place in the block."""
     runs = residuals[residuals[f"off_{metric}"].notna()]
     with figure_style():
         rows = 2 if canary else 1

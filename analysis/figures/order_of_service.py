@@ -15,22 +15,23 @@ from analysis.text import label
 from dataset.observations import BACKGROUND, URGENT
 
 ROW_INCHES = 1.05
-# Bytes that left within this time are one step of an area.
+# Bytes that left within this time form one step of an area.
 STEP_S = 0.02
 SMOOTH_STEPS = 3
-# By urgency (RFC 9218), from the most urgent on: dark and warm to light. Incremental responses are hatched.
+# The colours by urgency (RFC 9218), the most urgent first: from dark and warm to light. Incremental responses are
+# hatched.
 COLORS = ("#7f0000", "#d7301f", "#ef6548", "#fdbb84", "#d0d7de", "#e6eaee", "#f0f2f5", "#f7f8fa")
 HATCH = "/////"
-# A name is written where its area is wide enough, in s.
+# A name is written only if its area is at least this wide, in s.
 LEAST_WIDTH_S = 0.06
 MOSTLY_PERCENT = 60
-# A link that is used carries much more.
+# A link in use carries much more than this.
 LEAST_BYTES_PER_S = 50_000
 
 
 def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """A panel for each protocol, by its name: whose bytes left the server, as shares of all, over time. The most
-    urgent are at the bottom, and time is 0 at the first request.
+    """Draw a panel for each protocol, by its name: the share of each response in the bytes that left the server, over
+    time. The most urgent responses are at the bottom. Time 0 is the first request.
 
     The documents are those of `OrderOfService.document`.
     """
@@ -54,7 +55,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
     edges_s = np.arange(0.0, end_s + 2 * STEP_S, STEP_S)
     sizes = np.array([_bytes(document["served"], response["path"], edges_s) for response in responses])
     total = sizes.sum(axis=0)
-    # Nothing is drawn where the server sent next to nothing.
+    # Nothing is drawn while the server sent next to nothing.
     shares = np.where(total > STEP_S * LEAST_BYTES_PER_S, 100 * sizes / np.maximum(total, 1), 0.0)
     at_s = edges_s[:-1] + STEP_S / 2
     areas = panel.stackplot(at_s, shares, step="mid", colors=[COLORS[r["urgency"]] for r in responses], linewidth=0.3)
@@ -69,7 +70,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
     panel.axvline(urgent["asked_s"], color="black", linewidth=0.8, linestyle=(0, (2, 1.5)))
     panel.axvspan(urgent["asked_s"], end_of_wait_s, ymin=0, ymax=1, color="black", alpha=0.2, linewidth=0)
     waited = f"urgent: after {numbers['in_front_bytes'] / 1e3:,.0f} kB, {1e3 * numbers['waited_s']:,.0f} ms"
-    # Within the time of waiting where there is no room behind it.
+    # The text stands within the time of waiting if there is no room to the right of it.
     is_late = end_of_wait_s > 0.7 * end_s
     panel.annotate(
         waited,
@@ -86,7 +87,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], end_s: fl
 
 
 def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Array) -> Array:
-    """The bytes of one response in each step, smoothed a little: packets leave in bursts."""
+    """The bytes of one response in each step, smoothed a little, since packets leave in bursts."""
     parts = [(at_s, size) for at_s, of, size in served if of == path]
     times_s, sizes = zip(*parts, strict=True)
     in_step, _ = np.histogram(times_s, edges_s, weights=sizes)
@@ -94,14 +95,14 @@ def _bytes(served: Sequence[Sequence[Any]], path: str, edges_s: Array) -> Array:
 
 
 def _write_names(panel: Axes, responses: Sequence[Mapping[str, Any]], shares: Array, at_s: Array) -> None:
-    """The name of each response where most of it left, if there is room."""
+    """Write the name of each response where most bytes are its own, if there is room."""
     for number, response in enumerate(responses):
         mostly = shares[number] > MOSTLY_PERCENT
         runs = np.flatnonzero(np.diff(np.concatenate(([False], mostly, [False]))))
         begin, end = max(zip(runs[::2], runs[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
         if (end - begin) * STEP_S >= LEAST_WIDTH_S and response["path"] != URGENT:
             upright = response["path"] != BACKGROUND
-            # In the middle of the background is the urgent response.
+            # The urgent response lies in the middle of the background response.
             middle = (begin + end) // 2 if upright else (begin + 3 * end) // 4
             name = response["path"].strip("/").replace("urgent-", "urgent\n").replace("-", " ")
             panel.text(

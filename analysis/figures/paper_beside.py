@@ -14,13 +14,13 @@ PANELS = {
     "mean_delta": "mean difference",
     "rtt_delta": "one-server sites, less one round trip",
 }
-# These are a few ms on one network and ten thousand on another, so each network has an axis of its own.
+# These differences are a few ms on one network and ten thousand on another, so each network has an axis of its own.
 IN_MS = ("mean_delta", "rtt_delta")
 
 
 def panels(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Title of a panel → its rows. There is a panel for each kind of number that the campaign has, and for differences
-    in ms one for each network."""
+    """Title of a panel → its rows. There is a panel for each kind of number that the campaign has; differences in ms
+    have one for each network."""
     by_title = {}
     for kind, title in PANELS.items():
         rows = table[table["kind"] == kind]

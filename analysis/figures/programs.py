@@ -1,4 +1,4 @@
-"""A contrast of TCP and QUIC with each of several programs: its gain with its interval, by network."""
+"""The gain of one contrast of TCP and QUIC with each of several programs, with its interval, by network."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,15 @@ from analysis.statistics.outcomes import NOT_DECIDED
 from analysis.text import label
 from tuning.devices import described
 
-# The marks of the verdicts on a change of program; and the mark of the program that others are compared with.
+# The marks of the verdicts on a change of program; and the mark of the first program, which others are compared with.
 MARKS = {DEPENDS: (VERMILION, "D"), INDEPENDENT: (BLUE, "s"), NOT_DECIDED: ("0.5", "o")}
 FIRST = ("0.1", "*")
 TICKS = 4
 
 
 def draw(gains: pd.DataFrame, differences: pd.DataFrame, networks: Sequence[str]) -> Figure:
-    """`gains` and `differences` are the rows of one contrast and metric of the tables of `analysis.programs`. A panel
-    for each of `networks`, a row for each set of programs."""
+    """Draw one contrast and metric. `gains` and `differences` are its rows in the tables of `analysis.programs`. There
+    is a panel for each of `networks`, and a row for each set of programs."""
     keys = ["measured_reference", "measured_compared", "browser"]
     rows = gains.drop_duplicates(keys)
     names = [

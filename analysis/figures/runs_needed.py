@@ -1,4 +1,4 @@
-"""How many runs it takes to find a difference over all sites."""
+"""How many runs are needed to find a difference over all sites."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -13,7 +13,7 @@ from analysis.text import label, pair_label
 
 
 def draw(table: pd.DataFrame, networks: Sequence[str]) -> Figure:
-    """`table` is from `blocks_needed`. A panel for each network, a line for each pair and metric."""
+    """Draw `table`, which is from `blocks_needed`: a panel for each network, a line for each pair and metric."""
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 2.4), layout="constrained")
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]

@@ -1,4 +1,4 @@
-"""Every site's gain behind every network in every metric, for one pair of protocols, in one picture."""
+"""The gain of every site on every network in every metric, for one pair of protocols, in one picture."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from analysis.statistics.hypotheses import Pair
 from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.text import label, whole_percent
 
-# Beyond this share the colour stays the same; the number in the cell goes on.
+# The colour does not change beyond this share; the number in the cell still shows the gain.
 DEEPEST = 0.4
 
 
@@ -25,10 +25,11 @@ def draw(
     pair: Pair,
     sites: Sequence[str] | None = None,
 ) -> Figure:
-    """A row for each site, a column for each network and metric; the gain in percent, bold where it is significant,
-    hatched where there is none.
+    """Draw a row for each site and a column for each network and metric. A cell has the gain in percent, bold if it is
+    significant; a cell without a gain is hatched.
 
-    `gain_table` is from `analysis.statistics.gain.gains`; of `sites`, those have a row, too, that it has no gain of.
+    `gain_table` is from `analysis.statistics.gain.gains`. `sites` names the rows, including sites without a gain;
+    unless given, all sites of `gain_table` have a row.
     """
     cells = rows_of(gain_table, **pair._asdict())
     columns = pd.MultiIndex.from_product([networks, metrics])
@@ -38,12 +39,12 @@ def draw(
     p = p_table.to_numpy()
     values = table.to_numpy(dtype=float)
     with figure_style():
-        # On the left the names of the sites, above the colours' scale.
+        # The names of the sites stand on the left, and the scale of the colours below.
         figure = Figure(figsize=(PAGE_INCHES, 1.5 + 0.19 * len(table)), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
         axes.grid(visible=False)
-        # The background shows where the image has no value.
+        # The hatched background is visible where the image has no value.
         axes.patch.set(hatch=HATCH, edgecolor="0.75", linewidth=0)
         axes.spines[:].set_visible(False)
         axes.set_yticks(range(len(table)), table.index, fontsize=SMALL)

@@ -1,4 +1,5 @@
-"""How all figures look: small, fonts embedded, in colours that differ for colour-blind readers and in grey."""
+"""The style of all figures: small, with embedded fonts, in colours that colour-blind readers can distinguish, in grey,
+too."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,12 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-# Okabe and Ito's.
+# The colours of Okabe and Ito.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILION, PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 COLUMN_INCHES, PAGE_INCHES = 3.35, 7.0
 PNG_DPI = 160
-# In points, of the smallest type: conferences ask for it in camera-ready figures.
+# The size of the smallest type, in points; conferences require it in camera-ready figures.
 SMALL = 7.0
 # The hatch of cells that have no value.
 HATCH = "////"
@@ -39,14 +40,14 @@ RC: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
 }
-# A PDF has the place of each glyph, and so no use for the tables that lay text out. To subset them took a quarter of a
-# figure's time.
+# A PDF stores the place of each glyph, so it does not need the tables that lay text out. Subsetting these took a
+# quarter of a figure's time.
 subset.Options._drop_tables_default = [*subset.Options._drop_tables_default, "GDEF", "GPOS", "GSUB"]
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a protocol is drawn everywhere; dashes and marker distinguish it in grey, too."""
+    """The style of a protocol in all figures; dashes and marker distinguish it in grey, too."""
 
     color: str
     dashes: Any
@@ -60,18 +61,18 @@ LINE_STYLES = {
     "quic": LineStyle(VERMILION, "-", "o"),
     "quic+bbr": LineStyle(ORANGE, (0, (1.2, 1.2)), "v"),
 }
-# The styles that all other protocols get in turn.
+# The styles of all other protocols, in turn.
 OTHER_LINE_STYLES = (
     LineStyle(GREEN, "-", "P"),
     LineStyle(PURPLE, (0, (3, 1)), "X"),
     LineStyle("0.5", (0, (1, 1)), "*"),
 )
-# The dashes that the metrics get in turn.
+# The dashes of the metrics, in turn.
 METRIC_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (1, 3)))
 
 
 def line_style(protocol: str, protocols: Sequence[str]) -> LineStyle:
-    """How `protocol` is drawn among all of a figure's `protocols`."""
+    """The style of `protocol` among all `protocols` of a figure."""
     if protocol in LINE_STYLES:
         return LINE_STYLES[protocol]
     others = [name for name in protocols if name not in LINE_STYLES]
@@ -80,25 +81,26 @@ def line_style(protocol: str, protocols: Sequence[str]) -> LineStyle:
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Figures that are made within it have this style."""
+    """Gives the style to all figures that are made within this context."""
     with mpl.rc_context(RC):
         yield
 
 
 class _PlainNumbers(LogFormatter):
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """The number `x` in full, where the usual labels would have it as a power."""
+        """The number `x` in full, where the usual formatter would write a power."""
         return f"{x:,.10g}" if super().__call__(x, pos) else ""
 
 
 def plain_log_axis(axis: Axis) -> None:
-    """Write the numbers of a logarithmic `axis` without exponents, whose type would be smaller than SMALL."""
+    """Write the numbers of a logarithmic `axis` without exponents, since the type of exponents is smaller than
+    SMALL."""
     axis.set_major_formatter(_PlainNumbers())
     axis.set_minor_formatter(_PlainNumbers())
 
 
 def gain_bar(figure: Figure, image: Any, axes: Any, pad: float) -> Any:
-    """The scale of the colours of `image` below `axes`, in percent with their signs."""
+    """Draw the scale of the colours of `image` below `axes`, in percent with signs."""
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.5, aspect=37, pad=pad, extend="both")
     bar.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.0f} %" if value else "0 %")
     bar.ax.grid(visible=False)
@@ -111,5 +113,5 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         figure.savefig(folder / f"{name}.png", dpi=PNG_DPI)
         # The PDF keeps the layout that was computed for the PNG, since texts are some percent wider in a PNG.
         figure.set_layout_engine(None)
-        # Without a date: the same data make the same file.
+        # No date is written, so that the same data make the same file.
         figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})

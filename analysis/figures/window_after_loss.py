@@ -1,4 +1,4 @@
-"""How the window of each protocol answered to one loss, as a validation saw it
+"""How each protocol's window responded to one loss, as a validation saw it
 (`measure.validate.protocol.loss_response`)."""
 
 import math
@@ -17,8 +17,8 @@ ROW_INCHES = 1.75
 
 
 def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """A panel for each protocol, by its name: the window in segments over time, from the wire, the window that the
-    server itself says, and Cubic's curve. Time is 0 at the end of the recovery.
+    """Draw a panel for each protocol, by its name: the window in segments over time as seen on the wire, as the server
+    itself reports it, and Cubic's curve. Time 0 is the end of the recovery.
 
     The documents are those of `LossResponse.document`.
     """
@@ -31,7 +31,7 @@ def draw(documents: Mapping[str, Mapping[str, Any]]) -> Figure:
             _draw_one(panel, protocol, document, list(documents))
         for panel in panels.flat[len(documents) :]:
             panel.set_visible(False)
-        # The lowest of each column, below which there may be a panel that is not shown.
+        # The lowest visible panel of each column has the labels, since a hidden panel may lie below it.
         for panel in panels.flat[max(0, len(documents) - columns) : len(documents)]:
             panel.set_xlabel("s since recovery")
             panel.tick_params(labelbottom=True)
@@ -45,7 +45,7 @@ def _draw_one(panel: Axes, protocol: str, document: Mapping[str, Any], protocols
     series = {name: np.array(values, float) for name, values in document["series"].items()}
     at_s = series["at_s"]
     known = np.isfinite(series["server"])
-    # The scale is that of what is in flight: BBR's own window is twice as large.
+    # The data in flight determine the scale: BBR's own window is twice as large.
     top = 1.25 * max(np.nanmax(series["in_flight"]), document["before"])
     panel.plot(at_s[known], series["server"][known], color="0.6", linewidth=0.8, label="by the server's own account")
     panel.plot(at_s, series["in_flight"], color=line_style(protocol, protocols).color, label="in flight, from the wire")

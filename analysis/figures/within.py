@@ -1,4 +1,4 @@
-"""Every run of every setting behind one network, around the typical time of its site."""
+"""Every run of every setting on one network, relative to the typical time of its site."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,14 @@ from analysis.text import label
 
 
 def draw(samples: Samples, network: str, metric: str, protocols: Sequence[str]) -> Figure:
-    """A row for each site; each run's time as a share of the median of the first protocol, on a logarithmic axis; a
-    line at each protocol's median. A site without that protocol names the one that takes its place."""
+    """Draw a row for each site: each run's time as a multiple of the first protocol's median, on a logarithmic axis,
+    with a line at each protocol's median. At a site without runs over the first protocol, the next protocol takes its
+    place, and the row names it."""
     network_index, metric_index = samples.networks.index(network), samples.metrics.index(metric)
     values = samples.values[network_index, :, :, metric_index]
     rows = [row for row in range(len(samples.sites)) if np.isfinite(values[row]).any()]
     height = 0.8 / len(protocols)
-    # The protocol of each row whose median is 1: the first that has runs.
+    # The index of the protocol whose median is 1 in each row: the first that has runs.
     firsts = [int(np.isfinite(values[row]).any(axis=-1).argmax()) for row in rows]
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + (0.11 + 0.05 * len(protocols)) * len(rows)), layout="constrained")

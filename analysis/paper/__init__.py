@@ -1,4 +1,4 @@
-"""The paper's numbers and claims, and what a campaign says of them.
+"""The paper's numbers and claims, and how a campaign's results compare with them.
 
 Nothing here draws or knows of a report.
 """

@@ -27,13 +27,14 @@ from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Array, Samples
 from analysis.text import label, pair_label, share
 
-# A rank correlation below this is little influence: it explains less than a quarter of how the sites are ranked.
+# A rank correlation below this is little influence: it explains less than a quarter of the sites' ranking.
 LITTLE_INFLUENCE = 0.5
-# Nobody can tell what gains go with of whose scatter the runs make the larger part.
+# Below this reliability, most of the scatter of the gains comes from the runs, so nothing can be said of the gains'
+# correlations.
 LEAST_RELIABILITY = 0.5
-# How often noise is added to gains to see how reliable they are, and its seed.
+# How often noise is added to gains to estimate their reliability; and the seed of that noise.
 REPETITIONS, SEED = 50, 2019
-# Metrics whose gains are correlated more closely than this say the same.
+# Metrics whose gains are correlated more closely than this agree.
 SAME_CORRELATION = 0.9
 AGREEMENT_COLUMNS = ["reference", "compared", "network", "metric", "other_metric", "sites", "correlation"]
 AGREEMENT_COLUMNS += ["correlation_low", "correlation_high", "opposite", "opposite_sites", "opposite_p"]
@@ -42,13 +43,13 @@ AGREEMENT_COLUMNS += ["correlation_low", "correlation_high", "opposite", "opposi
 def little_influence(
     inputs: ClaimInputs, *, pair: Pair, networks: Sequence[str], metric: str, facts: Sequence[str]
 ) -> list[Condition]:
-    """The sites' gains hardly go with any of `facts`: the mean over networks of their rank correlations is small.
+    """The sites' gains hardly depend on any of `facts`: the mean over networks of their rank correlations is small.
 
-    The noise of the runs makes every correlation smaller: with few enough runs, anything would seem to have little
-    influence. So each network's correlation is divided by the root of the reliability of its gains (Spearman 1904, The
-    proof and measurement of association between two things), and where that is below LEAST_RELIABILITY on any network,
-    nobody can tell. The correlation as it was measured is the evidence against the claim, since the true one is larger.
-    The interval is the jackknife's over sites, of Fisher's z.
+    The noise of the runs makes every correlation smaller, so with few enough runs anything would seem to have little
+    influence. Therefore each network's correlation is divided by the root of the reliability of its gains (Spearman
+    1904, The proof and measurement of association between two things). If the reliability is below LEAST_RELIABILITY on
+    any network, the claim cannot be shown. The evidence against the claim is the measured correlation, since the true
+    one is larger. The interval is the jackknife's over sites, of Fisher's z.
     """
     samples, site_facts = inputs.samples, inputs.site_facts
     missing = not_measured(samples, pair, networks, [metric])
@@ -73,10 +74,11 @@ def little_influence(
 
 
 def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Sequence[str]) -> list[Condition]:
-    """Some site is faster in one metric and slower in another; against it speaks that all are closely correlated.
+    """Some site is faster in one metric and slower in another; the evidence against this is that all metrics are
+    closely correlated.
 
-    The test is on the first of `pairs` that was measured side by side, over all networks and those of `metrics` that
-    the campaign has. A protocol that came later has no block with the others.
+    The test takes the first of `pairs` that was measured side by side, all networks, and those of `metrics` that the
+    campaign has. A protocol that was added later shares no block with the others.
     """
     samples = inputs.samples
     measured = [metric for metric in metrics if metric in samples.metrics]
@@ -115,8 +117,8 @@ def metrics_disagree(inputs: ClaimInputs, *, pairs: Sequence[Pair], metrics: Seq
 
 
 def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequence[str]) -> pd.DataFrame:
-    """`metric_agreement` of every comparison of `hypotheses`, over the networks and those of `metrics` that have blocks
-    of it; the p values of each pair are corrected on their own."""
+    """`metric_agreement` of every comparison of `hypotheses`, over the networks and `metrics` that have blocks of it.
+    The p values of each pair are corrected separately."""
     measured = [metric for metric in metrics if metric in samples.metrics]
     tables = [
         metric_agreement(samples, pair, measured, hypotheses.significant_p, hypotheses.confidence)
@@ -129,12 +131,12 @@ def metric_agreements(samples: Samples, hypotheses: Hypotheses, metrics: Sequenc
 def metric_agreement(
     samples: Samples, pair: Pair, metrics: Sequence[str], significant_p: float, confidence: float
 ) -> pd.DataFrame:
-    """A row for each network and two of `metrics`: do they say the same of the sites?
+    """A row for each network and each two of `metrics`: whether both agree on the sites.
 
     Columns: reference, compared, network, metric, other_metric, sites (with both); correlation (Spearman's, of the
-    sites' gains) with correlation_low and correlation_high (NaN with LEAST_SITES or fewer); opposite (how many
-    sites are faster in the one and slower in the other, each significantly), opposite_sites (their names) and
-    opposite_p (the least p value of these, over all rows, sites and directions corrected by Holm).
+    sites' gains) with correlation_low and correlation_high (NaN with LEAST_SITES or fewer); opposite (how many sites
+    are faster in one metric and slower in the other, each significantly), opposite_sites (their names) and opposite_p
+    (the smallest p value of such a site, corrected by Holm over all rows, sites and directions).
     """
     ratios = block_ratios(samples, pair)
     sites = mean_over_sites(ratios[..., None, :])
@@ -165,16 +167,17 @@ def metric_agreement(
 
 
 def reliability(gains: Array, noise: Array) -> Array:
-    """The share of the scatter of the sites' gains that is theirs and not the runs', for each network.
+    """The reliability of each network's gains: the share of their scatter that comes from the sites and not from the
+    runs.
 
-    `gains`: networks x sites; `noise`: repetitions x networks x sites, each of the size that the gains' own has. Gains
-    with such noise once more are correlated with those without by q. With the variances s of the sites and e of the
-    noise, q squared is (s + e) / (s + 2 e), so the reliability s / (s + e) is 2 - 1 / q squared (after Cook and
-    Stefanski 1994, Simulation-extrapolation estimation). It is computed from ranks, since a site that lies far from
-    the others would else pass for sites that differ.
+    `gains`: networks x sites. `noise`: repetitions x networks x sites, of the same size as the noise in the gains. Let
+    q be the correlation of the gains with the gains plus this further noise, s the variance of the sites and e that of
+    the noise. Then q squared is (s + e) / (s + 2 e), so the reliability s / (s + e) is 2 - 1 / q squared (after Cook
+    and Stefanski 1994, Simulation-extrapolation estimation). q is computed from ranks, since otherwise a single site
+    far from the others would look like a scatter of all sites.
     """
     of_ranks = _rank_correlations(gains, gains + noise).mean(axis=0)
-    # Pearson's, if Spearman's is this and the values are normal.
+    # Pearson's correlation for this Spearman correlation, if the values are normal.
     correlation = 2 * np.sin(np.pi / 6 * of_ranks)
     return np.asarray(np.clip(2 - 1 / np.maximum(correlation, 0.5) ** 2, 0, 1))
 
@@ -184,7 +187,7 @@ def _influence(
 ) -> Condition:
     """`condition` with the mean over `networks` of the correlations of the sites' gains with `fact`.
 
-    `ratios`: networks x sites x blocks; `fact`: sites.
+    `ratios`: networks x sites x blocks; `fact`: one value per site.
     """
     sites = len(fact)
     condition = replace(condition, sites=sites)
@@ -202,7 +205,7 @@ def _influence(
         return _mean_z(_rank_correlations(gains[:, kept], fact[kept]))
 
     def true_z(kept: NDArray[np.bool_]) -> float:
-        # Where it is very small there is no verdict.
+        # If the reliability is this small, there is no verdict anyway.
         root = np.sqrt(np.maximum(reliability(gains[:, kept], noise[..., kept]), LEAST_RELIABILITY / 10))
         return _mean_z(_rank_correlations(gains[:, kept], fact[kept]) / root)
 
@@ -231,7 +234,7 @@ def _mean_z(correlations: Array) -> float:
 
 
 def _rank_correlations(one: Array, other: Array) -> Array:
-    """Spearman's correlations along the last axis; 0 where either has one value alone."""
+    """Spearman's correlations along the last axis; 0 if either has only one distinct value."""
     a, b = (stats.rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (one, other))
     scale = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.asarray((a * b).sum(axis=-1) / np.where(scale > 0, scale, np.inf))

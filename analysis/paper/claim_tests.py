@@ -1,7 +1,8 @@
-"""The tests that the paper's sentences are held against (`analysis.paper.claims`), all within blocks.
+"""The tests of the paper's claims (`analysis.paper.claims`), all within blocks.
 
-A contrast is a sum of the logarithms of a block's times, or of the times themselves, with a weight for each protocol:
-+1 and -1 for a pair. Tested is the mean over sites of its location (`analysis.statistics.ratios`).
+A contrast is a weighted sum of the logarithms of a block's times, or of the times themselves, with a weight for each
+protocol: +1 and -1 for a pair. The tests are on the mean over sites of the contrast's location
+(`analysis.statistics.ratios`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ class ClaimInputs:
     """The data on which the claims are tested.
 
     `confirmatory`: the table of that name (`analysis.statistics.confirmatory`); `rtt_ms`: network → round-trip time;
-    `site_facts`: site → bytes, requests and servers, as far as they are known.
+    `site_facts`: site → bytes, requests and servers, where known.
     """
 
     samples: Samples
@@ -43,11 +44,11 @@ class ClaimInputs:
 
 @dataclass(frozen=True)
 class Condition:
-    """A number that a claim rests on, with its interval, and the p values of what it says for and against the claim.
+    """A number that a claim rests on, with its interval, and its p values for and against the claim.
 
-    `unit`: GAIN, ROUND_TRIPS or CORRELATION; `limit`: what the value is held against, in words; `sites` and `runs`: how
-    many it rests on; `missing`: what was not measured for it; `decides`: whether the claim hangs on it, or it only
-    stands beside.
+    `unit`: GAIN, ROUND_TRIPS or CORRELATION. `limit`: the threshold for the value, in words. `sites` and `runs`: how
+    many the number rests on. `missing`: the data that it needs and the campaign lacks. `decides`: whether the claim
+    depends on this number; otherwise the number is only shown.
     """
 
     subject: str
@@ -64,24 +65,25 @@ class Condition:
     decides: bool = True
 
 
-# A slope or correlation over sites needs more than this many.
+# A slope or a correlation over sites needs more sites than this.
 LEAST_SITES = 7
-# A test gives the conditions of a claim, which must all hold.
+# A test returns the conditions of a claim, which must all hold.
 Test = Callable[[ClaimInputs], list[Condition]]
 
 
-# From a pair's ratio, the margin, and the p values of a difference and of equivalence: p for the claim, p against it.
+# Takes a pair's ratio, the margin, and the p values of a difference and of equivalence; returns p for and p against the
+# claim.
 _Judge = Callable[[MeanRatio, float, float, float], tuple[float, float]]
 
 
 def faster(
     inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
 ) -> list[Condition]:
-    """`compared` is faster; against it speaks that it is slower, or no more than equivalent."""
+    """`compared` is faster; the evidence against this is that it is slower, or equivalent at most."""
 
     def judge(ratio: MeanRatio, _: float, difference_p: float, equivalence_p: float) -> tuple[float, float]:
         p_for, p_slower = (difference_p, 1.0) if ratio.centre < 0 else (1.0, difference_p)
-        # A protocol that is faster by less than the margin is still faster.
+        # A protocol that is faster by less than the margin still counts as faster.
         p_same = 1.0 if p_for < inputs.hypotheses.significant_p else equivalence_p
         return p_for, min(p_slower, p_same)
 
@@ -91,7 +93,8 @@ def faster(
 def equivalent(
     inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
 ) -> list[Condition]:
-    """No difference that matters (two one-sided tests); against it speaks a difference beyond the margin."""
+    """There is no difference that matters (two one-sided tests); the evidence against this is a difference beyond the
+    margin."""
 
     def judge(ratio: MeanRatio, margin: float, _: float, equivalence_p: float) -> tuple[float, float]:
         return equivalence_p, 1 - within_p(ratio, margin)
@@ -102,7 +105,7 @@ def equivalent(
 def not_faster(
     inputs: ClaimInputs, *, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str]
 ) -> list[Condition]:
-    """`compared` is not faster by more than the margin; against it speaks that it is."""
+    """`compared` is not faster by more than the margin; the evidence against this is that it is."""
 
     def judge(ratio: MeanRatio, margin: float, *_: float) -> tuple[float, float]:
         p_for = float(ratio.above_p(-margin))
@@ -114,9 +117,9 @@ def not_faster(
 def controls_matter_more(inputs: ClaimInputs, *, network: str, metric: str) -> list[Condition]:
     """BBR instead of Cubic changes more than QUIC instead of TCP+, as main effects in blocks of the four protocols.
 
-    With a the effect of congestion control and b that of the protocol, each averaged over the other's two levels, a - b
-    is the log ratio of TCP+BBR to QUIC, and a + b that of QUIC+BBR to TCP+. |a| is the larger where both have the same
-    sign, |b| where they have not; so it need not be known beforehand what is faster.
+    Let a be the effect of congestion control and b that of the protocol, each averaged over the other's two levels.
+    Then a - b is the log ratio of TCP+BBR to QUIC, and a + b that of QUIC+BBR to TCP+. |a| is larger than |b| if both
+    ratios have the same sign, and smaller otherwise; so the test need not know beforehand which is faster.
     """
     four = ("tcp+", "tcp+bbr", "quic", "quic+bbr")
     limit = "congestion control matters more if TCP+BBR is to QUIC as QUIC+BBR is to TCP+: both faster, or both slower"
@@ -131,7 +134,7 @@ def controls_matter_more(inputs: ClaimInputs, *, network: str, metric: str) -> l
     below, above = [float(ratio.below_p(0)) for ratio in ratios], [float(ratio.above_p(0)) for ratio in ratios]
     p_for = two_sided(min(max(below), max(above)))
     p_against = two_sided(min(max(below[0], above[1]), max(above[0], below[1])))
-    # Both are one question, so one of them decides.
+    # Both ratios answer one question, so only one of them decides.
     one, other = (replace(condition, p_for=p_for, p_against=p_against) for condition in conditions)
     return [one, replace(other, decides=False)]
 
@@ -149,15 +152,15 @@ def lead_shrinks(inputs: ClaimInputs, *, network: str, metric: str) -> list[Cond
 def lead_per_round_trip(
     inputs: ClaimInputs, *, pair: Pair, metric: str, networks: Sequence[str] = ()
 ) -> list[Condition]:
-    """The lead is one round trip: it grows with the RTT, and does so one for one.
+    """The lead is one round trip: it grows with the RTT, one for one.
 
-    Two slopes must be 1: that of the lead in ms on the network's RTT, of each site over its networks, then the mean
-    over sites; and that of the lead on the RTT, both as shares of the reference's time, over all sites and networks.
-    The first slope alone would mistake a lead of a fixed percentage for one of round trips, since pages take longer
-    where the RTT is longer. Both are least squares with an intercept; their errors are from the scatter of the sites.
-
-    `networks`: over these; otherwise over all that have an RTT. Beside them stand the slope on sites of one server,
-    where there is one handshake, and the mean lead in each network.
+    Two slopes must be 1. The first is the slope of the lead in ms on the network's RTT, computed for each site over its
+    networks and then averaged over sites. The second is the slope of the lead on the RTT over all sites and networks,
+    both as shares of the reference's time. The first slope alone would mistake a lead of a fixed percentage for a lead
+    in round trips, since pages take longer if the RTT is longer. Both slopes are least squares with an intercept; their
+    errors come from the scatter of the sites.
+    `networks`: the networks to use; unless given, all that have an RTT. Two further numbers are shown: the slope on
+    sites of one server, which have one handshake, and the mean lead on each network.
     """
     wanted = list(networks or (name for name in inputs.samples.networks if inputs.rtt_ms.get(name)))
     lead = f"QUIC's lead over TCP+ in {label(metric)}"
@@ -187,10 +190,12 @@ def lead_per_round_trip(
 def lead_beyond_handshake(
     inputs: ClaimInputs, *, pair: Pair, networks: Sequence[str], without_loss: Sequence[str], metric: str
 ) -> list[Condition]:
-    """In lossy `networks` the lead is more round trips than in those `without_loss`; against it speaks fewer.
+    """On lossy `networks` the lead is more round trips than on those `without_loss`; the evidence against this is
+    fewer.
 
-    The handshakes of a site's servers are as many round trips in every network, so what is more has another cause. The
-    difference is each site's, then the mean over sites, whose error is from the scatter of the sites.
+    The handshakes of a site's servers take the same number of round trips on every network, so any further lead has
+    another cause. The difference is computed for each site and averaged over sites; its error comes from the scatter of
+    the sites.
     """
     conditions = []
     for network in networks:
@@ -210,17 +215,18 @@ def lead_beyond_handshake(
 
 
 def within_p(ratio: MeanRatio, margin: float) -> float:
-    """p value of a mean that is `margin` or more from 0."""
+    """The p value of the hypothesis that the mean is `margin` or more away from 0."""
     return max(float(ratio.below_p(margin)), float(ratio.above_p(-margin)))
 
 
 def two_sided(p: float) -> float:
-    """The p value of the one direction that was found, when either might have been."""
+    """The p value of the direction that was found, if either direction might have been found."""
     return min(1.0, 2 * p)
 
 
 def block_values(samples: Samples, weights: Weights, network: str, metric: str, within: Sequence[str] = ()) -> Array:
-    """The weighted sum of the times in ms of each block: sites x blocks, NaN without all of `weights` and `within`."""
+    """The weighted sum of the times in ms of each block: sites x blocks; NaN unless the block has all of `weights` and
+    `within`."""
     cell = samples.values[samples.networks.index(network), :, :, samples.metrics.index(metric)]
     times = {name: cell[:, samples.protocols.index(name)] for name in (*weights, *within)}
     total = sum(weight * times[name] for name, weight in weights.items())
@@ -228,26 +234,26 @@ def block_values(samples: Samples, weights: Weights, network: str, metric: str, 
 
 
 def runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> int:
-    """How many runs of `pair` there are behind `networks` in blocks with both."""
+    """The number of runs of `pair` on `networks`, in blocks that have both."""
     return int(_runs_of_pair(samples, pair, networks, metric).sum())
 
 
 def _runs_of_pair(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> NDArray[np.int64]:
-    """The number of these runs for each network and site: networks x sites."""
+    """The runs of `runs_of_pair` for each network and site: networks x sites."""
     weights = dict.fromkeys(pair, 1.0)
     blocks = [counts(block_values(samples, weights, name, metric)) for name in networks]
     return len(weights) * np.stack(blocks)
 
 
 def logarithmic(samples: Samples) -> Samples:
-    """`samples` with the logarithms of its times; a time of 0 or less has none."""
+    """`samples` with the logarithms of its times; NaN for times of 0 or less."""
     return replace(samples, values=logarithms(samples.values))
 
 
 def not_measured(
     samples: Samples, protocols: Sequence[str], networks: Sequence[str], metrics: Sequence[str]
 ) -> tuple[str, ...]:
-    """The networks, protocols and metrics of these that a campaign lacks, in words."""
+    """Those of the given networks, protocols and metrics that a campaign lacks, in words."""
     wanted = [("network", name, samples.networks) for name in networks]
     wanted += [("protocol", name, samples.protocols) for name in protocols]
     wanted += [("metric", name, samples.metrics) for name in metrics]
@@ -255,19 +261,21 @@ def not_measured(
 
 
 def jackknife(statistic: Callable[[NDArray[np.bool_]], float], sites: int) -> MeanRatio:
-    """A `statistic` of the sites that it is told to keep, with its error by leaving out one site after the other."""
+    """A `statistic` with its error from leaving out one site after the other. `statistic` takes a mask of the sites to
+    use."""
     without = np.array([statistic(np.arange(sites) != site) for site in range(sites)])
     error = float(np.sqrt((sites - 1) / sites * ((without - without.mean()) ** 2).sum()))
     return of_numbers(statistic(np.full(sites, True)), error, sites)
 
 
 def within_network(subject: str, network: str, metric: str) -> str:
-    """`subject` with where and in what it was measured."""
+    """`subject` with the network and the metric that it was measured in."""
     return f"{subject} behind {label(network)} in {label(metric)}"
 
 
 def estimated(mean: MeanRatio, condition: Condition, confidence: float) -> Condition:
-    """`condition` with the value and interval of `mean`, as a gain where that is its unit; or with what it lacks."""
+    """`condition` with the value and interval of `mean` (as a gain if that is the unit), or with the data that it
+    lacks."""
     if np.isnan(mean.centre):
         return replace(condition, missing=(f"a block with all of it: {condition.subject}",))
     if np.isnan(mean.error):
@@ -280,9 +288,9 @@ def estimated(mean: MeanRatio, condition: Condition, confidence: float) -> Condi
 def _pair_conditions(
     inputs: ClaimInputs, pairs: Sequence[Pair], networks: Sequence[str], metrics: Sequence[str], judge: _Judge
 ) -> list[Condition]:
-    """A condition for each pair, network and metric, with what `judge` makes of it.
+    """A condition for each pair, network and metric, with the p values that `judge` returns.
 
-    A contrast of the declared family has the corrected p values that its verdict rests on.
+    A contrast of the declared family uses the corrected p values of its verdict.
     """
     conditions = []
     for pair, network, metric in product(pairs, networks, metrics):
@@ -324,7 +332,8 @@ def _leads_missing(inputs: ClaimInputs, pair: Pair, networks: Sequence[str], met
 
 
 def _slopes(rtts: Array, leads: Array) -> Array:
-    """The slope of each site's leads (networks x sites) on `rtts` (networks x 1); NaN with one network."""
+    """The slope of each site's leads (networks x sites) on `rtts` (networks x 1); NaN if the site has only one
+    network."""
     is_measured = np.isfinite(leads)
     number = is_measured.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -334,7 +343,7 @@ def _slopes(rtts: Array, leads: Array) -> Array:
 
 
 def _leads(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -> Array:
-    """By how many ms `compared` is ahead, within blocks: networks x sites."""
+    """How many ms `compared` is ahead, within blocks: networks x sites."""
     weights = {pair.reference: 1.0, pair.compared: -1.0}
     return np.stack([locations(block_values(samples, weights, network, metric))[0] for network in networks])
 
@@ -342,9 +351,9 @@ def _leads(samples: Samples, pair: Pair, networks: Sequence[str], metric: str) -
 def _over_sites(
     values: Array, runs: NDArray[np.int64], condition: Condition, inputs: ClaimInputs
 ) -> tuple[MeanRatio, Condition]:
-    """The mean of `values`, one for each site, with the error that the sites' scatter gives it; and its condition.
+    """The mean of `values`, one for each site, with an error from the scatter of the sites; and its condition.
 
-    `runs`: how many a site's value rests on behind each network (networks x sites).
+    `runs`: the number of runs that a site's value rests on, for each network (networks x sites).
     """
     is_known = np.isfinite(values)
     values, condition = values[is_known], replace(condition, runs=int(runs[:, is_known].sum()))
@@ -379,13 +388,13 @@ def _slope_of_shares(
 
 
 def _above_0(mean: MeanRatio, condition: Condition) -> Condition:
-    """Whether `mean` is above 0; against it speaks one below, and either might have been found."""
+    """Whether `mean` is above 0; the evidence against this is a mean below 0. Both p values are two-sided."""
     p_for, p_against = two_sided(float(mean.above_p(0))), two_sided(float(mean.below_p(0)))
     return replace(condition, p_for=p_for, p_against=p_against)
 
 
 def _one_round_trip(mean: MeanRatio, condition: Condition, inputs: ClaimInputs) -> Condition:
-    """Whether `mean` is 1 within as many round trips as count as equivalent."""
+    """Whether `mean` is 1, within the number of round trips that counts as equivalent."""
     off = inputs.hypotheses.equivalence_round_trips
     limit = f"the handshake makes 1, and {1 - off:g} to {1 + off:g} counts as 1"
     if condition.missing:

@@ -1,12 +1,12 @@
-"""The paper's claims: its sentences, each with a test of its own on the campaign.
+"""The paper's claims: sentences of the paper, each with its own test on the campaign.
 
 K. Wolsing, J. Rüth, K. Wehrle, O. Hohlfeld: A Performance Perspective on Web Optimized Protocol Stacks: TCP+TLS+HTTP/2
-vs. QUIC (ANRW 2019). The sentences are told in our words. They are declared here before any campaign. Each is
-tested at the threshold of the hypotheses, without a correction for how many claims there are (contrasts of the declared
-family keep theirs), and its conditions must all hold. A claim holds when that is shown, and does not hold when the
-opposite of a condition is shown (corrected for how many conditions it has); otherwise it is not decided. So a small
-campaign decides little, rather than anything by chance: what is shown for a claim or against it is as rare an error as
-any of the report's verdicts.
+vs. QUIC (ANRW 2019). The sentences are paraphrased. They are declared here before any campaign. Each claim is tested at
+the threshold of the hypotheses, without a correction for the number of claims (contrasts of the declared family keep
+their correction). All conditions of a claim must hold. A claim holds if that is shown. It does not hold if the opposite
+of a condition is shown, corrected for the number of its conditions. Otherwise it is not decided. So a small campaign
+decides little, rather than something by chance: a wrong verdict on a claim is as rare as a wrong verdict elsewhere in
+the report.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +40,8 @@ HEADLINE_METRICS = ("si", "plt")
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """Which of the paper's numbers (`analysis.paper.comparison.read_paper`) belong to a claim: those of a `kind`, of a
-    pair and a metric behind `networks`."""
+    """The paper's numbers (`analysis.paper.comparison.read_paper`) that belong to a claim: the numbers of a `kind`, for
+    a pair and a metric on `networks`."""
 
     kind: str
     pair: Pair
@@ -51,8 +51,8 @@ class PaperNumber:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper: `source` is where it stands, `paper` what it says, `how` the test in words, `numbers`
-    what the paper measured, as far as it tells it."""
+    """A sentence of the paper. `source`: its place in the paper; `paper`: the sentence; `how`: the test in words;
+    `numbers`: the paper's measurements, where it gives them."""
 
     name: str
     source: str
@@ -194,13 +194,12 @@ CLAIMS: tuple[Claim, ...] = (
 def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Every claim with its verdict, and every number that it rests on.
 
-    The first table has a row for each claim; columns: claim (its name), source (its part of the paper), paper (what
-    that says), number (the paper's own), test, verdict (holds, does not hold, not decided), sentence (the verdict with
-    its decisive number), sites and runs (which that number rests on) and missing (what was not measured).
-
-    The second has a row for each condition of a claim; columns: claim, decides (False: it only stands beside), subject,
-    unit (gain, round trips or correlation), value with low and high (its interval), limit (what it is held against),
-    sites, runs, p_for and p_against (for the claim, and for the opposite) and missing.
+    The first table has a row for each claim; columns: claim (its name), source (its place in the paper), paper (the
+    sentence), number (the paper's own), test, verdict (holds, does not hold, not decided), sentence (the verdict with
+    its decisive number), sites and runs (that the decisive number rests on) and missing (what was not measured).
+    The second table has a row for each condition of a claim; columns: claim, decides (False: the number is only shown),
+    subject, unit (gain, round trips or correlation), value with low and high (its interval), limit (the threshold in
+    words), sites, runs, p_for and p_against (for the claim, and for the opposite) and missing.
     """
     rows, conditions = [], []
     for claim in CLAIMS:
@@ -217,8 +216,8 @@ def claims(inputs: ClaimInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def judge(conditions: list[Condition], significant_p: float) -> tuple[str, str, Condition | None]:
-    """The verdict on a claim with these conditions, a sentence with the number that it hangs on, and that number's
-    condition, None where none was measured."""
+    """The verdict on a claim with these conditions; a sentence with the decisive number; and that number's condition,
+    None if no number was measured."""
     deciding = [condition for condition in conditions if condition.decides]
     measured = [condition for condition in deciding if not condition.missing]
     lacks = list(dict.fromkeys(what for condition in deciding for what in condition.missing))
@@ -237,7 +236,7 @@ def judge(conditions: list[Condition], significant_p: float) -> tuple[str, str, 
 
 @cache
 def paper_numbers() -> dict[str, str]:
-    """The paper's numbers for each of CLAIMS, by its name, in words; empty where it gives none."""
+    """The name of each claim → the paper's numbers for it in words; empty if the paper gives none."""
     paper = read_paper()
     return {claim.name: _paper_numbers(claim, paper) for claim in CLAIMS}
 
@@ -261,7 +260,8 @@ def _written_number(kind: str, value: float) -> str:
 
 
 def balance_of(table: pd.DataFrame, runs: int, sites: int) -> str:
-    """How many claims of the first table of `claims` hold in a campaign with `runs` valid runs and `sites` sites."""
+    """A sentence: how many claims of the first table of `claims` hold in a campaign with `runs` valid runs and `sites`
+    sites."""
     counts = table["verdict"].value_counts()
     holding, failing, open_ = (int(counts.get(verdict, 0)) for verdict in (HOLDS, DOES_NOT_HOLD, NOT_DECIDED))
     return (

@@ -1,4 +1,4 @@
-"""Side by side with the paper: each of its numbers beside the campaign's, or what the campaign lacks for it."""
+"""Each number of the paper side by side with the campaign's, or with the data that the campaign lacks for it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from analysis.statistics.samples import Array, Samples, counts
 
 PAPER = Path(__file__).parent / "reference" / "wolsing2019.csv"
 PAPER_SITES, PAPER_RUNS = 38, 31
-# How much a number of the paper may be off since it is rounded, by its unit.
+# The largest error of a number of the paper from rounding, by its unit.
 ROUNDING = {"ratio": 0.005, "ms": 0.05, "s": 0.05}
-# The paper's Table 3.
+# The pairs and metrics of the paper's Table 3.
 HANDSHAKE_PAIRS = (Pair("tcp+", "quic"), Pair("tcp+bbr", "quic+bbr"))
 HANDSHAKE_METRICS = ("fvc", "plt")
 HANDSHAKE_COLUMNS = ["reference", "compared", "network", "site", "metric", "rtt_ms", "runs_reference", "runs_compared"]
@@ -35,8 +35,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """The campaign's counterpart of a number of the paper: value and interval in the paper's unit, and the number of
-    sites that they rest on, and of runs if it is of one site; or, in `missing`, why there is none."""
+    """The campaign's counterpart of a number of the paper.
+
+    `value`, `low` and `high` are in the paper's unit. The value rests on `sites` sites, and on `runs` runs if it is of
+    one site. `missing` says why there is no value, if there is none.
+    """
 
     value: float = float("nan")
     low: float = float("nan")
@@ -52,12 +55,11 @@ def read_paper(path: Path = PAPER) -> pd.DataFrame:
 
 
 def handshake_table(findings: Findings) -> pd.DataFrame:
-    """The paper's Table 3: QUIC's lead on sites of one server, beyond what its shorter handshake gives it.
+    """The paper's Table 3: QUIC's lead on sites of one server, beyond the gain from its shorter handshake.
 
     QUIC's first request leaves after one round trip, that of TCP with TLS 1.3 after two. On a site with one server the
-    handshake gives no more than that, so the table has compared - (reference - one round trip). A row for each of
-    HANDSHAKE_PAIRS, network, such site and metric of HANDSHAKE_METRICS that were measured.
-
+    handshake gains no more than that round trip, so the table has compared - (reference - one round trip). There is a
+    row for each of HANDSHAKE_PAIRS, network, site with one server and metric of HANDSHAKE_METRICS that was measured.
     Columns: reference, compared, network, site, metric, rtt_ms (the network's minimum round-trip time), runs_reference,
     runs_compared, delta_ms with delta_low and delta_high (Welch's interval), round_trips (delta_ms in round trips).
     """
@@ -86,12 +88,16 @@ def handshake_table(findings: Findings) -> pd.DataFrame:
 
 
 def side_by_side(findings: Findings) -> pd.DataFrame:
-    """The paper's numbers with, for each, the campaign's.
+    """The paper's numbers, each with the campaign's.
 
-    Added columns: ours, ours_low, ours_high (in the paper's unit; sites_faster as sites of 38), sites (how many it
-    rests on), same_sign (yes, no, or empty where a sign means nothing), agrees (yes, no, or empty without an interval:
-    whether the campaign's lies where that of an exact repetition would, see `analysis.paper.replication`), chance (how
-    rare such a number is among exact repetitions, see there), missing (why there is no number).
+    Added columns:
+    - ours, ours_low, ours_high: in the paper's unit; sites_faster as sites of 38
+    - sites: how many the campaign's number rests on
+    - same_sign: yes, no, or empty if a sign means nothing
+    - agrees: whether the campaign's number lies where an exact repetition's would (`analysis.paper.replication`): yes,
+      no, or empty without an interval
+    - chance: how rare such a number is among exact repetitions
+    - missing: why there is no number
     """
     rows = []
     for row in read_paper().to_dict("records"):
@@ -132,7 +138,7 @@ def _repetition(row: Row, estimate: Estimate, confidence: float) -> Replication 
 
 
 def _missing(row: Row, samples: Samples) -> str:
-    """Which network, protocols, site or metrics of a number the campaign does not have at all."""
+    """The network, protocols, site or metrics of a number that the campaign does not have at all."""
     absent = [] if row["network"] in samples.networks else [f"network {row['network']}"]
     absent += [
         f"protocol {name}" for name in (row["reference"], row["compared"]) if name and name not in samples.protocols
@@ -146,7 +152,7 @@ def _missing(row: Row, samples: Samples) -> str:
 
 
 def campaign_site(site: str, sites: tuple[str, ...]) -> str | None:
-    """The campaign's name of the paper's `site`: with or without www. or the top-level domain, in any case."""
+    """The campaign's name of the paper's `site`: with or without www. or the top-level domain, ignoring case."""
     names = {site, f"www.{site}", site.rpartition(".")[0]}
     return next((name for name in sites if name.lower() in names), None)
 
@@ -207,7 +213,7 @@ def _example(row: Row, findings: Findings) -> Estimate:
     return Estimate(float(seconds.mean()), float(low), float(high), sites=1, runs=runs)
 
 
-# Kind of a number of the paper → how the campaign's is computed, once all that it is about was measured.
+# The kind of a number of the paper → the function that computes the campaign's, if everything it needs was measured.
 _ESTIMATORS: dict[str, Callable[[Row, Findings], Estimate]] = {
     "mean_gain": lambda row, findings: _mean("gain", row, findings),
     "mean_delta": lambda row, findings: _mean("delta_ms", row, findings),

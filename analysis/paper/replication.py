@@ -1,8 +1,8 @@
 """Whether a number of the campaign is what a repetition of the paper's measurements would give.
 
-That the campaign's interval holds the paper's number is no test of it: the paper's number has an error of its own and
-is rounded, so fewer of exact repetitions agree than the interval's confidence says. Here the campaign's number is held
-against a prediction interval: where that of an exact repetition lies, with the given confidence.
+It is no test to ask whether the campaign's interval contains the paper's number. The paper's number has an error of its
+own and is rounded, so fewer exact repetitions would agree than the interval's confidence says. Here the campaign's
+number is compared with a prediction interval, in which an exact repetition's number lies with the given confidence.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Replication:
-    """Where a repetition's number lies (`low` to `high`), and whether the campaign's `agrees`.
+    """The interval of a repetition's number (`low` to `high`), and whether the campaign's number `agrees`.
 
-    `chance`: how rare a number like the campaign's is: the share of exact repetitions whose number is as far from the
-    paper's or farther; for counts, whose two sides are not alike, twice the share that is on the campaign's side. A
-    number that does not agree has a `chance` of at most 1 - confidence.
+    `chance` is how rare a number like the campaign's is: the share of exact repetitions whose number is at least as far
+    from the paper's. For counts, whose two sides differ, it is twice the share on the campaign's side. A number that
+    does not agree has a `chance` of at most 1 - confidence.
     """
 
     low: float
@@ -27,10 +27,11 @@ class Replication:
 
 
 def paper_error(error: float, size: float, paper_size: float) -> float:
-    """The standard error of the paper's number, which it does not tell: that of the campaign's, of the paper's size.
+    """The standard error of the paper's number, which the paper does not give: the campaign's, scaled to the paper's
+    size.
 
-    `error`: of the campaign's number, which rests on `size` sites (or runs, of a number of one site), as the paper's on
-    `paper_size`.
+    `error` is that of the campaign's number, which rests on `size` sites; the paper's number rests on `paper_size`
+    sites. Numbers of one site rest on runs instead.
     """
     return float(error * np.sqrt(size / paper_size))
 
@@ -43,10 +44,10 @@ def standard_error(low: float, high: float, freedom: float, confidence: float) -
 def of_number(
     paper: float, ours: float, errors: tuple[float, float], freedom: float, rounding: float, confidence: float
 ) -> Replication:
-    """Hold the campaign's number `ours` against the paper's.
+    """Compare the campaign's number `ours` with the paper's.
 
     `errors`: standard errors of the paper's number and of the campaign's, the latter with `freedom` degrees of freedom;
-    `rounding`: what the paper's may be off since it is rounded (0.005 of -0.14).
+    `rounding`: the largest error of the paper's number from rounding (0.005 for -0.14).
     """
     total = np.sqrt(errors[0] ** 2 + errors[1] ** 2 + rounding**2 / 3)
     reach = float(stats.t.ppf((1 + confidence) / 2, freedom) * total)
@@ -56,15 +57,15 @@ def of_number(
 
 
 def of_count(paper: int, paper_sites: int, ours: int, sites: int, confidence: float) -> Replication:
-    """Hold `ours` of `sites` against the paper's count of `paper_sites`.
+    """Compare `ours` of `sites` with the paper's count of `paper_sites`.
 
-    Both are taken for random samples of one kind of sites. The paper's own sites are none: all of them lie nearer to
-    its count than this says, as far as they end alike every time; but a part of them may lie farther, since it may be
-    just those that the count leaves out. The prediction is beta-binomial, from Jeffreys's prior. `low` and `high` are
-    counts of `sites`.
+    Both are treated as random samples of one kind of sites. The paper's own sites are not: a repetition with all of
+    them gives a count nearer to the paper's than this predicts, as far as each site has the same outcome every time. A
+    repetition with a part of them may give one farther off, since the part may consist of just the sites that are not
+    in the count. The prediction is beta-binomial, from Jeffreys's prior. `low` and `high` are counts of `sites`.
     """
     prediction = stats.betabinom(sites, paper + 0.5, paper_sites - paper + 0.5)
     low, high = prediction.ppf((1 - confidence) / 2), prediction.ppf((1 + confidence) / 2)
-    # In each tail with `ours`: no more than this many, no fewer.
+    # The probability of at most `ours`, and of at least `ours`.
     tails = prediction.cdf(ours), prediction.sf(ours - 1)
     return Replication(float(low), float(high), bool(low <= ours <= high), min(1.0, 2 * float(min(tails))))

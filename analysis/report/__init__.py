@@ -1,1 +1,1 @@
-"""From a campaign's folder to its report: all tables and figures, and one page that says what they say."""
+"""From a campaign's folder to its report: all tables and figures, and one page that explains them."""

@@ -1,4 +1,4 @@
-"""The finding of each figure of a report, in words, for those who cannot see it, from the table that it draws."""
+"""Text alternatives of a report's figures: the finding of each, from the table that the figure draws."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from analysis.statistics.outcomes import FASTER, SIGNIFICANT_P, SLOWER, UNTESTED
 from analysis.statistics.samples import Array, Samples
 from analysis.text import label, listing, mean_count, number, pair_label, percent, plural, program, share, span
 
-# A sentence names at most this many settings; the table has all.
+# A sentence names at most this many settings; the table has all of them.
 MOST = 8
 
 
@@ -25,7 +25,7 @@ def sites(table: pd.DataFrame) -> str:
 
 
 def distribution(gains: pd.DataFrame, metric: str) -> str:
-    """The text for Figure 3: the median gains; `gains` are those against one reference."""
+    """The text for Figure 3: the median gains. `gains` are the gains against one reference."""
     medians = rows_of(gains, metric=metric).groupby(["network", "compared"], sort=False)["gain"].median()
     texts = [
         f"behind {label(str(network))} "
@@ -36,7 +36,7 @@ def distribution(gains: pd.DataFrame, metric: str) -> str:
 
 
 def site_by_site(gains: pd.DataFrame, metric: str) -> str:
-    """The text for the map of one pair: how many sites are faster and slower; `gains` are those of the pair."""
+    """The text for the map of one pair: how many sites are faster and slower. `gains` are the gains of the pair."""
     texts = []
     for network, group in rows_of(gains, metric=metric).groupby("network", sort=False):
         tested = group[group["verdict"] != UNTESTED]
@@ -46,7 +46,7 @@ def site_by_site(gains: pd.DataFrame, metric: str) -> str:
 
 
 def beside_the_paper(table: pd.DataFrame) -> str:
-    """The text for the paper's numbers beside the campaign's."""
+    """The text for the figure of the paper's numbers and the campaign's."""
     signs = table["same_sign"]
     return f"{(signs == 'yes').sum()} of {(signs != '').sum()} numbers have the sign that they have in the paper."
 
@@ -84,7 +84,7 @@ def over_sites(table: pd.DataFrame, metric: str) -> str:
 
 
 def runs_needed(table: pd.DataFrame, column: str, difference: str) -> str:
-    """The text for the runs that a difference needs: the range of the `column` of that difference."""
+    """The text for the runs that a difference needs: the range of its `column`."""
     runs = table[column].dropna()
     if runs.empty:
         return "The scatter is not known."
@@ -93,7 +93,7 @@ def runs_needed(table: pd.DataFrame, column: str, difference: str) -> str:
 
 
 def strip(shots: Mapping[str, Mapping[str, float]]) -> str:
-    """The text for film strips: protocol → the metrics of its run."""
+    """The text for film strips. `shots`: protocol → the metrics of its run."""
     texts = [
         f"{label(protocol)}: " + listing([f"{label(metric)} {value:.0f} ms" for metric, value in metrics.items()])
         for protocol, metrics in shots.items()
@@ -121,7 +121,7 @@ def calibration(p_values: pd.DataFrame) -> str:
 
 
 def exclusions(gates: pd.DataFrame, attempts: pd.Series) -> str:
-    """The text for the excluded attempts: the largest share; `attempts` by network and protocol."""
+    """The text for the excluded attempts: the largest share. `attempts` is by network and protocol."""
     shares = gates.groupby(["network", "protocol"])["excluded"].sum().div(attempts).dropna()
     if shares.empty:
         return "No attempt is excluded."
@@ -149,6 +149,6 @@ def within(samples: Samples, network: str, metric: str, protocols: Sequence[str]
 
 
 def _median(values: Array) -> float:
-    """The median of the finite `values`; NaN where there are none."""
+    """The median of the finite `values`; NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if len(finite) else float("nan")

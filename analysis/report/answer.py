@@ -1,6 +1,6 @@
-"""The answer on one site as a page: the sentence, how sure it is, and why; the report has all else.
+"""The answer on one site as a page: the sentence, how sure it is, and the reasons; the report has everything else.
 
-It is one file that needs nothing beside it, so that it can be sent to others.
+The page is a single file, so that it can be sent to others.
 """
 
 import base64
@@ -36,21 +36,24 @@ from base.ownership import give_to_caller
 
 ANSWER, INDEX = "answer", "index.html"
 COMMAND = re.compile(r"(make answer(?: [A-Z_]+=\S+)+)")
-# The protocols of the pair, by the names that are familiar to the people who ask `eyelevel answer`.
+# The protocols of the pair, by the names that users of `eyelevel answer` know.
 HTTP_VERSIONS = ("HTTP/2", "HTTP/3")
-# Pictures of each film, and how wide they are kept; a page of two networks has 32.
+# The number of pictures of each film, and their width; a page of two networks has 32 pictures.
 PICTURES, PICTURE_WIDTH = 8, 320
 QUALITY = 70
-# The reach of the axis as a multiple of the farthest interval's; and its least reach, in margins.
+# The axis ends at ROOM times the farthest end of an interval, and at least at LEAST_MARGINS margins.
 ROOM, LEAST_MARGINS = 1.1, 2.0
 VERDICT_CLASSES = {FASTER: "sooner", SLOWER: "later", EQUIVALENT: "alike", NOT_DECIDED: "open"}
 
 
 @dataclass(frozen=True)
 class Card:
-    """The part of the page on one network: its name and description, the verdict in words and its qualification, the
-    class of the verdict, a drawing of the interval (empty without one) and the bound below which a difference does not
-    count, a strip of pictures for each version of HTTP, and the reason if there is none."""
+    """The part of the page on one network.
+
+    `verdict`: in words, qualified by `detail`; `kind`: the CSS class of the verdict; `chart`: a drawing of the
+    interval, empty without one; `bound`: below this a difference does not count; `strips`: a strip of pictures for each
+    version of HTTP, or `no_strips`, the reason why there is none.
+    """
 
     title: str
     network: str
@@ -65,7 +68,7 @@ class Card:
 
 @dataclass(frozen=True)
 class PictureStrip:
-    """Pictures of a load's film: of each the time (ms), how much of the page is there (percent), and a data URL."""
+    """Pictures of a load's film, each with its time (ms), how much of the page is visible (percent), and a data URL."""
 
     name: str
     run: int
@@ -75,9 +78,12 @@ class PictureStrip:
 def write_answer(
     folder: Path, question: Hypotheses, recording: Sequence[str], *, has_report: bool, servers: Sequence[str] = ()
 ) -> tuple[str, Path]:
-    """Write the page on the campaign in `folder` into it, in place of an older one; returns its first sentence and
-    where it is. `recording`: what makes loads of the recorded site say little about it; `servers`: what is known of the
-    recorded servers that the answer leaves out. Raises EyelevelError."""
+    """Write the page on the campaign in `folder` into that folder, and replace an older one; returns its first sentence
+    and its path.
+
+    `recording`: why loads of the recorded site say little about it, if they do; `servers`: facts about the recorded
+    servers that the answer leaves out. Raises EyelevelError.
+    """
     campaign = load(folder)
     by_network, (site,) = answers(campaign, question), campaign.settings.sites
     sentence, table = headline(site, by_network), milestones(campaign, question)
@@ -115,7 +121,7 @@ def write_answer(
 
 
 def with_commands(text: str) -> Markup:
-    """`text` for the page, its commands of make as such."""
+    """`text` for the page, with its commands of make marked as code."""
     parts = COMMAND.split(text)
     return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))
 
@@ -128,13 +134,13 @@ def _basis(by_network: Sequence[NetworkAnswer]) -> str:
 
 
 def cautions(campaign: CampaignTable) -> list[str]:
-    """Facts on the machine, the emulation and the servers that a reader must know before they trust the answer."""
+    """Facts about the machine, the emulation and the servers that readers must know before they trust the answer."""
     document = campaign.document
     return [*of_busy_processor(campaign.valid, document.cores_of_a_run), *of_conditions(document)]
 
 
 def page_facts(campaign: CampaignTable, site: str) -> list[str]:
-    """The size and the hosts of the page, and how many hosts are under another domain."""
+    """The size and the hosts of the page, and how many hosts are on other domains."""
     facts = campaign.known_sites.get(site)
     if not facts:
         return []
@@ -176,7 +182,7 @@ def _card(campaign: CampaignTable, site: str, answer: NetworkAnswer, reach: floa
 
 
 def in_words(answer: NetworkAnswer) -> tuple[str, str]:
-    """The verdict on one network as a heading, and what qualifies it."""
+    """The verdict on one network as a heading, and its qualification."""
     if not answer.pairs:
         return "No answer", f"no pair of loads counts, of {plural('attempt', answer.attempts)}"
     bounds, basis = ends(answer.low, answer.high), f"{plural('pair', answer.pairs)} of loads"
@@ -191,7 +197,7 @@ def in_words(answer: NetworkAnswer) -> tuple[str, str]:
 
 
 def network_words(network: Mapping[str, Any]) -> str:
-    """A network for who does not know its name: rates, round trip, losses."""
+    """A network for readers who do not know its name: rates, round trip, losses."""
     up, down = network.get("up_mbps"), network.get("down_mbps")
     parts = [f"{down:g} Mbit/s down, {up:g} up"] if up and down else []
     parts += [f"a round trip of {network['min_rtt_ms']:g} ms"] if network.get("min_rtt_ms") else []
@@ -200,8 +206,8 @@ def network_words(network: Mapping[str, Any]) -> str:
 
 
 def chart(answer: NetworkAnswer, reach: float) -> Markup:
-    """The interval of an answer on an axis from -`reach` to `reach`, with what counts as no difference; as SVG that
-    takes its colours from the page. Nothing without an interval."""
+    """The interval of an answer on an axis from -`reach` to `reach`, with the range that counts as no difference, as
+    SVG in the page's colours. Empty without an interval."""
     if not (math.isfinite(answer.low) and math.isfinite(answer.high)):
         return Markup("")
 
@@ -225,14 +231,15 @@ def chart(answer: NetworkAnswer, reach: float) -> Markup:
 
 
 def _strips(campaign: CampaignTable, site: str, network: str) -> tuple[list[PictureStrip], str]:
-    """The films of a typical load over each protocol as pictures at the same times; else why there are none."""
+    """The films of a typical load over each protocol as pictures at the same times; or the reason why there are
+    none."""
     missing = "No film was kept of a load over each that counts."
     shots = [films.typical(campaign.runs, campaign.folder, site, network, protocol) for protocol in PAIR]
     both = [shot for shot in shots if shot]
     if len(both) < len(shots):
         return [], missing
     try:
-        # Beyond the last change nothing is to be seen, though the load event may come later.
+        # Nothing changes after the last visual change, though the load event may come later.
         end_ms = max(shot.metrics.get("lvc", shot.end_ms) for shot in both)
         strips = films.strips(both, PICTURES, end_ms)
     except EyelevelError as error:
@@ -253,7 +260,7 @@ def _pictures(name: str, strip: Strip) -> PictureStrip:
 def tables(
     by_network: Sequence[NetworkAnswer], milestone_table: pd.DataFrame, question: Hypotheses
 ) -> list[ReportTable]:
-    """The tables of the result on each network, and of the page's milestones."""
+    """The table of the result on each network, and the table of the page's milestones."""
     hold = f"Intervals hold with {level(question.confidence)}. Negative is sooner."
     answer_table = pd.DataFrame([vars(answer) for answer in by_network]).drop(columns=["excluded"])
     answer_texts = text_table(

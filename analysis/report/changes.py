@@ -29,7 +29,7 @@ from analysis.text import (
 from base.files import replacing_folder, write_json
 from base.ownership import give_to_caller
 
-# The version of the JSON document (docs/compare.md); it grows when a key changes its meaning or goes.
+# The version of the JSON document (docs/compare.md); it grows if a key changes its meaning or is removed.
 FORMAT = 1
 NO_REGRESSION, WORSE = "no regression shown", "worse"
 INDEX, JSON = "index.html", "compare.json"
@@ -44,7 +44,7 @@ CHANGE: dict[Any, Any] = {
 
 
 def sentences(change: CampaignChange) -> list[str]:
-    """The answer, and what it rests on."""
+    """The answer, and the facts that it rests on."""
     return [_outcome(change), *_others(change), *_caveats(change)]
 
 
@@ -63,7 +63,7 @@ def _outcome(change: CampaignChange) -> str:
 
 
 def _listed(rows: pd.DataFrame) -> str:
-    """By how much the protocols and networks of `rows` have changed, each with its metrics."""
+    """The changes of the protocols and networks of `rows`, each with its metrics."""
     groups = rows.groupby(["protocol", "network"], sort=False)
     return listing(
         [
@@ -118,7 +118,7 @@ def _begun(campaign: CampaignTable) -> str:
 
 
 def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
-    """The tables of the page, by its sections."""
+    """The tables of the page, by section."""
     confidence = level(change.hypotheses.confidence)
     setting = {"network": ("network", label), "protocol": ("protocol", label), "metric": ("metric", label)}
     over = text_table(change.over_sites, {**setting, "sites": "sites", **CHANGE})
@@ -166,7 +166,7 @@ def tables(change: CampaignChange) -> dict[str, list[ReportTable]]:
 
 
 def document(change: CampaignChange) -> dict[str, Any]:
-    """The comparison as JSON (docs/compare.md): what is not known is null, changes are shares, times ms."""
+    """The comparison as JSON (docs/compare.md): unknown values are null, changes are shares, times are in ms."""
     return {
         "format": FORMAT,
         "outcome": WORSE if change.is_worse else NO_REGRESSION,
@@ -197,7 +197,7 @@ def _plain(value: Any) -> Any:
 
 
 def write(change: CampaignChange, into: Path) -> Path:
-    """Write the page, the JSON and the tables into the folder `into`, in place of an older one; returns it."""
+    """Write the page, the JSON and the tables into the folder `into`, and replace older ones; returns the folder."""
     page_tables = tables(change)
     with replacing_folder(into, JSON) as new:
         (new / "tables").mkdir()

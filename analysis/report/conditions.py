@@ -1,4 +1,4 @@
-"""Sentences on the conditions that a campaign was measured under: lanes, timekeeping, and its servers."""
+"""Sentences on the conditions under which a campaign was measured: lanes, timekeeping, and its servers."""
 
 import statistics
 
@@ -8,13 +8,13 @@ from tuning.defaults import DEFAULT_SHELLS, RECORDED
 
 
 def of_conditions(document: CampaignDocument) -> list[str]:
-    """All that a reader must know of them."""
+    """All conditions that a reader must know."""
     return [*of_lanes(document), *of_timekeeping(document), *of_servers(document)]
 
 
 def of_lanes(document: CampaignDocument) -> list[str]:
-    """That nobody knows whether the campaign's lanes disturbed each other; nothing where that was measured before, or
-    one run was made at a time."""
+    """A warning that nobody knows whether the campaign's lanes disturbed each other; none if that was measured before,
+    or if one run was made at a time."""
     machines = [name for name, record in document.lanes.items() if not record.get("calibration")]
     if document.settings.lanes == 1 or not machines:
         return []
@@ -27,7 +27,7 @@ def of_lanes(document: CampaignDocument) -> list[str]:
 
 
 def lane_facts(document: CampaignDocument) -> dict[str, str]:
-    """How many lanes each machine had, and why; nothing where there were none, and none were tried."""
+    """The number of lanes of each machine, and the reason for it; empty if there were no lanes and none were tried."""
     return {
         f"lanes of {name}": f"{record['count']}: {_lane_reason(record)}"
         for name, record in sorted(document.lanes.items())
@@ -40,9 +40,9 @@ def _lane_reason(record: dict[str, object]) -> str:
 
 
 def of_timekeeping(document: CampaignDocument) -> list[str]:
-    """How far times may be from those with real-time priority; nothing where the network had it.
+    """How far times may be from those with real-time priority; empty if the network had it.
 
-    The numbers are those of benchmarks/rootless/README.md.
+    The numbers are from benchmarks/rootless/README.md.
     """
     if document.settings.shells != DEFAULT_SHELLS:
         version = document.versions.get(document.settings.shells, document.settings.shells)
@@ -62,7 +62,8 @@ def of_timekeeping(document: CampaignDocument) -> list[str]:
 
 
 def of_servers(document: CampaignDocument) -> list[str]:
-    """How far beyond the networks the servers are, and whether they think; nothing where all answer at once."""
+    """How far beyond the networks the servers are, and whether they have think times; empty if all servers are equally
+    far and answer at once."""
     texts = []
     if sites := document.settings.extra_rtts_ms:
         extra_ms = [ms for servers in sites.values() for ms in servers.values()]

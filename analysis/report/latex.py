@@ -1,8 +1,8 @@
 """A table of the report for a paper, with the LaTeX packages array, booktabs, longtable and pdflscape.
 
-A whole table is for a document of one column: it goes over several pages where it is long, and stands across where it
-is wide. The tables about the declared hypotheses also have a `table*`, with those hypotheses and the columns that a
-paper needs: it fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs booktabs alone.
+A whole table is for a document of one column: it spans several pages if it is long, and is rotated if it is wide. The
+tables on the declared hypotheses also have a `table*`, with only those hypotheses and the columns that a paper needs.
+It fits `article`, `acmart` (sigconf) and `IEEEtran`, and needs only booktabs.
 """
 
 import re
@@ -15,14 +15,15 @@ from analysis.report.section import ReportTable
 from analysis.statistics.hypotheses import Hypotheses
 from analysis.text import label, level
 
-# A table of more rows goes over several pages.
+# A table with more rows spans several pages.
 PAGE_ROWS = 45
-# The number of characters that fill a line of the text; a wider table is set smaller, stands across, or both.
+# Widths in characters: of a line of text in normal and in smaller type, and of a rotated line in small and in the
+# smallest type. A wider table is set smaller, rotated, or both.
 LINE, SMALLER_LINE, ACROSS_LINE, SMALLEST_ACROSS = 68, 78, 122, 138
-# Longer texts wrap, in a column of this many characters, or of fewer where a table is too wide even so; a
-# character is this many em wide.
+# Texts longer than the first number of characters wrap; if the table is still too wide, texts longer than the next
+# number do, too. A character is CHARACTER_EM em wide.
 WRAPPED, CHARACTER_EM = (30, 20, 12, 8), 0.5
-# The columns that the `table*` of a table has, by their headings in `tables.toml`.
+# The columns of each table's `table*`, by their headings in `tables.toml`.
 FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "confirmatory": ("network", "metric", "sites", "blocks", "gain", "{confidence} interval", "corrected p", "verdict"),
     "mean_gains": ("network", "metric", "mean gain", "mean difference", "faster", "slower", "no difference"),
@@ -38,9 +39,9 @@ FAMILY_COLUMNS: dict[str, Sequence[str]] = {
     "loss_bounds": ("network", "metric", "lost, against", "lost", "gain", "bounds"),
     "blocks_needed": ("network", "metric", "error of one block", "1 %", "2 %", "5 %", "10 %", "20 %"),
 }
-# The columns that a table has no room for; its CSV has them.
+# Columns for which a table has no room; its CSV has them.
 LEFT_OUT = {"beside_the_paper": ["remark", "unit"]}
-# A cell of a column of numbers, or nothing.
+# Matches a cell of a column of numbers, or an empty cell.
 NUMBER = r"^[-+]?(\d|$)"
 SPECIAL = str.maketrans(
     {
@@ -80,7 +81,7 @@ def latex(table: ReportTable) -> str:
 
 
 def family_latex(table: ReportTable, declared: Hypotheses) -> str | None:
-    """The `table*` of `table` with the pairs and metrics that are `declared`; None where it is not about these."""
+    """The `table*` of `table` with the pairs and metrics that are `declared`; None if the table is not about them."""
     headings = [name.format(confidence=level(declared.confidence)) for name in FAMILY_COLUMNS.get(table.name, ())]
     columns = [name for name in headings if name in table.texts]
     if not columns or not {"protocol", "against"} <= {*table.texts} or "metric" not in table.texts:
@@ -130,7 +131,7 @@ def _width(texts: pd.DataFrame, wrapped: int) -> int:
 
 
 def _cell_width(column: "pd.Series[str]", wrapped: int) -> int:
-    """How many characters stand in a line of a column: no word is broken."""
+    """The number of characters in a line of a column; no word is broken."""
     cells = set(column)
     longest_word = max(len(word) for text in cells for word in [*re.split(r"[ _]", text), ""])
     return min(_longest(cells), max(wrapped, longest_word + 1))
@@ -141,7 +142,7 @@ def _longest(cells: Iterable[str]) -> int:
 
 
 def _lines_of_heading(column: "pd.Series[str]", name: str) -> list[str]:
-    """The heading of a column in as many lines as it takes to be no wider than what stands below it."""
+    """The heading of a column, in as many lines as needed to be no wider than the cells below it."""
     return wrap(name, max(_longest(column), *map(len, name.split()))) or [name]
 
 

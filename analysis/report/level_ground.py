@@ -1,5 +1,5 @@
-"""How compared protocols differ besides their transports, in sentences; every number is one that the campaign's
-validation measured, on the machines that made its runs."""
+"""How compared protocols differ besides their transports, in sentences. The campaign's validation measured every
+number, on the machines that made its runs."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +13,15 @@ from analysis.statistics.hypotheses import Pair
 from analysis.text import label, level, listing, share
 from tuning.protocols import ALT_SVC, HTTPS_RECORD, VISIT_BEFORE, Protocol
 
-# The columns of the shares of a load that went over HTTP/3, where the browser could choose (docs/as-deployed.md).
+# The columns of the shares of a load that used HTTP/3, if the browser could choose (docs/as-deployed.md).
 SHARES = {"requests": "h3_request_share", "bytes": "h3_byte_share"}
-# How the browser finds HTTP/3, by a protocol's `discovery`.
+# How the browser learns of HTTP/3, by a protocol's `discovery`.
 FINDS = {
     ALT_SVC: "learns that from their responses (Alt-Svc) while it loads the page, and uses what it likes",
     VISIT_BEFORE: "knows that from a visit before, and uses what it likes",
     HTTPS_RECORD: "is told that by the name server (HTTPS records), and uses what it likes",
 }
-# Kernel settings that the window after a pause shows.
+# Kernel settings that are covered by the measured window after a pause.
 MEASURED_SYSCTLS = {"net.ipv4.tcp_slow_start_after_idle"}
 # The observations of both protocols of a pair on one machine.
 BothSeen = tuple[Seen, Seen]
@@ -44,7 +44,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
     ]:
         sentences = [f"{names} are compared as the web is deployed, not on level ground."]
         return " ".join([*sentences, *(_as_deployed(campaign, *one) for one in deployed)])
-    # Unknown transports do not count as one and the same.
+    # Two unknown transports do not count as the same transport.
     one_transport = all(documents) and documents[0].get("transport") == documents[1].get("transport")
     differ = "differ" if one_transport else "differ besides the transport"
     protocols = [protocol_of(document) for document in documents]
@@ -71,7 +71,7 @@ def _paragraph(campaign: CampaignTable, pair: Pair) -> str:
 
 
 def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
-    """How much of the loads over `protocol` went over HTTP/3, which its servers speak, too."""
+    """The share of the loads over `protocol` that used HTTP/3, which its servers also speak."""
     text = f"The servers of {label(protocol)} speak HTTP/2 and HTTP/3; the browser {FINDS[discovery]}"
     runs = campaign.valid[campaign.valid["protocol"] == protocol]
     if not set(SHARES.values()) <= set(runs):
@@ -85,7 +85,7 @@ def _as_deployed(campaign: CampaignTable, protocol: str, discovery: str) -> str:
 
 
 def _discoveries(campaign: CampaignTable) -> dict[str, str]:
-    """Each protocol whose servers speak another one beside it → how the browser finds that one."""
+    """Each protocol whose servers also speak another one → how the browser finds the other one."""
     return {
         name: settings["discovery"]
         for name, settings in campaign.settings.protocols.items()
@@ -94,10 +94,11 @@ def _discoveries(campaign: CampaignTable) -> dict[str, str]:
 
 
 def http3_shares(campaign: CampaignTable) -> pd.DataFrame:
-    """The shares of requests and of their responses' bytes that went over HTTP/3, over the runs that count.
+    """The shares of requests and of response bytes that used HTTP/3, over the runs that count.
 
-    Columns: network, site, protocol, discovery, runs, and of requests and bytes the mean, least and most share
-    (`requests`, `requests_least`, `requests_most`, `bytes`, …). No rows where no protocol of the campaign has two.
+    Columns: network, site, protocol, discovery, runs, and for requests and bytes the mean, least and most share
+    (`requests`, `requests_least`, `requests_most`, `bytes`, …). No rows if no protocol of the campaign has an
+    alternative.
     """
     found_by = _discoveries(campaign)
     runs = campaign.valid
@@ -123,7 +124,8 @@ def _measured(
     uneven: Mapping[Aspect, Sequence[tuple[Any, Any]]],
     one_transport: bool,
 ) -> list[str]:
-    """The sentences on the aspects measured of both: those in which they are `uneven`, and the level ones."""
+    """The sentences on the aspects that were measured of both protocols: first the `uneven` aspects, then the level
+    ones."""
     texts = {aspect: _against(aspect, values) for aspect, values in uneven.items()}
     different = "; ".join(text for aspect, text in texts.items() if one_transport or not aspect.of_transport)
     of_transport = "; ".join(text for aspect, text in texts.items() if aspect.of_transport and not one_transport)
@@ -137,7 +139,7 @@ def _measured(
 
 
 def _both_seen(campaign: CampaignTable, documents: Sequence[Mapping[str, Any]]) -> list[BothSeen]:
-    """The observations of both protocols, for each machine that has both; the last of each counts."""
+    """The observations of both protocols on each machine that has both; the last observation of each counts."""
     seen: dict[str, dict[int, Seen]] = {}
     for observation in campaign.observations:
         for place, document in enumerate(documents):
@@ -153,14 +155,14 @@ def _values(aspect: Aspect, both_seen: Iterable[BothSeen]) -> list[tuple[Any, An
 
 
 def _against(aspect: Aspect, values: Sequence[tuple[Any, Any]]) -> str:
-    """The aspect with both protocols' values: those of one machine, or from the least to the most of several."""
+    """The aspect with both protocols' values: those of one machine, or the range over several machines."""
     ends = ((min(of_one), max(of_one)) for of_one in zip(*values, strict=True))
     texts = (" to ".join(dict.fromkeys(map(aspect.text, pair))) for pair in ends)
     return f"{aspect.name} ({' against '.join(texts)})"
 
 
 def _set(aspect: Aspect, protocols: Sequence[Protocol | None], choices: Sequence[Choices]) -> str:
-    """The setting that decides on the aspect with both protocols' values, if these differ."""
+    """The setting that determines the aspect, with both protocols' values, if these differ."""
     both = zip(protocols, choices, strict=True)
     compared, reference = (aspect.setting(protocol, of_server) if protocol else "" for protocol, of_server in both)
     is_set = compared and reference and compared != reference
@@ -168,7 +170,7 @@ def _set(aspect: Aspect, protocols: Sequence[Protocol | None], choices: Sequence
 
 
 def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Other keys of two protocols of one transport that differ, with their values."""
+    """Further keys in which two protocols of one transport differ, with their values."""
     compared, reference = map(_further_keys, documents)
     names = [name for name in compared | reference if compared.get(name) != reference.get(name)]
     both = ((name, *(one.get(name, "not set") or "none" for one in (compared, reference))) for name in names)
@@ -176,7 +178,7 @@ def _further(documents: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _further_keys(document: Mapping[str, Any]) -> dict[str, str]:
-    """The values of FURTHER_KEYS, and those of the kernel settings among them, as texts."""
+    """The values of FURTHER_KEYS as texts; of kernel settings among them, each setting by its name."""
     given = {key: value for key in FURTHER_KEYS if (value := document.get(key)) not in (None, False)}
     texts = {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in given.items()}
     for sysctls in (key for key, value in given.items() if isinstance(value, Mapping)):

@@ -26,7 +26,7 @@ function sortBy(header) {
   table.tBodies[0].append(...rows.map(([, row]) => row));
 }
 
-// Numbers stand right, long texts wrap.
+// Numbers are aligned right, long texts wrap.
 function align(table) {
   for (const row of table.tBodies[0].rows) {
     for (const cell of row.cells) {
@@ -43,7 +43,7 @@ document.addEventListener("click", (event) => {
 document.querySelectorAll("table.sortable").forEach((table) => table.tBodies[0] && align(table));
 
 const viewer = document.getElementById("viewer");
-// At its natural size: on a narrow screen it is larger than the screen, which then scrolls.
+// Show a picture at its natural size. If it is larger than a narrow screen, the viewer scrolls.
 function enlarge(picture) {
   const large = viewer.querySelector("img");
   large.src = picture.src;
@@ -58,7 +58,7 @@ document.querySelectorAll("figure").forEach((figure) => {
 });
 viewer.addEventListener("click", () => viewer.close());
 
-// Paper does not unfold.
+// Unfold everything for print.
 const folded = [];
 addEventListener("beforeprint", () => {
   folded.push(...document.querySelectorAll("details:not([open])"));

@@ -1,4 +1,4 @@
-"""The report's page: one HTML file that needs nothing beside it."""
+"""The report's page: one HTML file that needs no other files."""
 
 import base64
 import platform
@@ -25,7 +25,7 @@ from analysis.text import label, level, moment, unit
 from dataset.table import CampaignDocument
 
 HERE = Path(__file__).parent
-# Tables that are open on the page, whichever section they are in and however long they are.
+# Tables that are unfolded on the page, in any section and of any length.
 OPEN_TABLES = frozenset(
     (
         "milestones",
@@ -38,7 +38,7 @@ OPEN_TABLES = frozenset(
         "table2_networks",
     )
 )
-# Tables of more columns are printed on pages of their own, across.
+# Tables with more columns are printed on pages of their own, in landscape.
 BROAD_COLUMNS = 12
 # The libraries that compute and draw a report.
 LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "matplotlib", "pyarrow")
@@ -52,9 +52,11 @@ def campaign_page(
     figures: Path,
     links: Links,
 ) -> str:
-    """The page of a campaign as HTML: its `sections` in their order, then those of `studies`. `families` are the names
-    of tables that have a part about the declared hypotheses, `figures` is the folder of the PNG files, and `links`
-    makes those to files of runs."""
+    """The page of a campaign as HTML: its `sections` in their order, then the sections of `studies`.
+
+    `families`: the names of tables that have a part on the declared hypotheses; `figures`: the folder of the PNG files;
+    `links` makes the links to files of runs.
+    """
     template = environment(figures, links).get_template("page.html.j2")
     return template.render(
         **page_basics(findings.campaign.document),
@@ -70,8 +72,8 @@ def campaign_page(
 def study_page(
     campaign: CampaignTable, sections: Sequence[Section], studies: Sequence[Section], figures: Path, links: Links
 ) -> str:
-    """The page of a study's campaign, or of one without films, as HTML: the sections of `studies`, which have its
-    results, then its own `sections`."""
+    """The page of a study's campaign, or of a campaign without films, as HTML: first the sections of `studies`, which
+    have its results, then its own `sections`."""
     template = environment(figures, links).get_template("study.html.j2")
     return template.render(
         **page_basics(campaign.document),
@@ -84,8 +86,8 @@ def study_page(
 
 
 def environment(figures: Path, links: Links | None = None) -> jinja2.Environment:
-    """The environment in which the templates of this folder are rendered; `figures` is the folder of the PNG files, and
-    `links` makes the links to files of runs. Without it, a page shows none."""
+    """The environment in which the templates of this folder are rendered. `figures` is the folder of the PNG files;
+    `links` makes the links to files of runs. Without `links`, a page has no such links."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -121,7 +123,7 @@ def page_basics(document: CampaignDocument) -> dict[str, Any]:
 
 
 def inline(svg: str) -> Markup:
-    """A drawing as a part of the page: without the XML declaration, which only a file may have."""
+    """A drawing as a part of the page, without the XML declaration, which is only allowed in a file."""
     return Markup(svg[svg.index("<svg") :])
 
 

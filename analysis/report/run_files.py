@@ -1,7 +1,7 @@
-"""Links from a report to what its runs have left behind: HARs, network logs, captures and logs of connections.
+"""Links from a report to the files of its runs: HARs, network logs, captures and logs of connections.
 
-A link is relative, and leads only to a file that is there, among the runs of the report's own campaign. So the report
-in a package, which has no runs, has none.
+A link is relative. It leads only to a file that exists, among the runs of the report's own campaign. So the report in a
+package, which has no runs, has no links.
 """
 
 import os
@@ -15,16 +15,17 @@ from analysis.text import label
 from base.qlog import QLOG_ENDING
 from dataset.run_files import HAR, NETWORK_LOGS, is_of_runs
 
-# Kinds of files of which a run may have several → the ending of their names; and all kinds, the columns of their table.
+# A run may have several files of each of these kinds: kind → the ending of the files' names. KINDS are all kinds, the
+# columns of the table.
 ENDINGS = {"captures (pcapng)": ".pcapng", "connections (qlog)": QLOG_ENDING}
 KINDS = ("HAR", "network log", *ENDINGS)
-# A table of more would be most of the page.
+# A table of more runs would fill most of the page.
 MOST_RUNS = 200
 
 
 @dataclass(frozen=True)
 class Link:
-    """A text, and where it leads."""
+    """A link: its text, and its target."""
 
     text: str
     href: str
@@ -32,7 +33,7 @@ class Link:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """A run of a setting (its names as readers see them), and the links to its files by their kind."""
+    """A run of a setting (its names as readers see them), and the links to its files by kind."""
 
     site: str
     network: str
@@ -43,32 +44,32 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class RunFilesTable:
-    """The files of some `runs` of the `valid_runs` that a campaign has, and which `kinds` of files there are."""
+    """The files of some `runs` among the `valid_runs` of a campaign, and the `kinds` of these files."""
 
     runs: list[RunFiles]
     valid_runs: int
 
     @property
     def kinds(self) -> list[str]:
-        """The files that at least one of the runs has, in the order of the table."""
+        """The kinds of files that at least one of the runs has, in the order of the table."""
         return [kind for kind in KINDS if any(run.links[kind] for run in self.runs)]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Makes links from the report that is to be in the folder `report` to files of the `campaign` in that folder."""
+    """Makes links from a report in the folder `report` to files of the campaign in the folder `campaign`."""
 
     campaign: Path
     report: Path
 
     def __call__(self, files: Mapping[str, Path]) -> list[Link]:
-        """Links with these texts to those of `files` that are there, among the campaign's runs."""
+        """Links with these texts to those of `files` that exist among the campaign's runs."""
         return [Link(text, self._href(path)) for text, path in files.items() if is_of_runs(path, self.campaign)]
 
     def table(self, campaign: CampaignTable) -> RunFilesTable:
-        """The files of the campaign's runs that count, MOST_RUNS of them at most: of each setting the first ones."""
+        """The files of the campaign's runs that count, of at most MOST_RUNS runs: the first runs of each setting."""
         valid = campaign.valid
-        # Campaigns of other programs may not say where runs are.
+        # Campaigns of other programs may not record where runs are.
         rows = valid.sort_values("run", kind="stable").head(MOST_RUNS) if "folder" in valid else valid.head(0)
         runs = []
         for row in rows.sort_values(["site", "network", "protocol", "run"], kind="stable").to_dict("records"):
@@ -84,7 +85,7 @@ class Links:
 
 
 def files_of(folder: Path) -> dict[str, dict[str, Path]]:
-    """Kind → text → path of each file that a run has left in its `folder`; all KINDS are there."""
+    """Kind → text → path of each file that a run has in its `folder`; every one of KINDS is a key."""
     files: dict[str, dict[str, Path]] = {kind: {} for kind in KINDS}
     logs = sorted(folder.glob(NETWORK_LOGS))
     for kind, path in (("HAR", folder / HAR), *(("network log", log) for log in logs)):

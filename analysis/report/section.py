@@ -14,7 +14,8 @@ from analysis.text import label
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table: `data` with all digits goes to `name`.csv; `texts`, as a reader wants it, to the page and `name`.tex."""
+    """A table. `data`, with all digits, is written to `name`.csv; `texts`, formatted for readers, to the page and to
+    `name`.tex."""
 
     name: str
     title: str
@@ -25,9 +26,12 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure: the name of its files, its caption, the function that draws it from `arguments`, and its finding in
-    words for those who cannot see it; without, the caption has to do. `run_files`, for a figure of certain runs: those
-    of their files that it is about (what they are → where); the page links to those that exist."""
+    """A figure: the name of its files, its caption, and the function that draws it from `arguments`.
+
+    `finding`: the figure's result in words, as its text alternative; without it, the caption is the alternative.
+    `run_files`: for a figure of certain runs, the description of each of their files → its path; the page links to
+    those that exist.
+    """
 
     name: str
     caption: str
@@ -42,13 +46,13 @@ class ReportFigure:
         return self.finding or self.caption
 
     def write(self, folder: Path) -> None:
-        """Draw it as PDF and PNG into `folder`."""
+        """Draw the figure as PDF and PNG into `folder`."""
         style.save(self.draw(*self.arguments), folder, self.name)
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that is SVG from the start: the name of its file, its caption, and its text."""
+    """A picture that is made as SVG: the name of its file, its caption, and its SVG text."""
 
     name: str
     caption: str
@@ -59,10 +63,10 @@ class Drawing:
 class Section:
     """A section of a report: paragraphs of plain text, figures, drawings and tables, in this order on the page.
 
-    `name` is the section's id on the page. The first paragraph also stands in the summary. Figures beyond the first
-    `unfolded_figures` are folded, and so are tables of more than `unfolded_rows` rows. A section whose template
-    `sections/<name>.html.j2` is there is shown by that instead, which has its own heading, shows the sections inside of
-    it (`parts`), and knows further `values`.
+    `name` is the section's id on the page. The first paragraph is also part of the summary. Figures after the first
+    `unfolded_figures` are folded, and so are tables of more than `unfolded_rows` rows. If the template
+    `sections/<name>.html.j2` exists, the page uses this template for the section. The template has its own heading,
+    shows the sections inside this one (`parts`), and may use further `values`.
     """
 
     name: str
@@ -78,7 +82,7 @@ class Section:
 
 
 def with_parts(sections: Iterable[Section]) -> list[Section]:
-    """`sections`, each before those inside of it."""
+    """`sections`, each followed by the sections inside it."""
     return [one for section in sections for one in (section, *section.parts)]
 
 
@@ -87,9 +91,9 @@ SITE_SETTING: dict[Any, Any] = {"site": "site", "network": ("network", label), "
 
 
 def text_table(data: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
-    """The texts of `data`: column → its heading, or its heading and the function that writes a value.
+    """The texts of `data`. `columns`: column → its heading, or its heading and the function that formats a value.
 
-    The function of several columns (a tuple of their names) writes the values of a row together.
+    A tuple of column names has one function, which formats the values of a row together.
     """
     texts = {}
     for column, entry in columns.items():

@@ -1,4 +1,4 @@
-"""The results of a campaign in sentences; every number in them is from its tables."""
+"""The results of a campaign in sentences. Every number in them is from the campaign's tables."""
 
 import math
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from dataset.metrics import time_names
 from dataset.table import read_given_up
 from tuning.devices import described
 
-# The metric of the headlines, where the declared hypotheses have it; else it is their first.
+# The metric of the headlines if it is declared; else the first declared metric is used.
 HEADLINE = "si"
 
 
 def scope(findings: Findings) -> str:
-    """The scope of the measurement."""
+    """The scope of the measurement, in a sentence."""
     campaign, runs, measured = findings.campaign, findings.campaign.runs, len(findings.samples.sites)
     least, most = runs_per_setting(findings)
     networks, protocols = (
@@ -63,7 +63,8 @@ def headlines(findings: Findings) -> list[str]:
 
 
 def headline(findings: Findings, row: Mapping[str, Any]) -> str:
-    """One contrast of the declared family: its gain over sites, its verdict, and what the paper's test counts."""
+    """A sentence on one contrast of the declared family: its gain over sites, its verdict, and the counts of the
+    paper's test."""
     place = f"Behind {label(row['network'])}"
     names = f"{label(row['compared'])} against {label(row['reference'])} in {label(row['metric'])}"
     if not row["blocks"]:

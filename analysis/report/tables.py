@@ -1,4 +1,4 @@
-"""The tables of a campaign's report: each with all its digits for CSV, and as a reader wants it for page and LaTeX."""
+"""The tables of a campaign's report: each with all its digits for CSV, and formatted for the page and LaTeX."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -13,18 +13,19 @@ from analysis.report.section import ReportTable, text_table
 from analysis.statistics.outcomes import SIGNIFICANT_P
 from analysis.text import NOTHING, level
 
-# How most tables are shown, by the names of their files.
+# The forms of most tables, by the names of their files.
 FORMS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def declared_values(findings: Findings) -> dict[str, object]:
-    """The values of the declared hypotheses in the headings and notes of tables."""
+    """Values of the declared hypotheses, for the headings and notes of tables."""
     declared = findings.declared
     return {"confidence": level(declared.confidence), "significant_p": declared.significant_p}
 
 
 def tables_of(findings: Findings, *names: str) -> tuple[ReportTable, ...]:
-    """The tables of these names in `tables.toml`, each of its analysis, without optional ones that are empty."""
+    """The tables of these names in `tables.toml`, each with the data of its analysis. Leaves out optional tables that
+    are empty."""
     by_name = {name: findings[FORMS[name]["analysis"]] for name in names}
     return tuple(
         report_table(name, data, **declared_values(findings))
@@ -34,12 +35,12 @@ def tables_of(findings: Findings, *names: str) -> tuple[ReportTable, ...]:
 
 
 def report_table(name: str, data: pd.DataFrame, **values: object) -> ReportTable:
-    """The table `name` of `tables.toml`, of `data`; `values` go into its headings and its note."""
+    """The table `name` of `tables.toml` with `data`; `values` go into its headings and its note."""
     return formed(name, FORMS[name], data, paper_p=SIGNIFICANT_P, **values)
 
 
 def formed(name: str, form: Mapping[str, Any], data: pd.DataFrame, **values: object) -> ReportTable:
-    """The table `name` in the given form: its title, columns and note, as an entry of `tables.toml` has them."""
+    """The table `name` in a given form: title, columns and note, as in an entry of `tables.toml`."""
     rows = data.astype(object).where(data.notna(), NOTHING) if form.get("has_gaps") else data
     texts = text_table(rows, dict(_column(column, values) for column in form.get("columns", data)))
     return ReportTable(name, form["title"], data, texts, form.get("note", "").format(**values))
@@ -48,7 +49,7 @@ def formed(name: str, form: Mapping[str, Any], data: pd.DataFrame, **values: obj
 def _column(
     entry: str | list[Any], values: Mapping[str, object]
 ) -> tuple[str | tuple[str, ...], tuple[str, Callable[..., str]]]:
-    """A column of `tables.toml` for `text_table`, with `values` in its heading."""
+    """A column of `tables.toml` in the format of `text_table`, with `values` in its heading."""
     if isinstance(entry, str):
         entry = [entry, *FORMS["columns"].get(entry, [entry.replace("_", " ")])]
     names, heading, writer = entry if len(entry) == 3 else [*entry, "{}"]

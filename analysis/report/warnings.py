@@ -17,16 +17,17 @@ from analysis.text import label, listing, pair_label, percent, percent_interval,
 from dataset.declaration import declaration_of
 from dataset.table import read_given_up
 
-# With fewer sites, none is said to lie far from the others.
+# With fewer sites, no site counts as far from the others.
 LEAST_COMPARED = 5
-# Sites disagree if of those that are faster or slower the fewer are at least this share; else they are exceptions.
+# Sites disagree if the smaller group, of faster or of slower sites, has at least this share of both groups. Else its
+# sites are exceptions.
 LARGE_MINORITY = 0.1
 
 
 def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.DataFrame) -> list[str]:
-    """How a campaign deviates from what it declared before its first run, and what that means for its verdicts.
+    """How a campaign deviates from what it declared before its first run, and the consequences for its verdicts.
 
-    `hypotheses` are those on the campaign, `rates` is `losses.success_rates`. Hypotheses that the campaign did not
+    `hypotheses` are those on the campaign; `rates` is `losses.success_rates`. Hypotheses that the campaign did not
     declare are post hoc as a whole. Raises EyelevelError.
     """
     declared = declaration_of(campaign.document, campaign.folder)
@@ -57,7 +58,7 @@ def of_deviations(campaign: CampaignTable, hypotheses: Hypotheses, rates: pd.Dat
 
 
 def runs_missing(campaign: CampaignTable, rates: pd.DataFrame) -> int:
-    """How many planned runs were never tried, of a campaign whose number of runs is fixed; without those of sites that
+    """How many planned runs were never tried, in a campaign with a fixed number of runs; without the runs of sites that
     were given up. `rates` is `losses.success_rates`."""
     given_up = sum(entry.runs for entry in read_given_up(campaign.folder))
     return int((rates["planned"] - rates["tried"]).fillna(0).sum()) - given_up
@@ -142,8 +143,8 @@ def of_waits(table: pd.DataFrame, cores: int | None) -> list[str]:
 
 
 def of_busy_processor(runs: pd.DataFrame, cores: int | None) -> list[str]:
-    """Warnings about `runs` that count on a machine with this number of `cores`, whatever they are compared in:
-    behind which networks the median share of waiting of a protocol is too large."""
+    """Warnings about `runs` that count, on a machine with this number of `cores`: the networks on which a protocol's
+    median share of waiting is too large. Needs no contrast."""
     shares = runs.assign(share=wait_shares(runs)).dropna(subset="share")
     medians = shares.groupby(["network", "protocol"], sort=False)["share"].median().groupby("network", sort=False)
     table = medians.agg(share_reference="min", share_compared="max").reset_index()
@@ -156,7 +157,7 @@ def _different(table: pd.DataFrame) -> list[str]:
         difference_ms = rows["difference_ms"].iloc[0]
         names = [label(compared), label(reference)]
         longer, shorter = names if difference_ms > 0 else names[::-1]
-        # Where the one that waited longer is the slower one, waiting may be why.
+        # If the protocol that waited longer is also the slower one, waiting may be the reason.
         is_why = np.sign(rows["wait_gain"]) == np.sign(rows["gain"])
         clauses = [
             f"the difference in {listing([label(name) for name in rows.loc[which, 'metric']])} may be {size}"
@@ -185,11 +186,11 @@ def _busy(table: pd.DataFrame, cores: int | None) -> list[str]:
 
 
 def of_single_sites(verdicts: pd.DataFrame, sensitivity: pd.DataFrame) -> list[str]:
-    """Warnings about single sites, for readers of a mean over them.
+    """Warnings about single sites, for readers of a mean over sites.
 
     `verdicts`: those of single sites on the family's contrasts (`analysis.statistics.contrasts`); `sensitivity`: the
-    table of that name. An answer hangs on one site if the gain over all sites lies outside the interval that the others
-    give it.
+    table of that name. An answer depends on one site if the gain over all sites lies outside the interval of the gain
+    without that site.
     """
     key = ["reference", "compared", "network", "metric"]
     is_outside = (sensitivity["gain"] < sensitivity["others_low"]) | (sensitivity["gain"] > sensitivity["others_high"])
@@ -223,8 +224,8 @@ def _named(contrast: Any) -> str:
 def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame) -> list[str]:
     """Warnings from the tables of stability: a sentence for each kind of change.
 
-    That blocks go with the canary is no warning: the canary is there to follow the machine, whose moment is the same
-    for all runs of a block and cancels within it.
+    A correlation of blocks with the canary is no warning. The canary is meant to follow the state of the machine, which
+    is the same for all runs of a block and cancels within it.
     """
     texts = []
     large = halves[halves["warning"] != ""]
@@ -246,7 +247,8 @@ def of_stability(halves: pd.DataFrame, drift: pd.DataFrame, steps: pd.DataFrame)
 
 
 def _of_metrics(table: pd.DataFrame, fault: str, column: str, text: Callable[[float], str], what: str) -> list[str]:
-    """One sentence, if any, on the rows of `table` whose warning names `fault`, with their values of `column`."""
+    """One sentence on the rows of `table` whose warning names `fault`, with their values of `column`; none without such
+    rows."""
     rows = table[table["warning"].astype(str).str.contains(fault)]
     values = [f"{label(row.metric)} {text(getattr(row, column))}" for row in rows.itertuples()]
     return [f"{what}: {listing(values)}."] if values else []

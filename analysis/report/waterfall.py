@@ -1,4 +1,4 @@
-"""The page of a waterfall: a folder with one HTML file that needs nothing beside it, and the HAR of each load."""
+"""The page of a waterfall: a folder with one HTML file that needs no other files, and the HAR of each load."""
 
 import base64
 import io
@@ -28,18 +28,18 @@ from base.errors import EyelevelError
 from dataset.run_files import is_film
 
 HERE = Path(__file__).parent
-# Pictures of each film over the whole axis.
+# The number of pictures of each film over the whole axis.
 STRIP_PICTURES = 12
 PICTURE_WIDTH = 240
-# The number of units of the axis, in which times are drawn. The thickness of each phase, as a share of its bar:
-# kinds of phases can be distinguished without colour, too.
+# The number of units of the axis. The thickness of each phase, as a share of its bar: this distinguishes kinds of
+# phases without colour, too.
 AXIS_UNITS = 1000
 HEIGHTS = {"queue": 0.2, "dns": 0.5, "tcp": 0.5, "tls": 0.5, "quic": 0.5, "wait": 0.7, "download": 1.0}
 BAR_UNITS = 10
-# The metrics that are lines across all requests: with how they are drawn.
+# The metrics that are lines across all requests, and the style of each line.
 LINES = {"fvc": "dotted", "plt": "solid", "lvc": "dashed"}
-# Lines of a load that are nearer to each other than this share of the axis (percent) are named together: on a narrow
-# screen there is no place for both names.
+# Lines of a load that are nearer to each other than this share of the axis (percent) have one common label: on a narrow
+# screen there is no room for both.
 NAME_SHARE = 14
 TICKS = 8
 LETTERS = "AB"
@@ -49,12 +49,12 @@ FILM_CHOICE = "of the runs that count and have their film, the nearest to their 
 
 @dataclass(frozen=True)
 class Axis:
-    """Time from the navigation to `end_ms`, and where its ticks are."""
+    """The time axis from the navigation to `end_ms`, with its ticks."""
 
     end_ms: float
 
     def share(self, time_ms: float) -> float:
-        """Where a time is, in percent of the axis."""
+        """The place of a time, in percent of the axis."""
         return round(100 * min(max(time_ms, 0) / self.end_ms, 1), 3)
 
     @property
@@ -67,9 +67,9 @@ class Axis:
 
 
 def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | None = None) -> None:
-    """Write into `folder`, which must be there, `index.html`, the waterfall of one or two `loads`, and their HARs.
+    """Write `index.html`, the waterfall of one or two `loads`, and their HARs into `folder`, which must exist.
 
-    `threshold_ms`: from when on starts and durations differ, unless as `default_threshold_ms` has it.
+    `threshold_ms`: larger differences of starts and durations are marked; unless given, `default_threshold_ms` decides.
     Raises EyelevelError.
     """
     threshold_ms = default_threshold_ms(loads) if threshold_ms is None else threshold_ms
@@ -117,13 +117,13 @@ def write_waterfall(loads: Sequence[Load], folder: Path, threshold_ms: float | N
 
 
 def stem(load: Load) -> str:
-    """A load as a part of a file's name, by its protocol and attempt: `quic-2-1`."""
+    """A load as a part of a file's name, from its protocol and attempt: `quic-2-1`."""
     return file_name(f"{load.protocol}-{load.folder.name}").replace("/", "_")
 
 
 def folder_name(loads: Sequence[Load]) -> str:
-    """The name of the folder of a waterfall: `demo-news-lte-tcpplus-1-1-quic-3-1`, with the names of the campaigns if
-    there are two."""
+    """The name of the folder of a waterfall: `demo-news-lte-tcpplus-1-1-quic-3-1`. If the loads are from two campaigns,
+    it has the names of the campaigns, too."""
     firsts = [load is loads[0] or _place(load) != _place(loads[0]) for load in loads]
     places = [f"{load.site}-{load.network}-" if first else "" for load, first in zip(loads, firsts, strict=True)]
     if not _is_one_campaign(loads):
@@ -152,7 +152,7 @@ def title(loads: Sequence[Load]) -> str:
 
 
 def bar(request: LoadedRequest, axis: Axis) -> Markup:
-    """The phases of a request as SVG, which is stretched to the axis's width."""
+    """The phases of a request as SVG, which the page stretches to the width of the axis."""
     parts = []
     for phase, (begin_ms, end_ms) in request.spans.items():
         begin, end = (AXIS_UNITS * axis.share(time_ms) / 100 for time_ms in (begin_ms, end_ms))
@@ -165,7 +165,7 @@ def bar(request: LoadedRequest, axis: Axis) -> Markup:
 
 
 def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
-    """Where the names of a load's lines are, in percent of the axis, and what they are."""
+    """The labels of a load's lines: where each label is, in percent of the axis, and its text."""
     names: list[tuple[float, str]] = []
     for share, metric in sorted((axis.share(load.metrics[name]), name) for name in LINES if name in load.metrics):
         if names and share - names[-1][0] < NAME_SHARE:
@@ -176,7 +176,7 @@ def line_names(load: Load, axis: Axis) -> list[tuple[float, str]]:
 
 
 def strip(load: Load, axis: Axis) -> list[tuple[float, str]]:
-    """Pictures of the load's film as JPEG (data URLs), each with the time that it is of; none without a film."""
+    """Pictures of the load's film as JPEG (data URLs), each with its time; empty without a film."""
     film = next((load.folder / name for name in FILMS if is_film(load.folder / name, load.campaign)), None)
     if not film:
         return []
@@ -198,14 +198,16 @@ def short_name(url: str) -> str:
 
 
 def both(row: Row, attribute: str) -> str:
-    """A text of both requests of a row: once where they are alike."""
+    """A text of both requests of a row: once if they are alike."""
     texts = [str(getattr(request, attribute) or NOTHING) for request in row.requests if request]
     return " / ".join(dict.fromkeys(texts))
 
 
 def write_waterfalls(groups: Sequence[Sequence[Strip]], campaign: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """Write a waterfall of the runs of each of the `groups` of films of a report into the folder `into`; returns the
-    name of each one's folder with its title, and a sentence for each that cannot be made."""
+    """Write a waterfall of the runs of each of the `groups` of films of a report into the folder `into`.
+
+    Returns the name of each waterfall's folder with its title, and a sentence for each waterfall that cannot be made.
+    """
     titles, missing = {}, []
     for group in groups:
         rows = [

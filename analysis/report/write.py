@@ -28,7 +28,7 @@ from base.ownership import give_to_caller
 REPORT, FIGURES = "report", "figures"
 # A file that every report has, and hardly any other folder.
 PARQUET = "runs.parquet"
-# How a text begins that a spreadsheet takes for a formula; numbers with a sign are none.
+# Matches the beginning of a text that a spreadsheet would treat as a formula; a number with a sign does not match.
 FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9.]*$)")
 
 
@@ -39,11 +39,11 @@ def write_report(
     site: str | None = None,
     into: Path | None = None,
 ) -> Path:
-    """Write the report of the campaign in `folder` into that folder, or to `into`, in place of an older one; returns
-    where.
+    """Write the report of the campaign in `folder` into that folder, or to `into`, and replace an older one; returns
+    its path.
 
-    `sections`: those of its studies.
-    `site`: whose films to show, instead of those of the site with the largest disagreement. Raises EyelevelError.
+    `sections`: the sections of the campaign's studies.
+    `site`: the site whose films to show; unless given, the site with the largest disagreement. Raises EyelevelError.
     """
     campaign = load(folder)
     known_by = PARQUET if into else "*"
@@ -74,7 +74,7 @@ def write_report(
 
 
 def write_figures(folder: Path, sections: Sequence[Section], declaration: Hypotheses, site: str | None = None) -> Path:
-    """Write the figures of the campaign in `folder` alone, to where its report has them; returns where."""
+    """Write only the figures of the campaign in `folder`, to the same place as its report would; returns the path."""
     campaign = load(folder)
     into = _place(folder, None) / FIGURES
     with workers() as pool, replacing_folder(into) as new:
@@ -92,8 +92,8 @@ def has_results(campaign: CampaignTable) -> bool:
 
 
 def _place(folder: Path, into: Path | None) -> Path:
-    """Where the report of the campaign in `folder` is to be. Raises EyelevelError where it cannot be written: at once,
-    since an analysis takes a while."""
+    """The path for the report of the campaign in `folder`. Raises EyelevelError if it cannot be written. This is
+    checked first, since an analysis takes a while."""
     if into is None:
         require_writable(folder, "--into of 'eyelevel report' (INTO of make) names another folder for the report")
         return folder / REPORT
@@ -105,7 +105,7 @@ def _place(folder: Path, into: Path | None) -> Path:
 
 @contextmanager
 def workers() -> Iterator[Executor]:
-    """A process for each core, until the end of the block."""
+    """A process for each core, until the end of the `with` block."""
     # Forked processes have all libraries loaded.
     with ProcessPoolExecutor(len(sched_getaffinity(0)), mp_context=get_context("fork")) as pool:
         yield pool
@@ -121,8 +121,8 @@ def draw(sections: Sequence[Section], folder: Path, pool: Executor) -> None:
 
 
 def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypotheses | None = None) -> set[str]:
-    """Write each table as CSV and LaTeX, and its part about the `declared` hypotheses, if it has one, as LaTeX for two
-    columns; returns the names of the tables that have one."""
+    """Write each table as CSV and LaTeX. If a table has a part on the `declared` hypotheses, write that part as LaTeX
+    for two columns, too. Returns the names of the tables that have such a part."""
     families = {table.name: family_latex(table, declared) for table in tables} if declared else {}
     for table in tables:
         without_formulas(table.data).to_csv(folder / f"{table.name}.csv", index=False)
@@ -133,6 +133,6 @@ def write_tables(tables: Sequence[ReportTable], folder: Path, declared: Hypothes
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """`table`, with an apostrophe in front of each text that a spreadsheet would compute: a campaign of others may have
-    such a name."""
+    """`table` with an apostrophe in front of each text that a spreadsheet would compute; such a text may be a name in
+    another person's campaign."""
     return table.map(lambda value: f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value)

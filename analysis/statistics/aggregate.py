@@ -1,7 +1,7 @@
 """Statistics over all sites: the mean gain by a two-level bootstrap, and a mixed model of the ratio within blocks.
 
-Both take the sites as a sample of all sites like them, so their intervals hold for more sites than were measured, and
-are wide when those are few.
+Both treat the sites as a sample of all sites like them. So their intervals hold beyond the measured sites, and are wide
+if these are few.
 """
 
 import warnings
@@ -21,16 +21,16 @@ from analysis.statistics.outcomes import LEAST_SITES
 from analysis.statistics.ratios import block_ratios, of_numbers
 from analysis.statistics.samples import OVER_SITES, Array, Samples, by_count
 
-# A variance between sites below this share of that between runs counts as none.
+# A variance between sites below this share of the variance between runs counts as 0.
 BOUNDARY = 1e-3
 MIXED = ("mixed_gain", "mixed_low", "mixed_high")
 
 
 def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each pair, network and metric that both protocols have on some site.
+    """One row for each pair, network and metric that both protocols have on some site.
 
-    Columns: reference, compared, network, metric, sites; gain and delta_ms (means over the sites) with _low and
-    _high by the two-level bootstrap; NaN with fewer than two sites.
+    Columns: reference, compared, network, metric, sites; gain and delta_ms (means over the sites) with _low and _high
+    from the two-level bootstrap; NaN with fewer than two sites.
     """
     rows = []
     for pair in hypotheses.comparisons:
@@ -53,7 +53,7 @@ def over_sites(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def resampled_changes(reference: Array, compared: Array, pair: Pair) -> Array:
-    """Gain and difference in ms of RESAMPLES resamples of each cell's runs: cells x 2 x RESAMPLES."""
+    """The gain and the difference in ms of RESAMPLES resamples of each cell's runs: cells x 2 x RESAMPLES."""
 
     def change(x: Array, y: Array) -> Array:
         before = x @ resample_weights(x.shape[1], pair.reference)
@@ -64,11 +64,12 @@ def resampled_changes(reference: Array, compared: Array, pair: Pair) -> Array:
 
 
 def two_level_interval(values: Array, pool: Array, confidence: float) -> tuple[float, float]:
-    """Interval of the mean of `values`, one of each site, from resamples of its runs (`pool`: sites x resamples).
+    """The interval of the mean of `values`, one per site, from resamples of each site's runs (`pool`: sites x
+    resamples).
 
-    A replicate draws sites with replacement, and for each place one resample of that site's runs. The replicates
-    are studentised by their own spread between sites, which keeps the runs' noise from being counted twice (Davison
-    and Hinkley, Bootstrap Methods, section 3.8).
+    A replicate draws sites with replacement, and for each drawn site one resample of its runs. The replicates are
+    studentised by their own spread between sites, so that the runs' noise is not counted twice (Davison and Hinkley,
+    Bootstrap Methods, section 3.8).
     """
     sites = len(values)
     if sites < LEAST_SITES:
@@ -93,8 +94,8 @@ def _draws(sites: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """The mixed model of every pair, network and metric: see `mixed_model`, whose results are the columns after
-    reference, compared, network and metric."""
+    """The mixed model of every pair, network and metric. The columns are reference, compared, network, metric and the
+    results of `mixed_model`."""
     rows = []
     for pair in hypotheses.comparisons:
         ratios = block_ratios(samples, pair)
@@ -106,13 +107,12 @@ def mixed_models(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
-    """Fit ln(compared / reference), taken within blocks (`ratios`: sites x blocks, NaN = not both measured).
+    """Fit ln(compared / reference), taken within blocks (`ratios`: sites x blocks; NaN: not both measured).
 
-    The full model of a time is ln t = protocol + site + site:protocol + machine + block + noise, all but the protocol
-    random. Both runs of a block share its site, machine and moment, so the ratio within the block keeps only
-    protocol + site:protocol + noise, with the same estimate and error for whole blocks; what is fitted (REML) is a
-    random intercept for each site. The interval has sites - 1 degrees of freedom.
-
+    The full model of a time is ln t = protocol + site + site:protocol + machine + block + noise, all random except the
+    protocol. Both runs of a block share its site, machine and moment, so the ratio within the block keeps only protocol
+    + site:protocol + noise, with the same estimate and error for whole blocks. The model that is fitted (REML)
+    therefore has only a random intercept for each site. The interval has sites - 1 degrees of freedom.
     Returns mixed_gain, mixed_low, mixed_high (as gains), mixed_p, site_sd and run_sd (standard deviations of the log
     ratio between sites and between blocks), blocks, mixed_note.
     """
@@ -134,7 +134,7 @@ def mixed_model(ratios: Array, confidence: float) -> dict[str, float | str]:
     centre, error = float(model.fe_params[0]), float(model.bse_fe[0])
     site_variance, run_variance = float(model.cov_re[0, 0]), float(model.scale)
     if not model.converged and site_variance < BOUNDARY * run_variance:
-        # The search stops at the boundary, where the model is a mean of independent ratios.
+        # The search stopped at the boundary, where the model is a mean of independent ratios.
         means_model = OLS(values, np.ones(len(values))).fit()
         centre, error = float(means_model.params[0]), float(means_model.bse[0])
         site_variance, run_variance = 0.0, float(means_model.scale)

@@ -1,16 +1,14 @@
-"""The declared family of hypotheses: for each pair, network and metric, is the one protocol faster over all sites?
+"""The declared family of hypotheses: for each pair, network and metric, is one protocol faster over all sites?
 
-One test serves planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and the verdict: Student's t
+Planning (`analysis.statistics.planning`), stopping (`analysis.stopping`) and the verdict use the same test: Student's t
 of the mean over sites of log ratios within blocks (`analysis.statistics.ratios`), corrected for the size of the family.
-The family is declared before anything is measured, so its size counts contrasts that turn out to have no runs, too.
-A contrast that was added to the campaign later belongs to a family of its own, or to none
-(`analysis.statistics.hypotheses.Hypotheses`).
-
+The family is declared before anything is measured, so its size includes contrasts that turn out to have no runs. A
+contrast that was added later belongs to a family of its own, or to none (`analysis.statistics.hypotheses.Hypotheses`).
 A campaign that may stop early is tested at each of its interim analyses, which a network reaches with all its sites
-together; the smallest of their p values, times their number, is then the contrast's (Bonferroni), so that testing often
-finds no more than testing once. Its intervals are so wide that those of all interim analyses hold at once with the
-declared confidence (repeated confidence intervals: Jennison and Turnbull 1989). The gain of a contrast that ended early
-is shown shrunken, too: chance has made it large more often than small.
+together. The contrast's p value is the smallest of them times their number (Bonferroni), so that frequent testing does
+not find more by chance. Its intervals are wide enough that those of all interim analyses hold at once with the declared
+confidence (repeated confidence intervals: Jennison and Turnbull 1989). If a contrast ended early, its gain is also
+shown shrunken, since chance is more likely to have made it larger than smaller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +23,7 @@ from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, margins, mean_over_sites
 from analysis.statistics.samples import Array, Samples, by_metric, counts, frame
 
-# Looks after this many blocks of every site; the last is the paper's number of runs.
+# The numbers of blocks of every site after which interim analyses are made; the last is the paper's number of runs.
 INTERIM_ANALYSES = (5, 10, 15, 20, 25, 31)
 # The columns of `report/tables/confirmatory.csv`.
 CONFIRMATORY = ["reference", "compared", "network", "metric", "sites", "blocks", "gain", "gain_low", "gain_high", "p"]
@@ -40,15 +38,14 @@ def confirmatory(
     interim: Sequence[int] = (),
     networks: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The verdict of each contrast of the family; of a campaign that might have stopped at each `interim` analysis.
+    """The verdict of each contrast of the family, in a campaign that might have stopped at each `interim` analysis.
 
-    `networks` are the campaign's; those that no run is of belong to the family, too.
-
-    A row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with a
-    block that has both protocols), blocks (of these), gain (of the ratios within blocks, over sites; negative:
+    `networks` are the campaign's; the family includes networks without runs. `rtt_ms`: network → RTT.
+    One row for each pair, network and metric of the family. Columns: reference, compared, network, metric, sites (with
+    a block that has both protocols), blocks (that have both), gain (of the ratios within blocks, over sites; negative:
     faster) with gain_low and gain_high, p and p_corrected (Holm's), verdict (`analysis.statistics.outcomes`),
     equivalence_p and equivalence_p_corrected, margin (the gain within which both count as equivalent), and
-    gain_shrunken (of what made its network stop before the last analysis; otherwise NaN). `rtt_ms`: network → RTT.
+    gain_shrunken (for contrasts whose network stopped early because of them; otherwise NaN).
     """
     every = [*networks, *(name for name in samples.networks if name not in networks)]
     key = ["reference", "compared", "network", "metric"]
@@ -79,16 +76,16 @@ def confirmatory(
 def without_selection(
     centre: "pd.Series[float]", p: "pd.Series[float]", level: "pd.Series[float]"
 ) -> "pd.Series[float]":
-    """`centre`, whose two-sided `p` was below `level`, without what that selection adds to it.
+    """`centre` without the bias of its selection: only estimates with a two-sided `p` below `level` were selected.
 
-    Half way from the observed estimate to the one of which the observed one is the mean, of all that would have been
-    selected: that one, the conditional maximum likelihood of a normal distribution, takes too much where nearly all are
-    (Zhong and Prentice 2008, Bias-reduced estimators and confidence intervals for odds ratios in genome-wide
-    association studies).
+    The result is half way between the observed estimate and the conditional maximum likelihood estimate of a normal
+    distribution. The latter is the true value for which the mean of all selected estimates is the observed one. It
+    shrinks too much if nearly all estimates are selected (Zhong and Prentice 2008, Bias-reduced estimators and
+    confidence intervals for odds ratios in genome-wide association studies).
     """
     observed, bound = stats.norm.isf(p / 2), stats.norm.isf(level / 2)
     low, high = np.zeros(len(p)), np.where(np.isfinite(observed), observed, 0)
-    # Each step halves where the estimate lies; the mean of what is selected grows with it.
+    # Bisection: the mean of the selected estimates grows with the true value.
     for _ in range(50):
         middle = (low + high) / 2
         above, below = stats.norm.sf(bound - middle), stats.norm.cdf(-bound - middle)
@@ -100,7 +97,7 @@ def without_selection(
 
 
 def families(table: pd.DataFrame, hypotheses: Hypotheses) -> "pd.Series[str]":
-    """The family of each contrast in `table`: those that were declared at the same time are one."""
+    """The family of each contrast in `table`: contrasts that were declared at the same time form one family."""
     return table["network"].map(lambda network: hypotheses.added_networks.get(network, ""))
 
 
@@ -122,7 +119,7 @@ def _contrasts(
         "sites": (blocks > 0).sum(axis=-1),
         "blocks": blocks.sum(axis=-1),
         **contrast_columns(ratio, confidence, margin=margin),
-        # An analysis at which the difference had the other sign is no evidence for the one that there is now.
+        # An analysis whose difference had the other sign is no evidence for the present difference.
         "p": least_p(
             [np.where(np.sign(test.centre) == np.sign(ratio.centre), test.difference_p(), 1) for test in tests]
         ),
@@ -133,19 +130,20 @@ def _contrasts(
 
 
 def confidence_of_each(hypotheses: Hypotheses, interim: Sequence[int]) -> float:
-    """The confidence of each interval, so that those of all `interim` analyses hold at once with the declared one."""
+    """The confidence of each interval, so that the intervals of all `interim` analyses hold at once with the declared
+    one."""
     return 1 - (1 - hypotheses.confidence) / max(1, len(interim))
 
 
 def first_blocks(ratios: Array, rounds: Sequence[int], interim: Sequence[int]) -> list[Array]:
-    """`ratios` (networks x metrics x sites x blocks) at each `interim` analysis, NaN where a network has fewer
+    """`ratios` (networks x metrics x sites x blocks) at each `interim` analysis; NaN if a network has fewer
     `rounds`."""
     reached = np.array(rounds)[:, None, None, None]
     return [np.where(reached >= blocks, ratios[..., :blocks], np.nan) for blocks in interim]
 
 
 def least_p(p_values: Sequence[Array]) -> Array:
-    """The smallest p of several analyses, times their number; NaN where none has one."""
+    """The smallest p value of several analyses, times their number; NaN if none has a p value."""
     stacked = np.stack(p_values)
     smallest = np.where(np.isnan(stacked), np.inf, stacked).min(axis=0)
     return np.where(np.isinf(smallest), np.nan, np.minimum(1, len(p_values) * smallest))

@@ -12,7 +12,7 @@ from analysis.statistics.samples import Array
 
 GAIN = ("gain", "gain_low", "gain_high")
 CHANGE = ("change", "low", "high")
-# The p values of `contrast_columns`, and of the corrected ones.
+# The names of the p values of `contrast_columns`, which `corrected` corrects.
 TESTS = ("p", "equivalence_p")
 
 
@@ -25,11 +25,11 @@ def contrast_columns(
     as_share: bool = True,
     where_known: bool = False,
 ) -> dict[str, Array]:
-    """Columns of contrasts from their log ratios: the estimate as a share with the ends of its interval, by these
-    `names`, and `p` of no difference; with a `margin` (log ratio) also `equivalence_p`, and the `margin` as a share.
+    """The columns of contrasts from their log ratios: the estimate as a share with the ends of its interval, by these
+    `names`, and `p` of no difference. With a `margin` (log ratio) also `equivalence_p`, and the `margin` as a share.
 
-    `as_share`: False of differences that are no logarithms, which stay in their unit. `where_known`: the interval is
-    NaN where there are too few blocks for one (`MeanRatio.has_interval`).
+    `as_share`: False for differences that are not logarithms; these keep their unit. `where_known`: the interval is NaN
+    if there are too few blocks for one (`MeanRatio.has_interval`).
     """
     ends = ratio.interval(confidence)
     if where_known:
@@ -44,7 +44,7 @@ def contrast_columns(
 
 
 def corrected(table: pd.DataFrame, correct: Callable[[Array], Array], tests: Sequence[str] = TESTS) -> pd.DataFrame:
-    """`table` with the p values of `tests` corrected, as `<name>_corrected`."""
+    """`table` with the corrected p values of `tests`, as `<name>_corrected`."""
     return table.assign(**{f"{name}_corrected": correct(table[name].to_numpy(dtype=float)) for name in tests})
 
 
@@ -63,7 +63,8 @@ def judged(
 def holm(p_values: Array) -> Array:
     """Holm's corrected p values; NaN stays NaN and does not count.
 
-    Statsmodels' does the same, but collects garbage at every call, which takes longer than all else here.
+    Statsmodels has the same function, but it collects garbage at every call, which takes longer than everything else
+    here.
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p)[: int(np.isfinite(p).sum())]
@@ -73,8 +74,8 @@ def holm(p_values: Array) -> Array:
 
 
 def holm_of_family(p_values: Array) -> Array:
-    """Holm's corrected p values of a declared family, to which tests that could not be made (NaN) belong, too: they
-    have no evidence (1)."""
+    """Holm's corrected p values of a declared family. Tests that could not be made (NaN) belong to the family, too;
+    they count as no evidence (1)."""
     p = np.asarray(p_values, dtype=float)
     return holm(np.where(np.isnan(p), 1.0, p))
 
@@ -85,6 +86,7 @@ def false_discovery_rate(p_values: Array) -> Array:
     result = np.full(len(p), np.nan)
     is_known = np.isfinite(p)
     if is_known.any():
-        # Statsmodels' multipletests calls this, but collects garbage at every call, which takes longer than all else.
+        # Statsmodels' multipletests calls this function, but also collects garbage at every call, which takes longer
+        # than the rest.
         result[is_known] = fdrcorrection(p[is_known])[1]
     return result

@@ -1,7 +1,7 @@
 """Beyond the paper: tests and intervals for two samples of run times that make fewer assumptions.
 
-Every function takes two arrays of the same shape but for the last axis, along which the runs stand (NaN = none), and
-computes all other axes at once. The tests are those of scipy and statsmodels.
+Every function takes two arrays that have the same shape except for the last axis, the runs (NaN: no run), and computes
+all other axes at once. The tests are those of scipy and statsmodels.
 """
 
 import math
@@ -23,10 +23,10 @@ from analysis.statistics.samples import Array, Samples, by_count, counts, is_con
 
 SEED = 2019
 RESAMPLES = 2000
-# Above this many runs of either, the distribution of Mann and Whitney's U is taken as normal.
+# If either sample has more runs than this, the distribution of Mann and Whitney's U is taken as normal.
 EXACT_RUNS = 60
 ROUNDING = 1e-7
-# Notes that ask a reader to look at the runs of a comparison; a note that there are few does not.
+# Matches notes that ask a reader to look at the runs of a comparison; a note on too few runs does not.
 UNUSUAL = "skewed|variance|of 0"
 RATIO = ("ratio_gain", "ratio_low", "ratio_high")
 COLUMNS = ["reference", "compared", "network", "site", "metric", *RATIO, "p"]
@@ -37,12 +37,14 @@ COLUMNS += ["cliffs_delta", "shift_ms", "shift_low", "shift_high", "gain_low", "
 def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> pd.DataFrame:
     """Every statistic of single sites, for every pair, network, site and metric with a run of both protocols.
 
-    Columns: reference, compared, network, site, metric. From the ratios within blocks (`analysis.statistics.ratios`):
-    ratio_gain (of their location) with ratio_low and ratio_high, p and equivalence_p, both corrected by Benjamini and
-    Hochberg's false discovery rate over all rows (_corrected), margin (the gain within which both count as equivalent)
-    and verdict. From runs without regard to blocks: welch_p, mannwhitney_p; cliffs_delta; the Hodges-Lehmann shift_ms
-    with shift_low and shift_high; gain_low and gain_high (interval of the paper's gain). note: what is unusual about
-    the runs.
+    Columns:
+    - reference, compared, network, site, metric
+    - from the ratios within blocks (`analysis.statistics.ratios`): ratio_gain (of their location) with ratio_low and
+      ratio_high; p and equivalence_p, both also corrected by Benjamini and Hochberg's false discovery rate over all
+      rows (_corrected); margin (the gain within which both count as equivalent) and verdict
+    - from runs regardless of blocks: welch_p, mannwhitney_p; cliffs_delta; the Hodges-Lehmann shift_ms with shift_low
+      and shift_high; gain_low and gain_high (the interval of the paper's gain)
+    - note: what is unusual about the runs
     """
 
     def statistics(pair: Pair, reference: Array, compared: Array) -> dict[str, NDArray[Any]]:
@@ -71,20 +73,21 @@ def contrasts(samples: Samples, hypotheses: Hypotheses, rtt_ms: Mapping[str, flo
 
 
 def welch_p(reference: Array, compared: Array) -> Array:
-    """p value of Welch's t test: equal means, whatever the variances."""
+    """The p value of Welch's t test of equal means, for any variances."""
     return t_test_p(reference, compared, equal_var=False)
 
 
 def mann_whitney(reference: Array, compared: Array) -> Array:
-    """Along a new last axis: Mann and Whitney's p value, and Cliff's delta.
+    """Mann and Whitney's p value, and Cliff's delta, along a new last axis.
 
-    Cliff's delta is P(compared > reference) - P(compared < reference): -1 when every run of `compared` is faster than
-    every one of `reference`.
+    Cliff's delta is P(compared > reference) - P(compared < reference): -1 if every run of `compared` is faster than
+    every run of `reference`.
     """
 
     def rank_test(x: Array, y: Array) -> Array:
         result = np.empty((len(x), 2))
-        # Whether p is exact must not depend on ties in another cell.
+        # Cells with and without ties are tested apart, since ties in one cell must not decide whether p is exact in
+        # another.
         has_ties = (np.diff(np.sort(np.concatenate([x, y], axis=1), axis=1), axis=1) == 0).any(axis=1)
         for cells in (has_ties, ~has_ties):
             if cells.any():
@@ -97,8 +100,11 @@ def mann_whitney(reference: Array, compared: Array) -> Array:
 
 
 def hodges_lehmann(reference: Array, compared: Array, confidence: float) -> Array:
-    """Along a new last axis: the median of all differences (`compared` - `reference`) of a run of each, in ms, and the
-    interval that Mann and Whitney's test gives it (Moses); the interval is NaN where there are too few runs for one."""
+    """The Hodges-Lehmann shift and its interval, along a new last axis.
+
+    The shift is the median, in ms, of the differences (`compared` - `reference`) of all pairs of runs. The interval
+    follows from Mann and Whitney's test (Moses); it is NaN if there are too few runs.
+    """
 
     def shift(x: Array, y: Array) -> Array:
         differences = np.sort((y[:, :, None] - x[:, None, :]).reshape(len(x), -1), axis=1)
@@ -114,16 +120,16 @@ def hodges_lehmann(reference: Array, compared: Array, confidence: float) -> Arra
 
 @cache
 def ranks_outside(m: int, n: int, confidence: float) -> int:
-    """The number of sorted differences (of m * n) beyond the interval at either end, plus one; 0 = no interval.
+    """How many of the m * n sorted differences lie beyond the interval at either end, plus one; 0: no interval.
 
-    The largest C with P(U < C) <= (1 - confidence) / 2, U being Mann and Whitney's statistic (Hollander and Wolfe,
+    The largest C with P(U < C) <= (1 - confidence) / 2, where U is Mann and Whitney's statistic (Hollander and Wolfe,
     Nonparametric Statistical Methods, section 4.3).
     """
     tail = (1 - confidence) / 2
     if max(m, n) > EXACT_RUNS:
         spread = math.sqrt(m * n * (m + n + 1) / 12)
         return max(0, math.floor(m * n / 2 - float(stats.norm.ppf(1 - tail)) * spread))
-    # The number of arrangements with U = u: the coefficients of the Gaussian binomial, in whole numbers.
+    # ways[u]: the number of arrangements with U = u, the coefficients of the Gaussian binomial as whole numbers.
     ways = [1] + [0] * (m * n)
     for i in range(1, m + 1):
         for u in range(m * n, n + i - 1, -1):
@@ -139,7 +145,7 @@ def ranks_outside(m: int, n: int, confidence: float) -> int:
 
 
 def difference_interval(reference: Array, compared: Array, confidence: float) -> tuple[Array, Array]:
-    """Welch's interval of mean(compared) - mean(reference), in ms; NaN with fewer than two runs of either."""
+    """Welch's interval of mean(compared) - mean(reference), in ms; NaN if either has fewer than two runs."""
 
     def welch(x: Array, y: Array) -> Array:
         ends = stats.ttest_ind(y, x, axis=-1, equal_var=False).confidence_interval(confidence)
@@ -153,11 +159,11 @@ def difference_interval(reference: Array, compared: Array, confidence: float) ->
 def gain_interval(
     reference: Array, compared: Array, confidence: float, keys: tuple[str, str] = ("a", "b")
 ) -> tuple[Array, Array]:
-    """Bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
+    """The bootstrap interval of the gain, by studentised resampling of the log ratio of the means.
 
-    The resamples of a sample depend on its key and its number of runs alone, so that exchanging the samples with their
-    keys gives the mirrored interval. NaN with fewer than three runs of either, without any variance, or where too many
-    resamples consist of one run repeated.
+    The resamples of a sample depend only on its key and its number of runs, so exchanging the samples with their keys
+    gives the mirrored interval. NaN if either sample has fewer than three runs, if there is no variance, or if too many
+    resamples repeat a single run.
     """
     tail = (1 - confidence) / 2
 
@@ -169,7 +175,7 @@ def gain_interval(
         pivots -= mean_x
         pivots -= centre[:, None]
         pivots /= np.hypot(error_x, error_y, out=error_x)
-        # A resample that repeats a single run has no error; its pivot is infinite.
+        # A resample that repeats a single run has an error of 0, so its pivot is infinite.
         pivots[np.isnan(pivots)] = 0
         low, high = np.quantile(pivots, [1 - tail, tail], axis=1, method="nearest", overwrite_input=True)
         ends = centre[:, None] - np.stack([low, high], axis=1) * error[:, None]
@@ -187,7 +193,7 @@ def resampled_log_means(x: Array, key: str) -> tuple[Array, Array]:
     middle = x.mean(axis=1, keepdims=True)
     off = x - middle
     means = off @ weights
-    # In place: there are millions of these, and fresh memory for each step takes longer than the step.
+    # Computed in place: there are millions of values, and fresh memory for each step takes longer than the step.
     errors = off**2 @ weights
     errors -= means**2
     np.maximum(errors, 0, out=errors)
@@ -195,25 +201,25 @@ def resampled_log_means(x: Array, key: str) -> tuple[Array, Array]:
     np.sqrt(errors, out=errors)
     means += middle
     errors /= means
-    # The error of a resample that repeats a single run is zero but for rounding.
+    # The error of a resample that repeats a single run is 0, apart from rounding.
     errors[errors < ROUNDING] = 0
     return np.log(means, out=means), errors
 
 
 @cache
 def resample_weights(size: int, key: str) -> Array:
-    """RESAMPLES resamples of `size` runs, as the weight that each gives to each run: runs x resamples."""
+    """RESAMPLES resamples of `size` runs, as the weight of each run in each resample: runs x resamples."""
     draw = np.random.default_rng([SEED, zlib.crc32(key.encode()), size])
     return np.asarray(draw.multinomial(size, np.full(size, 1 / size), size=RESAMPLES).T / size)
 
 
 def standard_error(x: Array) -> Array:
-    """Standard error of ln(mean) of each row, by the delta method."""
+    """The standard error of ln(mean) of each row, by the delta method."""
     return np.asarray(x.std(axis=1, ddof=1) / math.sqrt(x.shape[1]) / x.mean(axis=1))
 
 
 def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
-    """Remarks on the runs of each cell, mostly empty: how few there are, and what is unusual about them."""
+    """Remarks on the runs of each cell, mostly empty: whether they are few, and what is unusual about them."""
     result = np.full(reference.shape[:-1], "", dtype=object)
     fewest = np.minimum(counts(reference), counts(compared))
     for applies, remark in (
@@ -228,7 +234,7 @@ def notes(reference: Array, compared: Array) -> NDArray[np.object_]:
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons of the table of `contrasts` whose runs are unusual, in more than being few."""
+    """The comparisons in the table of `contrasts` whose runs are unusual in another way than being few."""
     rows = table[table["note"].str.contains(UNUSUAL)]
     return rows[["network", "site", "compared", "reference", "metric", "note"]].reset_index(drop=True)
 

@@ -1,7 +1,7 @@
 """The paper's statistics: means, gains, differences, and one-way ANOVA at p < 0.01.
 
-Times are in ms. gain = (mean of compared - mean of reference) / mean of reference: see `analysis.statistics.outcomes`
-on signs.
+Times are in ms. gain = (mean of compared - mean of reference) / mean of reference; `analysis.statistics.outcomes`
+defines its sign.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,9 +23,9 @@ PAPER_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, UNTESTED)
 def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
     """The paper's comparison of every pair of protocols, site by site.
 
-    A row for each pair, network, site and metric that both protocols have at least one run of; columns: reference,
+    One row for each pair, network, site and metric with at least one run of both protocols; columns: reference,
     compared, network, site, metric, runs_reference, runs_compared, mean_reference, mean_compared, gain, delta_ms
-    (compared - reference), p (one-way ANOVA; NaN with fewer than two runs of either, or without any variance) and
+    (compared - reference), p (one-way ANOVA; NaN if either has fewer than two runs, or without any variance) and
     verdict.
     """
 
@@ -48,7 +48,7 @@ def gains(samples: Samples, pairs: Iterable[Pair]) -> pd.DataFrame:
 def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
     """The paper's numbers over all sites, from the table of `gains`.
 
-    A row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
+    One row for each pair, network and metric; columns: sites, gain and delta_ms (means over the sites), and how many
     sites are faster, slower, no_difference and untested.
     """
     verdicts = {name.replace(" ", "_"): gain_table["verdict"] == name for name in PAPER_VERDICTS}
@@ -58,39 +58,39 @@ def summary(gain_table: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean(values: Array) -> Array:
-    """Mean of the finite values along the last axis; NaN where there are none."""
+    """The mean of the finite values along the last axis; NaN if there are none."""
     number = counts(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(values, axis=-1) / np.where(number, number, np.nan))
 
 
 def median(values: Array) -> Array:
-    """Median of the finite values along the last axis; NaN where there are none."""
+    """The median of the finite values along the last axis; NaN if there are none."""
     return by_count(lambda some: np.median(some, axis=-1), values, least=1)
 
 
 def gain(reference: Array, compared: Array) -> Array:
-    """Relative change of the mean from `reference` to `compared`, along the last axis; NaN from a mean of 0."""
+    """The relative change of the mean from `reference` to `compared`, along the last axis; NaN if the former is 0."""
     before = mean(reference)
     return np.asarray((mean(compared) - before) / np.where(before == 0, np.nan, before))
 
 
 def anova_p(reference: Array, compared: Array) -> Array:
-    """p value of a one-way ANOVA of two samples, along the last axis; NaN where there is none.
+    """The p value of a one-way ANOVA of two samples, along the last axis; NaN if there is none.
 
-    Computed as Student's t test, which is the same for two samples (F = t squared): scipy's f_oneway loses the
-    difference between nearly equal means to rounding, and is then NaN.
+    Computed as Student's t test, which is the same for two samples (F = t squared). scipy's f_oneway loses the
+    difference between nearly equal means to rounding and then returns NaN.
     """
     return t_test_p(reference, compared, equal_var=True)
 
 
 def verdict(delta_ms: Array, p: Array) -> NDArray[np.object_]:
-    """Faster, slower or no difference, in the paper's sense; untested where there is no p value."""
+    """Faster, slower or no difference, in the paper's sense; untested if there is no p value."""
     direction = np.where(delta_ms < 0, FASTER, np.where(delta_ms > 0, SLOWER, NO_DIFFERENCE))
     return np.where(np.isnan(p), UNTESTED, np.where(p < SIGNIFICANT_P, direction, NO_DIFFERENCE)).astype(object)
 
 
 def in_order(table: pd.DataFrame, column: str, order: Sequence[str]) -> pd.DataFrame:
-    """`table` with its rows in the order in which `order` names the values of `column`; the others come last."""
+    """`table` with its rows in the order of the values of `column` in `order`; other values come last."""
     rank = {name: place for place, name in enumerate(order)}
     return table.sort_values(column, key=lambda values: values.map(rank).fillna(len(rank)), kind="stable")

@@ -1,8 +1,8 @@
-"""How much sites differ in what a protocol gains, and what that means for a site that was not measured.
+"""How much sites differ in a protocol's gain, and the consequence for a site that was not measured.
 
 The confirmatory family is about the mean over the campaign's own sites (`analysis.statistics.ratios`). Here the sites
-count as a sample of sites like them: each has a true log ratio, these scatter with the standard deviation tau, and a
-site's location is its true one with the error of its runs.
+count as a sample of sites like them. Each has a true log ratio; the true ratios scatter with the standard deviation
+tau. A site's location is its true log ratio plus the error of its runs.
 """
 
 from collections.abc import Iterator
@@ -21,22 +21,24 @@ from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.ratios import block_ratios, degrees_of_freedom, locations
 from analysis.statistics.samples import Array, Samples, counts
 
-# With fewer, nothing can be said of a further site.
+# With fewer sites, nothing can be said about a further site.
 LEAST_SITES = 3
-# A site's variance is drawn to that of all sites, as if this many more blocks had shown that one: the variance of two
-# or three blocks says little, and that of blocks with the same ratio (films have a grain) would be 0.
+# A site's variance is drawn towards that of all sites, as if the site had this many more blocks with the common
+# variance. Two or three blocks say little about a variance, and blocks with the same ratio (times are whole frames)
+# would have a variance of 0.
 TYPICAL_BLOCKS = 4
-# Newton's steps towards Paule and Mandel's tau; 10 are usual.
+# The most of Newton's steps towards Paule and Mandel's tau; 10 are usual.
 ITERATIONS = 200
-# Values of tau that a prediction weighs.
+# The number of values of tau that a prediction weighs.
 TAUS = 400
 
 
 @dataclass(frozen=True)
 class SiteRatios:
-    """The locations of some sites' log ratios, the variances of their errors, and the freedom of these (an axis each).
+    """The locations of some sites' log ratios, the variances of their errors, and the degrees of freedom of the
+    variances. Each is an array over sites.
 
-    A variance is NaN where no site has two blocks, so that nobody knows what runs scatter.
+    A variance is NaN if no site has two blocks, since the scatter of the runs is then unknown.
     """
 
     centres: Array
@@ -45,17 +47,17 @@ class SiteRatios:
 
     @property
     def are_known(self) -> bool:
-        """Whether their errors are."""
+        """Whether the errors of the locations are known."""
         return bool(np.isfinite(self.variances).all())
 
 
 def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """How much sites differ, for every pair, network and metric with LEAST_SITES sites or more.
+    """How much sites differ, for every pair, network and metric with at least LEAST_SITES sites.
 
-    Columns: reference, compared, network, metric, sites; tau (standard deviation between sites of the log ratio,
-    Paule and Mandel's), i_squared (share of the scatter of the sites' ratios that is not the runs'), new_low and
-    new_high (in which the gain of a further site like these lies). Where no site has two blocks, what the runs scatter
-    is not known, and all of these are NaN.
+    Columns: reference, compared, network, metric, sites; tau (the standard deviation between sites of the log ratio,
+    Paule and Mandel's), i_squared (the share of the scatter of the sites' ratios that does not come from the runs),
+    new_low and new_high (the interval of the gain of a further site like these). If no site has two blocks, the scatter
+    of the runs is unknown, and all of these are NaN.
     """
     columns = ["reference", "compared", "network", "metric", "sites", "tau", "i_squared", "new_low", "new_high"]
     rows = []
@@ -71,10 +73,11 @@ def heterogeneity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def shrunken(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """Every site's gain, drawn towards the mean of the sites by as much as its runs are uncertain (empirical Bayes).
+    """Every site's gain, drawn towards the mean of the sites according to the uncertainty of its runs (empirical
+    Bayes).
 
     Columns: reference, compared, network, metric, site, blocks (that have both protocols), gain (of the location of its
-    log ratios), shrunken with shrunken_low and shrunken_high; these are NaN where no site has two blocks.
+    log ratios), shrunken with shrunken_low and shrunken_high. The last three are NaN if no site has two blocks.
     """
     columns = ["reference", "compared", "network", "metric", "site", "blocks", "gain"]
     columns += ["shrunken", "shrunken_low", "shrunken_high"]
@@ -98,10 +101,10 @@ def between(sites: SiteRatios) -> tuple[float, float]:
 def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
     """The interval of the log ratio of a further site, from two sites or more.
 
-    The usual interval takes the estimated tau for the true one, and is then too narrow with few sites or with a tau
-    below the error of the runs. So each tau counts by its confidence, which follows from that the sites' scatter,
-    weighted with the true tau, has a chi-squared distribution (Nagashima, Noma and Furukawa 2019, Prediction intervals
-    for random-effects meta-analysis: a confidence distribution approach).
+    The usual interval treats the estimated tau as the true one, and is too narrow if sites are few or if tau is below
+    the error of the runs. So this interval weighs each tau by its confidence. The confidence follows from a chi-squared
+    distribution: that of the sites' scatter, weighted with the true tau (Nagashima, Noma and Furukawa 2019, Prediction
+    intervals for random-effects meta-analysis: a confidence distribution approach).
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     mean = float(centres.mean())
@@ -125,15 +128,16 @@ def new_site(sites: SiteRatios, confidence: float) -> tuple[float, float]:
 
 @cache
 def _scatter_quantiles(size: int) -> Array:
-    """TAUS quantiles of the weighted scatter of so many sites, which nobody may change."""
+    """TAUS quantiles of the weighted scatter of `size` sites. The array is cached, so do not change it."""
     return np.asarray(stats.chi2.ppf((np.arange(TAUS) + 0.5) / TAUS, size - 1))
 
 
 def shrink(sites: SiteRatios, confidence: float) -> tuple[Array, Array, Array]:
-    """Empirical Bayes estimates of the sites' true log ratios, and their intervals' ends; NaN with unknown errors.
+    """Empirical Bayes estimates of the sites' true log ratios, and the ends of their intervals; NaN if errors are
+    unknown.
 
-    Morris's (1983, Parametric Empirical Bayes Inference, section 5), whose intervals count that tau is itself
-    estimated. Three sites or fewer are not drawn at all.
+    The method is Morris's (1983, Parametric Empirical Bayes Inference, section 5), whose intervals allow for tau being
+    an estimate. With three sites or fewer, estimates are not drawn towards the mean.
     """
     centres, variances, size = sites.centres, sites.variances, len(sites.centres)
     estimate, squared_error = np.where(np.isfinite(variances), centres, np.nan), variances
@@ -149,10 +153,10 @@ def shrink(sites: SiteRatios, confidence: float) -> tuple[Array, Array, Array]:
 
 
 def site_ratios(ratios: Array) -> SiteRatios:
-    """The locations of `ratios` (sites x blocks; each site has one or more), and their errors.
+    """The locations of `ratios` (sites x blocks; each site has at least one block), and their errors.
 
-    Each variance is drawn to what all sites together say of a block (TYPICAL_BLOCKS). A site of one block, which has
-    none of its own, has that of the others.
+    Each variance is drawn towards the variance of a block over all sites (TYPICAL_BLOCKS). A site with one block has no
+    variance of its own and gets that of the others.
     """
     centres, variances = locations(ratios)
     blocks = counts(ratios)
@@ -169,7 +173,8 @@ def site_ratios(ratios: Array) -> SiteRatios:
 def _contrasts(
     samples: Samples, hypotheses: Hypotheses
 ) -> Iterator[tuple[Pair, str, str, NDArray[np.object_], NDArray[np.int64], SiteRatios]]:
-    """Every pair, network and metric that some site has a block for: names of these sites, their blocks and ratios."""
+    """Every pair, network and metric for which some site has a block: the names of these sites, their blocks and
+    ratios."""
     names = np.array(samples.sites, dtype=object)
     for pair in samples.measured(hypotheses.comparisons):
         ratios = block_ratios(samples, pair)

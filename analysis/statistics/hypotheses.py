@@ -1,6 +1,6 @@
 """The hypotheses that an analysis tests: pairs of protocols, the declared family, and thresholds.
 
-`analysis.hypotheses` reads them.
+`analysis.hypotheses` reads them from files.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,10 +21,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where hypotheses come from: a file (`source`) with a text of this `sha256`.
+    """The origin of hypotheses: a file (`source`) whose text has this `sha256`.
 
-    `declared_at`: when the campaign declared its hypotheses; nothing when it did not. `is_post_hoc`: whether these are
-    not the ones that it declared.
+    `declared_at`: when the campaign declared its hypotheses; empty if it did not. `is_post_hoc`: whether these
+    hypotheses differ from the declared ones.
     """
 
     source: str = ""
@@ -35,12 +35,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """Thresholds (as shares; one in round trips), the pairs to compare, those pairs and metrics that are the declared
-    family, and where all of this comes from.
+    """Thresholds (shares, except one in round trips), the pairs to compare, the pairs and metrics of the declared
+    family, and the origin of all these.
 
-    `added_protocols` and `added_networks` came to the campaign after its first run, at these times. Pairs with such a
-    protocol are not in the family: its runs lie in other blocks than those of the others. Networks that came at one
-    time have a family of their own, which was declared before their first run.
+    `added_protocols` and `added_networks`: those added to the campaign after its first run → when. Pairs with an added
+    protocol are not in the family, since the protocol's runs lie in other blocks than those of the others. Networks
+    that were added at the same time form a family of their own, which was declared before their first run.
     """
 
     significant_p: float
@@ -55,8 +55,11 @@ class Hypotheses:
     origin: Origin = field(default=Origin(), compare=False)
 
     def restricted_to(self, protocols: Sequence[str], metrics: Collection[str]) -> "Hypotheses":
-        """The hypotheses on a campaign with these `protocols` and `metrics`. A protocol that no pair names is compared
-        with the first; without a pair of the family, those with the first are the family, or all if there are none."""
+        """The hypotheses on a campaign with these `protocols` and `metrics`.
+
+        A protocol that no pair names is compared with the first. If the campaign has no pair of the family, the pairs
+        with the first protocol form the family, or all pairs if there are none of these.
+        """
         pairs = [pair for pair in self.comparisons if pair.is_of(protocols)]
         in_pairs = {name for pair in pairs for name in pair}
         first = next(iter([*(name for name in protocols if name not in self.added_protocols), *protocols]), "")

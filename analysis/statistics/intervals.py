@@ -1,4 +1,4 @@
-"""The mean of all runs like those that were measured: its estimate, and the interval that it lies in."""
+"""The mean of all runs like those that were measured: its estimate and its interval."""
 
 import math
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from scipy import stats
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over `runs` runs, and the ends of its interval, which are NaN where there is none."""
+    """A mean over `runs` runs, and the ends of its interval, which are NaN if there is none."""
 
     mean: float
     low: float
@@ -19,26 +19,26 @@ class Estimate:
 
     @property
     def has_interval(self) -> bool:
-        """Whether the runs tell how far off the mean may be."""
+        """Whether the runs show how far off the mean may be."""
         return math.isfinite(self.low)
 
     @property
     def reaches(self) -> tuple[float, float]:
-        """How far the interval reaches below and above the mean; 0 where there is none."""
+        """How far the interval extends below and above the mean; 0 if there is none."""
         return (self.mean - self.low, self.high - self.mean) if self.has_interval else (0.0, 0.0)
 
 
 def over_runs(
     values: Iterable[float], confidence: float, bounds: tuple[float, float] = (-math.inf, math.inf)
 ) -> Estimate:
-    """The mean of `values`, one of each run, and Student's interval, cut off at what is possible (`bounds`).
+    """The mean of `values`, one for each run, and Student's interval, cut off at the possible values (`bounds`).
 
-    One run, or runs that are all alike, tell nothing of the scatter, and have no interval.
+    A single run, or runs that are all equal, say nothing about the scatter and give no interval.
     """
     array = np.fromiter(values, dtype=float)
     runs = len(array)
     mean = float(array.mean()) if runs else math.nan
-    # Rounding may hide that they are all alike.
+    # The tolerance is for rounding, which may hide that all values are equal.
     if runs < 2 or np.ptp(array) <= 1e-12 * np.abs(array).max():
         return Estimate(mean, math.nan, math.nan, runs)
     reach = stats.t.ppf((1 + confidence) / 2, runs - 1) * array.std(ddof=1) / math.sqrt(runs)

@@ -1,9 +1,8 @@
-"""How a comparison ends, in words that all modules share, and the thresholds that nobody declares.
+"""The words for the outcomes of comparisons, which all modules share, and the thresholds that are not declared.
 
-Those that a campaign declares stand in `hypotheses.toml`.
-
-The sign of a difference is the same everywhere: compared - reference, in ms or as a share of the reference (a gain),
-so negative means faster.
+`hypotheses.toml` has the thresholds that a campaign declares.
+The sign of a difference is the same everywhere: compared - reference, in ms or as a share of the reference (a gain). So
+negative means faster.
 """
 
 import numpy as np
@@ -13,27 +12,29 @@ import pandas as pd
 SIGNIFICANT_P = 0.01
 # A diagnostic warns below this p value.
 WARNING_P = 0.01
-# With fewer sites, a spread between sites means nothing; with few, intervals over them are wide.
+# Below the first number of sites, a spread between sites means nothing; below the second, intervals over sites are
+# wide.
 LEAST_SITES, FEW_SITES = 2, 10
-# With fewer runs, a site's test finds only large differences.
+# With fewer runs, the test of a site finds only large differences.
 FEW_RUNS = 5
-# A sample is wildly skewed with a |skewness| above this, or a run of more than this many medians.
+# A sample is wildly skewed if its |skewness| is above the first number, or a run exceeds this many medians.
 WILD_SKEWNESS, WILD_RATIO = 2.0, 3.0
 
 # A contrast does not depend on a program if it is shown to change by less than this share with another one (0.02: -2 %
-# to +2 %). It is less than what counts as a difference of protocols behind most networks.
+# to +2 %). This is less than what counts as a difference of protocols on most networks.
 PROGRAM_MARGIN = 0.02
 
 FASTER, SLOWER = "faster", "slower"
-# The words for results of the paper's test alone.
+# Words for results of the paper's test only.
 NO_DIFFERENCE, UNTESTED = "no difference", "untested"
-# Neither a difference nor equivalence is shown.
+# EQUIVALENT: equivalence is shown. NOT_DECIDED: neither a difference nor equivalence is shown.
 EQUIVALENT, NOT_DECIDED = "equivalent", "not decided"
 VERDICTS = (FASTER, SLOWER, EQUIVALENT, NOT_DECIDED)
 
 
 def verdicts(gain: "pd.Series[float]", corrected: pd.DataFrame, significant_p: float) -> "pd.Series[str]":
-    """Faster or slower where a difference is significant, else equivalent where that is, else not decided.
+    """Faster or slower if the difference is significant; otherwise equivalent if equivalence is significant; otherwise
+    not decided.
 
     `corrected` has the columns p_corrected and equivalence_p_corrected.
     """

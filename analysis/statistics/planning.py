@@ -1,4 +1,4 @@
-"""How many blocks the declared family needs, for the same test at the same threshold as its verdicts."""
+"""How many blocks the declared family needs, with the same test and threshold as its verdicts."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from analysis.statistics.hypotheses import Hypotheses
 from analysis.statistics.ratios import block_ratios, mean_over_sites
 from analysis.statistics.samples import Samples, by_metric, counts
 
-# Differences, as shares, and the probability with which the test shall find one that exists.
+# The differences (shares) to plan for, and the probability with which the test should find such a difference.
 DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2)
 POWER = 0.9
 MOST_BLOCKS = 2**20
@@ -23,10 +23,10 @@ def blocks_needed(
 ) -> pd.DataFrame:
     """The number of blocks of each site that each of DIFFERENCES needs, for every contrast of the family.
 
-    `interim` and `networks` are those of `analysis.statistics.confirmatory`. Contrasts that no site has a block of are
-    left out. Columns: reference, compared, network, metric, sites, blocks (a site's, on average), scatter (the error of
-    the mean over sites, if each site had one block), and blocks_1pct, blocks_2pct, … (NaN where the scatter is unknown
-    or 0; inf for more than a million).
+    `interim` and `networks` are as in `analysis.statistics.confirmatory`. Leaves out contrasts for which no site has a
+    block. Columns: reference, compared, network, metric, sites, blocks (of a site, on average), scatter (the error of
+    the mean over sites if each site had one block), and blocks_1pct, blocks_2pct, … (NaN if the scatter is unknown or
+    0; inf for more than a million).
     """
     all_networks = {*samples.networks, *networks}
     rows = []
@@ -57,8 +57,8 @@ def needed_for(
 ) -> float:
     """The smallest number of blocks with which a t test at `level` (two-sided) finds a mean log ratio of `difference`.
 
-    `scatter` is the error with one block of each site, and `freedom_per_block` the degrees of freedom that each block
-    after the first adds. NaN for a scatter that is unknown or 0; inf for more than MOST_BLOCKS.
+    `scatter` is the error with one block of each site; `freedom_per_block` is the number of degrees of freedom that
+    each block after the first adds. NaN for a scatter that is unknown or 0; inf for more than MOST_BLOCKS.
     """
     if not (np.isfinite(scatter) and scatter > 0 and freedom_per_block > 0):
         return float("nan")
@@ -68,7 +68,7 @@ def needed_for(
         bound = stats.t.isf(level / 2, freedom)
         shift = difference * np.sqrt(blocks) / scatter
         achieved = stats.nct.sf(bound, freedom, shift)
-        # The noncentral t cannot be computed far out; there the normal distribution is the same.
+        # The noncentral t cannot be computed far out; there it equals the normal distribution.
         return bool((achieved if np.isfinite(achieved) else stats.norm.sf(bound - shift)) >= power)
 
     low, high = 1, 2

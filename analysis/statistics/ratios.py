@@ -1,11 +1,11 @@
 """How much slower one protocol is than another, from the ratios of runs that were measured side by side.
 
-The unit is the log ratio ln(compared / reference) of the two runs of one block: site, machine and moment are the same
-for both, so they cancel. A site's ratio is the Hodges-Lehmann location of its blocks' log ratios, which a few runs that
-take several times as long hardly move. Where ratios are coarse, since times are whole frames of a film and hardly
-scatter by more than that, this location would jump from one value to the next: it is then the mean of the ratios, those
-that are far off drawn in. A mean over sites is over the sites of the campaign themselves: its error is that of the
-runs, and it says nothing of other sites (`analysis.statistics.heterogeneity` does).
+The unit is the log ratio ln(compared / reference) of the two runs of one block. Site, machine and moment are the same
+for both, so they cancel. A site's ratio is the Hodges-Lehmann location of its blocks' log ratios, which hardly moves if
+a few runs take several times as long. Ratios may be coarse: times are whole frames of a film, and sometimes scatter by
+hardly more than a frame. Then the Hodges-Lehmann location would jump from one value to the next, so the location is the
+mean of the ratios instead, with outliers drawn in. A mean over sites is over the campaign's own sites. Its error comes
+from the runs, and it says nothing about other sites (`analysis.statistics.heterogeneity` does).
 """
 
 from collections.abc import Mapping
@@ -20,45 +20,45 @@ from analysis.statistics.gain import mean
 from analysis.statistics.hypotheses import Hypotheses, Pair
 from analysis.statistics.samples import Array, Samples, by_count, by_metric, counts, logarithms
 
-# From this many blocks on the location is Hodges and Lehmann's; of fewer it is the mean, since their Walsh averages are
-# too few to say how far the location is off.
+# From this many blocks on, the location is Hodges and Lehmann's. With fewer blocks it is the mean, since there are too
+# few Walsh averages to estimate the location's error.
 ROBUST_BLOCKS = 5
-# Quantile of the interval from whose length the error of a location is computed.
+# The quantile of the interval whose length gives the error of a location.
 LENGTH_QUANTILE = 0.95
-# The factor by which the error from the length is too large for 5, 6, … 31 blocks; for more, its excess over 1 is this
-# share of 1 / blocks. Both are those of normal ratios; for ratios with longer tails the error remains somewhat too
-# large. The length has fewer degrees of freedom than the blocks: FREEDOM_SHARE more for each block beyond
-# ROBUST_BLOCKS.
-# tests/analysis/test_ratios.py computes these numbers anew.
+# The factor by which the error from the length is too large with 5, 6, … 31 blocks; with more blocks, the factor is 1
+# plus OVERESTIMATE_SHARE / blocks. Both hold for normal ratios; for ratios with longer tails the error remains somewhat
+# too large. The length has fewer degrees of freedom than the blocks: FREEDOM_SHARE more for each block after
+# ROBUST_BLOCKS. tests/analysis/statistics/test_ratios.py recomputes these numbers.
 OVERESTIMATES = (
     1.089, 1.149, 1.094, 1.078, 1.078, 1.063, 1.061, 1.048, 1.056, 1.045, 1.042, 1.040, 1.040, 1.035,
     1.035, 1.033, 1.030, 1.030, 1.027, 1.026, 1.028, 1.025, 1.024, 1.026, 1.023, 1.022, 1.022,
 )  # fmt: skip
 OVERESTIMATE_SHARE = 0.65
 FREEDOM_SHARE = 0.73
-# Ratios are coarse where neighbours among the middle half of their Walsh averages are further apart than this multiple
-# of the span of that half, divided by the number of blocks, since averages of more blocks lie closer. Normal ratios
-# that do not come in steps are coarse in 11 % of cases with five blocks, in 3 % with ten, and in 0.01 % with 31.
+# Ratios are coarse if two neighbours among the middle half of their Walsh averages are further apart than this multiple
+# of the half's span divided by the number of blocks (averages of more blocks lie closer together). Normal ratios that
+# do not come in steps are coarse in 11 % of cases with five blocks, in 3 % with ten, and in 0.01 % with 31.
 COARSE_SHARE = 2.5
-# How far from the location a coarse ratio counts: this many times its scatter, or the step between values, if larger.
+# A coarse ratio counts only up to this distance from the location: this many times the scatter, or the step between
+# values if that is larger.
 REACH = 3.0
-# Ratios that differ by less are the same: times are whole frames of a film, and logarithms are rounded.
+# Ratios that differ by less are equal: times are whole frames of a film, and logarithms are rounded.
 SAME = 1e-9
-# An interval of few blocks is long mostly because they do not tell how much runs scatter. It says something where it is
-# at most this many times as long as it would be if that scatter were known. One of 13 that hold at once is 57 times as
-# long with two blocks of one site, and 2.8 times with four.
+# An interval from few blocks is long mostly because the scatter of runs is uncertain. It is informative if it is at
+# most this many times as long as with a known scatter. If 13 intervals hold at once, each is 57 times as long with two
+# blocks of one site, and 2.8 times with four.
 MOST_WIDENING = 3.0
-# These Walsh averages take 32 MB.
+# This many Walsh averages take 32 MB.
 MOST_AVERAGES = 2**22
 
 
 @dataclass(frozen=True)
 class MeanRatio:
-    """The mean over sites of log ratios, its standard error, and the degrees of freedom of that; arrays of one shape.
+    """The mean over sites of log ratios, its standard error, and the error's degrees of freedom; arrays of one shape.
 
-    The error is NaN where no site has two blocks, and 0 where all blocks of each site have the same ratio. `signs`: how
-    many blocks a sign test may then count: all where the sites agree on the sign, else those of the site that has
-    fewest.
+    The error is NaN if no site has two blocks, and 0 if all blocks of each site have the same ratio. `signs` is the
+    number of blocks that a sign test may then count: all blocks if the sites agree on the sign, else the blocks of the
+    site with the fewest.
     """
 
     centre: Array
@@ -72,38 +72,39 @@ class MeanRatio:
         return self.centre - reach, self.centre + reach
 
     def has_interval(self, confidence: float) -> NDArray[np.bool_]:
-        """Whether there are blocks enough for `interval` to say something; see MOST_WIDENING."""
-        # Ratios that are all the same leave no doubt but that of their number.
+        """Whether there are enough blocks for `interval` to be informative; see MOST_WIDENING."""
+        # If all ratios are equal, the only uncertainty comes from their number.
         freedom = np.where(self.error > 0, self.freedom, self.signs - 1)
         return np.isfinite(self.error) & (widening(freedom, confidence) <= MOST_WIDENING)
 
     def difference_p(self) -> Array:
-        """p value, two-sided, of a mean log ratio of 0."""
-        # Rounding makes no difference of none.
+        """The two-sided p value of a mean log ratio of 0."""
+        # A difference that is only a rounding error counts as 0.
         distance = np.where(np.abs(self.centre) < SAME, 0, np.abs(self.centre))
         return np.minimum(1, 2 * self._tail(distance))
 
     def equivalence_p(self, margin: Array | float) -> Array:
-        """p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""
+        """The p value of a mean log ratio that is `margin` or more from 0 (two one-sided tests; Schuirmann 1987)."""
         return self._tail(margin - np.abs(self.centre))
 
     def below_p(self, limit: float) -> Array:
-        """p value, one-sided, of a mean that is not below `limit`."""
+        """The one-sided p value of a mean that is not below `limit`."""
         half = replace(self, centre=self.centre - limit).difference_p() / 2
         return np.asarray(np.where(self.centre < limit, half, 1 - half))
 
     def above_p(self, limit: float) -> Array:
-        """p value, one-sided, of a mean that is not above `limit`."""
+        """The one-sided p value of a mean that is not above `limit`."""
         return replace(self, centre=-self.centre).below_p(-limit)
 
     def slower_p(self, margin: Array | float) -> Array:
-        """p value, one-sided, of a mean log ratio of `margin` or less: whether it is shown to be slower by more."""
+        """The one-sided p value of a mean log ratio of `margin` or less; if it is small, compared is slower by more."""
         return self._tail(self.centre - margin)
 
     def _tail(self, distance: Array) -> Array:
-        """Probability of an estimate that is off by `distance` or more in one direction.
+        """The probability of an estimate that is off by `distance` or more in one direction.
 
-        Where all ratios of a site are the same, it is that of so many signs that are the same (the sign test).
+        If all ratios of each site are equal, this is the probability that all their signs are equal by chance (the sign
+        test).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             p = stats.t.sf(distance / self.error, self.freedom)
@@ -112,18 +113,19 @@ class MeanRatio:
 
 
 def block_ratios(samples: Samples, pair: Pair) -> Array:
-    """ln(compared / reference) of each block that has both: networks x sites x metrics x blocks, otherwise NaN.
+    """ln(compared / reference) of each block that has both: networks x sites x metrics x blocks; otherwise NaN.
 
-    NaN, too, where a time is 0 or less, which has no logarithm.
+    Also NaN if a time is 0 or less, since it has no logarithm.
     """
     return logarithms(samples.of(pair.compared)) - logarithms(samples.of(pair.reference))
 
 
 def locations(ratios: Array) -> tuple[Array, Array]:
-    """Location along the last axis, and the variance of its error; NaN without values, or with one, respectively.
+    """The location along the last axis, and the variance of its error. Without values both are NaN; with a single value
+    the variance is NaN.
 
-    The error of Hodges and Lehmann's is from the length of the interval of Wilcoxon's signed ranks (Lehmann 1963,
-    Nonparametric confidence intervals for a shift parameter); that of a mean is the usual one.
+    The error of Hodges and Lehmann's location comes from the length of the interval of Wilcoxon's signed ranks (Lehmann
+    1963, Nonparametric confidence intervals for a shift parameter); the error of a mean is the usual one.
     """
     both = by_count(_location_and_variance, ratios, least=1, outputs=(2,))
     return both[..., 0], both[..., 1]
@@ -135,7 +137,7 @@ def _location_and_variance(ratios: Array) -> Array:
         return _mean_and_variance(ratios)
     averages = walsh_averages(ratios)
     error = averages.error / overestimate(blocks)
-    # Where most averages are the same, neither the scatter nor the steps are known.
+    # If most averages are equal, neither the scatter nor the steps are known.
     reach = REACH * np.maximum(error * np.sqrt(blocks), 2 * averages.step)
     reach = np.where(averages.span < SAME, np.inf, reach)[:, None]
     middle = averages.centre[:, None]
@@ -145,7 +147,7 @@ def _location_and_variance(ratios: Array) -> Array:
 
 
 def middles(ratios: Array) -> Array:
-    """Hodges and Lehmann's location along the last axis, of coarse ratios, too; of few blocks the mean."""
+    """Hodges and Lehmann's location along the last axis, even for coarse ratios; with few blocks the mean."""
 
     def middle(some: Array) -> Array:
         return walsh_averages(some).centre if some.shape[-1] >= ROBUST_BLOCKS else np.asarray(some.mean(axis=-1))
@@ -156,17 +158,17 @@ def middles(ratios: Array) -> Array:
 def _mean_and_variance(ratios: Array) -> Array:
     blocks = ratios.shape[-1]
     variance = ratios.var(axis=-1, ddof=1) / blocks if blocks > 1 else np.full(len(ratios), np.nan)
-    # Rounding may hide that they are all the same.
+    # Rounding may hide that all ratios are equal.
     variance = np.where((np.ptp(ratios, axis=-1) < SAME) & (blocks > 1), 0, variance)
     return np.stack([ratios.mean(axis=-1), variance], axis=-1)
 
 
 class WalshAverages(NamedTuple):
-    """Statistics of the Walsh averages of each row of ratios (the means of two of them, or of one and itself).
+    """Statistics of the Walsh averages of each row of ratios: the means of every two ratios, and of each with itself.
 
-    `centre`: their median, Hodges and Lehmann's location; `error`: that of the centre by the length of its interval,
-    which is `overestimate` times too large; `span`: how far their middle half reaches; `step`: the largest distance
-    between neighbours there, half of that between the ratios if these come in steps.
+    `centre`: their median, Hodges and Lehmann's location. `error`: the error of the centre from the length of its
+    interval, which is `overestimate` times too large. `span`: the range of their middle half. `step`: the largest
+    distance between neighbours in that half; if the ratios come in steps, this is half a step.
     """
 
     centre: Array
@@ -176,7 +178,7 @@ class WalshAverages(NamedTuple):
 
 
 def walsh_averages(ratios: Array, most_averages: int = MOST_AVERAGES) -> WalshAverages:
-    """The Walsh averages of each row of `ratios`, of which `most_averages` are in memory at once."""
+    """The Walsh averages of each row of `ratios`, computed with at most `most_averages` in memory at once."""
     rows, blocks = ratios.shape
     one, other = np.triu_indices(blocks)
     expected, deviation = blocks * (blocks + 1) / 4, np.sqrt(blocks * (blocks + 1) * (2 * blocks + 1) / 24)
@@ -189,7 +191,7 @@ def walsh_averages(ratios: Array, most_averages: int = MOST_AVERAGES) -> WalshAv
         sums = ratios[some][:, one]
         sums += ratios[some][:, other]
         sums.sort(axis=-1)
-        # Each sum is twice a Walsh average; the median is the mean of the middle two, which may be the same.
+        # Each sum is twice a Walsh average. The median is the mean of the middle two, which may be the same one.
         centres[some] = (sums[:, len(one) // 2] + sums[:, (len(one) - 1) // 2]) / 4
         lengths[some] = (sums[:, -1 - place] - sums[:, place]) / 2
         half = sums[:, quarter : len(one) - quarter]
@@ -210,15 +212,15 @@ def degrees_of_freedom(blocks: NDArray[np.int64]) -> Array:
 
 
 def widening(freedom: Array, confidence: float) -> Array:
-    """The factor by which an interval is longer than if its standard error were known: Student's quantile over the
-    normal quantile. NaN without a degree of freedom."""
+    """The factor by which an interval is longer than with a known standard error: Student's quantile over the normal
+    quantile. NaN without a degree of freedom."""
     place = (1 + confidence) / 2
     return np.asarray(stats.t.ppf(place, freedom) / stats.norm.ppf(place))
 
 
 def blocks_for_interval(confidence: float) -> int:
-    """From how many blocks of each site on `MeanRatio.has_interval`, of however many sites (Satterthwaite's degrees of
-    freedom are at least those of one)."""
+    """The smallest number of blocks of each site for which `MeanRatio.has_interval` holds, for any number of sites
+    (Satterthwaite's degrees of freedom are at least those of one site)."""
     blocks = 2
     while widening(degrees_of_freedom(np.array(blocks)), confidence) > MOST_WIDENING:
         blocks += 1
@@ -228,8 +230,8 @@ def blocks_for_interval(confidence: float) -> int:
 def mean_over_sites(ratios: Array) -> MeanRatio:
     """The mean over sites of `ratios` (… x sites x blocks), for all leading axes at once.
 
-    Every site counts once, however many blocks it has; sites without a block do not. A site of one block lends no
-    error: then the error is taken as that of a block at the other sites. The degrees of freedom are Satterthwaite's.
+    Every site with a block counts once, however many blocks it has. A site with one block has no error of its own, so
+    it gets the error of a block at the other sites. The degrees of freedom are Satterthwaite's.
     """
     centres, variances = locations(ratios)
     blocks = counts(ratios)
@@ -242,7 +244,7 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
         inverse = np.where(has_variance, variances**2 / np.maximum(degrees_of_freedom(blocks), 1), 0).sum(axis=-1)
         single = (filled - np.where(has_variance, variances, 0)).sum(axis=-1)
         known = total - single
-        # Sites of one block take their variance from the others, and so have these's freedom.
+        # Sites with one block take their variance from the other sites, and so have the same degrees of freedom.
         freedom = np.where(inverse > 0, known**2 / np.where(inverse > 0, inverse, 1), np.inf)
         centre = np.nansum(centres, axis=-1) / np.where(sites > 0, sites, np.nan)
         error = np.sqrt(total) / np.where(sites > 0, sites, np.nan)
@@ -255,12 +257,12 @@ def mean_over_sites(ratios: Array) -> MeanRatio:
 
 
 def of_numbers(centre: float, error: float, numbers: int) -> MeanRatio:
-    """A mean of so many numbers, one of each site, with its error."""
+    """A mean of `numbers` numbers, one for each site, with its error."""
     return MeanRatio(np.asarray(centre), np.asarray(error), np.asarray(numbers - 1.0), np.asarray(numbers))
 
 
 def independent_difference(first: MeanRatio, second: MeanRatio) -> MeanRatio:
-    """`second` - `first`, which are independent; the degrees of freedom are Satterthwaite's."""
+    """`second` - `first`, which must be independent; the degrees of freedom are Satterthwaite's."""
     variances = first.error**2, second.error**2
     total = variances[0] + variances[1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -273,7 +275,7 @@ def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: M
     """The log ratio below which a pair counts as equivalent on a site: networks x sites x metrics.
 
     It is the share that `hypotheses.equivalence_round_trips` of the network's RTT add to the reference's time, or
-    `hypotheses.equivalence_margin` where a network has no RTT. NaN where the reference has no run.
+    `hypotheses.equivalence_margin` if a network has no RTT. NaN if the reference has no run.
     """
     logs = logarithms(samples.of(pair.reference))
     typical_ms = np.exp(by_count(lambda values: values.mean(axis=-1), logs, least=1))
@@ -283,5 +285,5 @@ def site_margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: M
 
 
 def margins(samples: Samples, pair: Pair, hypotheses: Hypotheses, rtt_ms: Mapping[str, float]) -> Array:
-    """The mean over sites of `site_margins`, which is that of the mean log ratio: networks x metrics."""
+    """The mean over sites of `site_margins`, which is the margin of the mean log ratio: networks x metrics."""
     return mean(by_metric(site_margins(samples, pair, hypotheses, rtt_ms)))

@@ -1,8 +1,8 @@
-"""Runs as one array, and the computation of a statistic over all of it at once.
+"""Runs as one array, and the computation of a statistic over the whole array at once.
 
-A cell is a network, site, protocol and metric. Its values stand along the last axis, one place for each block of its
-network and site, so that a place of two protocols holds two runs that were measured side by side; a run that is
-missing, or has no such metric, is NaN.
+A cell is a network, site, protocol and metric. Its values lie along the last axis, with one index for each block of its
+network and site. So the values of two protocols at the same index were measured side by side. A run that is missing, or
+lacks the metric, is NaN.
 """
 
 import warnings
@@ -18,10 +18,10 @@ from scipy import special, stats
 from analysis.statistics.hypotheses import Pair
 
 Array = NDArray[np.float64]
-# From a pair and the times over its reference and its compared protocol: column → values of its cells.
+# Takes a pair and the times over its reference and its compared protocol; returns column → values of its cells.
 Statistics = Callable[[Pair, Array, Array], Mapping[str, NDArray[Any]]]
 CELL = ["network", "site", "metric"]
-# A statistic over all sites is of these.
+# The columns that identify a statistic over all sites.
 OVER_SITES = ["reference", "compared", "network", "metric"]
 
 
@@ -29,8 +29,8 @@ OVER_SITES = ["reference", "compared", "network", "metric"]
 class Samples:
     """`values` in ms, of shape networks x sites x protocols x metrics x blocks, and the names along its axes.
 
-    `rounds`: how many blocks each network has been measured for at all its sites, whether their runs count or not; all
-    places unless given. A site that was given up holds up nothing.
+    `rounds`: the number of blocks for which each network has been measured at all its sites, whether their runs count
+    or not; unless given, all blocks. A site that was given up does not reduce it.
     """
 
     values: Array
@@ -49,15 +49,15 @@ class Samples:
         return self.values[:, :, self.protocols.index(protocol)]
 
     def of_pair(self, pair: Pair) -> tuple[Array, Array]:
-        """The times over both protocols of `pair`, those over its reference first."""
+        """The times over both protocols of `pair`, the reference's first."""
         return self.of(pair.reference), self.of(pair.compared)
 
     def measured(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those of `pairs` whose protocols both have runs."""
+        """The pairs whose protocols both have runs."""
         return [pair for pair in pairs if pair.is_of(self.protocols)]
 
     def behind(self, networks: Sequence[str]) -> "Samples":
-        """The samples of these `networks` alone."""
+        """The samples of only these `networks`."""
         places = [self.networks.index(name) for name in networks]
         rounds = tuple(self.rounds[place] for place in places)
         return replace(self, values=self.values[places], networks=tuple(networks), rounds=rounds)
@@ -72,9 +72,9 @@ class Samples:
         return frame(columns, **dict(zip(CELL, (self.networks, self.sites, self.metrics), strict=True)))
 
     def compare(self, pairs: Iterable[Pair], statistics: Statistics, columns: Sequence[str]) -> pd.DataFrame:
-        """A row for each of `pairs`, network, site and metric that both protocols have a run of.
+        """A row for each of `pairs`, network, site and metric with a run of both protocols.
 
-        `statistics` computes columns of a pair from its times; `columns` are those of a table without any pair.
+        `statistics` computes the columns of a pair from its times; `columns` are the columns of a table without pairs.
         """
         tables = []
         for pair in pairs:
@@ -85,7 +85,7 @@ class Samples:
 
 
 def frame(columns: Mapping[str, NDArray[Any] | str], **axes: Sequence[str]) -> pd.DataFrame:
-    """A table with a row for each cell of arrays with these `axes` (what an axis is of → the names along it)."""
+    """A table with a row for each cell of arrays with these `axes` (the name of an axis → the names along it)."""
     index = pd.MultiIndex.from_product(axes.values(), names=axes)
     flat = {name: values if isinstance(values, str) else np.ravel(values) for name, values in columns.items()}
     return pd.DataFrame(flat, index=index).reset_index()
@@ -102,7 +102,7 @@ def counts(values: Array) -> NDArray[np.int64]:
 
 
 def logarithms(times: Array) -> Array:
-    """The natural logarithm of each of `times`; NaN where there is none."""
+    """The natural logarithm of each of `times`; NaN if it has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(times)
     return np.asarray(np.where(np.isfinite(logs), logs, np.nan))
@@ -111,11 +111,11 @@ def logarithms(times: Array) -> Array:
 def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, outputs: tuple[int, ...] = ()) -> Array:
     """`statistic` of every cell, from arrays whose last axis is padded with NaN.
 
-    `statistic` gets all cells with the same counts together, as arrays of cells x count without NaN and sorted along
-    the last axis, one for each of `values`; it returns an array whose first axis is the cells, followed by the shape
-    `outputs`. Its warnings about constant samples, whose results are NaN, are silenced. The result has the shape of
-    the cells, followed by `outputs`; it is NaN for cells with fewer than `least` values in any of `values`. A cell's
-    result depends on no other cell.
+    `statistic` gets all cells with the same counts together: one array for each of `values`, of shape cells x count,
+    without NaN and sorted along the last axis. It returns an array whose first axis is the cells, followed by the shape
+    `outputs`. Its warnings about constant samples, whose results are NaN, are silenced. The result has the shape of the
+    cells, followed by `outputs`; it is NaN for cells with fewer than `least` values in any of `values`. A cell's result
+    does not depend on other cells.
     """
     flat = [np.sort(array.reshape(-1, array.shape[-1]), axis=-1) for array in values]
     sizes = np.stack([counts(array) for array in flat], axis=-1)
@@ -129,15 +129,15 @@ def by_count(statistic: Callable[..., Array], *values: Array, least: int = 2, ou
 
 
 def is_constant(x: Array) -> NDArray[np.bool_]:
-    """Whether all values along the last axis are the same."""
+    """Whether all values along the last axis are equal."""
     return np.asarray(np.ptp(x, axis=-1) == 0)
 
 
 def t_test_p(reference: Array, compared: Array, *, equal_var: bool) -> Array:
-    """p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
+    """The p value of a t test of equal means, along the last axis: Student's if `equal_var`, else Welch's.
 
-    The frames of a film can make both samples constant, so that they have no scatter. The p value is then that of the
-    exact permutation test: the probability that equal runs separate so by chance, or 1 if the constants are equal.
+    Times in whole frames can make both samples constant, so that they have no scatter. The p value is then that of the
+    exact permutation test: the probability that chance separates equal runs like this, or 1 if the constants are equal.
     """
 
     def t_test(x: Array, y: Array) -> Array:

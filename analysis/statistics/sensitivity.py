@@ -1,4 +1,4 @@
-"""How much the answer depends on how it is computed: each contrast of the family by other means and on fewer data."""
+"""How much the answer depends on the method: each contrast of the family by other methods and on fewer data."""
 
 from itertools import product
 
@@ -22,16 +22,16 @@ ESTIMATES += ["complete_blocks"]
 
 
 def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each contrast of the family that some site has a block for; all gains are means over sites.
+    """One row for each contrast of the family for which some site has a block; all gains are means over sites.
 
     Columns: reference, compared, network, metric, sites;
     gain: the family's own (Hodges-Lehmann location within blocks);
     geometric_gain: of the geometric means within blocks;
     paper_gain: the paper's ratio of arithmetic means, and paper_bias: how much too high it is expected to be (`bias`);
     median_gain: the median over sites instead of the mean;
-    without_low, without_high: least and largest gain when one site is left out;
-    weightiest_site: the site that changes the gain most when left out, and without_weightiest: the gain then;
-    others_low, others_high: interval of that gain for sites like the others;
+    without_low, without_high: the smallest and the largest gain if one site is left out;
+    weightiest_site: the site that changes the gain most if left out, and without_weightiest: the gain without it;
+    others_low, others_high: the interval of that gain for sites like the others;
     second_half: each site's later blocks only;
     complete_blocks: only blocks in which every protocol of the network has a run that counts;
     same_sign: whether all of these have the sign of `gain`.
@@ -63,11 +63,12 @@ def sensitivity(samples: Samples, hypotheses: Hypotheses) -> pd.DataFrame:
 def leave_one_out(
     centres: Array, variances: Array, names: tuple[str, ...], confidence: float
 ) -> dict[str, float | str]:
-    """The gain when one site is left out: see `sensitivity`; NaN with one site, and the interval with two or without
-    the errors of the runs.
+    """The gain if one site is left out: see `sensitivity`. NaN with one site; the interval is also NaN with two sites
+    or without the errors of the runs.
 
-    `centres`: the sites' log ratios; `variances`: those of their errors, NaN where unknown. The interval is Student's,
-    and takes the sites to scatter no less than their runs do: the scatter of a few may be small by chance.
+    `centres`: the sites' log ratios; `variances`: the variances of their errors, NaN if unknown. The interval is
+    Student's. It assumes that sites scatter at least as much as their runs do, since the scatter of a few sites may be
+    small by chance.
     """
     is_measured = np.isfinite(centres)
     values, sites = centres[is_measured], np.array(names)[is_measured]
@@ -88,11 +89,11 @@ def leave_one_out(
 
 
 def bias(a: Array, b: Array) -> Array:
-    """How much the gain of the means of `b` against `a` is expected to exceed the true one, along the last axis.
+    """How much the gain of the means of `b` against `a` is expected to exceed the true gain, along the last axis.
 
     A mean of few runs in the denominator makes a ratio too high: by the squared coefficient of variation divided by the
-    number of runs, less what both have in common (the second-order term of a ratio estimator; Cochran 1977, Sampling
-    Techniques, section 6.8). Sites do not average it out. NaN with fewer than two runs or blocks.
+    number of runs, less the part that both share (the second-order term of a ratio estimator; Cochran 1977, Sampling
+    Techniques, section 6.8). The mean over sites does not remove this. NaN with fewer than two runs or blocks.
     """
     before, after = mean(a), mean(b)
     in_both = np.asarray(np.isfinite(a) & np.isfinite(b))
@@ -107,7 +108,8 @@ def bias(a: Array, b: Array) -> Array:
 
 
 def _second_half(ratios: Array) -> Array:
-    """Each site's blocks (along the last axis, in their order) without the first half of those that have a ratio."""
+    """Each site's blocks (along the last axis, in their order), without the first half of the blocks that have a
+    ratio."""
     is_present = np.isfinite(ratios)
     place, number = is_present.cumsum(axis=-1), is_present.sum(axis=-1, keepdims=True)
     return np.where(is_present & (2 * place > number), ratios, np.nan)

@@ -1,6 +1,6 @@
-"""The clips of a user study: which films of a campaign they show, and the key that says so.
+"""The clips of a user study: the films of a campaign that they show, and the key that says which.
 
-A clip is one film, or two side by side. Its name says nothing of what it shows: participants can see it.
+A clip is one film, or two side by side. Participants can see a clip's name, so the name does not reveal the content.
 """
 
 import math
@@ -18,17 +18,20 @@ from base.files import read_json
 from base.structure import structured, to_json
 
 KEY = "key.json"
-# The kinds of clips: measured films; a film beside itself, delayed or not; the film of a rating as it is, and delayed;
-# and clips for practice, which do not count.
+# The kinds of clips: measured films; a film next to itself, delayed or identical; the film of a rating control, plain
+# or delayed; and clips for practice, which do not count.
 MEASURED, DELAYED, IDENTICAL, PLAIN, PRACTICE = "measured", "delayed", "identical", "plain", "practice"
 NAME_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Side:
-    """A film in a clip: the protocol and number of its run, the file in the campaign's folder, for how long its first
-    frame is shown before, and the metrics of the run. `median_si_ms` is that of all runs of its setting, of which this
-    is the nearest to it that has a film."""
+    """A film in a clip.
+
+    `run`: the number of its run; `film`: its file in the campaign's folder; `delay_s`: how long its first frame is
+    shown before it starts; `metrics`: those of the run. `median_si_ms`: the median SI of all runs of the setting; of
+    the runs with a film, this run is the nearest to it.
+    """
 
     protocol: str
     run: int
@@ -40,8 +43,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip: the part of the study that it is shown in, what it is for, what it shows from left to right unless sides
-    are changed, and how long it takes."""
+    """A clip: the part of the study that shows it, its kind, its sides from left to right (unless swapped), and its
+    length."""
 
     name: str
     part: str
@@ -54,7 +57,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class Key:
-    """The contents of a kit's clips, and the rules by which participants are left out; `study` identifies the kit."""
+    """The contents of a kit's clips, and the rules for leaving participants out; `study` identifies the kit."""
 
     study: str
     campaign: str
@@ -68,15 +71,16 @@ class Key:
 
 
 def read_key(folder: Path) -> Key:
-    """The key of the kit in `folder`. Raises EyelevelError when there is none, or it is broken."""
+    """The key of the kit in `folder`. Raises EyelevelError if it is missing or broken."""
     if not (folder / KEY).exists():
         raise EyelevelError(f"{folder} is no user study: {KEY} is missing; 'make user-study CAMPAIGN=…' writes one")
     return structured(read_json(folder / KEY), Key, f"{folder / KEY} is broken")
 
 
 def make_key(campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySettings) -> Key:
-    """The key of the study of `campaign` that `settings` ask for, with these `pairs` of protocols unless they name
-    others. Raises EyelevelError when they name what the campaign has not, or no film is there."""
+    """The key of the study of `campaign` with these `settings`; `pairs` are its pairs of protocols unless the settings
+    name others. Raises EyelevelError if the settings name something that the campaign does not have, or if there is no
+    film."""
     chosen = [Pair(*pair) for pair in settings.pairs] or list(pairs)
     for group, names, known in (
         ("sites", settings.sites, tuple(campaign.settings.sites)),
@@ -101,7 +105,7 @@ def make_key(campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySett
 def _shots(
     campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySettings
 ) -> dict[tuple[str, str], dict[str, Side]]:
-    """The side that shows each protocol, by site and network; only where both protocols of a pair have a film."""
+    """The side that shows each protocol, by site and network; only for pairs whose protocols both have a film."""
     wanted = dict.fromkeys(name for pair in pairs for name in pair)
     cells: dict[tuple[str, str], dict[str, Side]] = {}
     for network in settings.networks or _networks(campaign):
@@ -120,7 +124,7 @@ def _shots(
 
 
 def _networks(campaign: CampaignTable) -> tuple[str, ...]:
-    """The networks of a campaign in its order; in further browsers they have names of their own."""
+    """The networks of a campaign in its order. In further browsers they have names of their own."""
     present = tuple(dict.fromkeys(campaign.runs["network"]))
     return tuple(dict.fromkeys(name for name in (*campaign.networks, *present) if name in present))
 
@@ -169,7 +173,8 @@ def _ratings(cells: Mapping[tuple[str, str], Mapping[str, Side]], settings: Stud
 
 
 def _shortest(cells: Mapping[tuple[str, str], Mapping[str, Side]]) -> list[tuple[str, str, Side]]:
-    """A side of each site and network, the page that is done first in front: controls should cost little time."""
+    """A side of each site and network. The page that finishes first comes first, since controls should take little
+    time."""
     sides = [(*cell, next(iter(sides.values()))) for cell, sides in cells.items()]
     return sorted(sides, key=lambda entry: _end_s(entry[2]))
 
@@ -180,7 +185,7 @@ def _clip(settings: StudySettings, part: str, kind: str, site: str, network: str
 
 
 def _end_s(side: Side) -> float:
-    """When the page was done, after the navigation."""
+    """The time from the navigation until the page was done."""
     return max(side.metrics[name] for name in ("lvc", "plt") if name in side.metrics) / 1000
 
 

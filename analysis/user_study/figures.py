@@ -1,4 +1,4 @@
-"""Figures of a user study; each draws the tables that are given to it, and reads nothing else."""
+"""Figures of a user study; each draws the tables that it gets, and reads nothing else."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,9 @@ SAME_COLOUR = "0.82"
 
 
 def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
-    """A bar for each network and pair: from the left who says that the reference loads faster, from the right the
-    compared one, between them who sees no difference; the whiskers are Wilson's intervals of both ends."""
+    """A bar for each network and pair: on the left the votes that say the reference loads faster, on the right those
+    that say the compared one does, and between them those that see no difference. The whiskers are Wilson's intervals
+    of both ends."""
     rows = shares.to_dict("records")
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 0.9 + 0.36 * len(rows)), layout="constrained")
@@ -49,7 +50,7 @@ def draw_shares(shares: pd.DataFrame, protocols: Sequence[str]) -> Figure:
 
 
 def draw_scores(scores: pd.DataFrame, words: Sequence[str]) -> Figure:
-    """The mean opinion score of each protocol behind each network, with its interval."""
+    """The mean opinion score of each protocol on each network, with its interval."""
     networks, protocols = (list(dict.fromkeys(scores[name])) for name in ("network", "protocol"))
     with figure_style():
         figure = Figure(figsize=(max(COLUMN_INCHES, 0.9 + 1.1 * len(networks)), 2.8), layout="constrained")
@@ -78,8 +79,8 @@ def draw_scores(scores: pd.DataFrame, words: Sequence[str]) -> Figure:
 
 
 def draw_against_metrics(scores: pd.DataFrame, preferences: pd.DataFrame, metrics: Sequence[str]) -> Figure:
-    """Each clip: its mean rating over each of `metrics`, and below, of each pair, the preference over the difference of
-    the metric. Colours are networks'."""
+    """A point for each clip: its mean rating over each of `metrics`, and below, for each pair, the preference over the
+    difference in the metric. Colours stand for networks."""
     kinds = [kind for kind, table in (("score", scores), ("preference", preferences)) if len(table)]
     networks = list(dict.fromkeys([*scores.get("network", ()), *preferences.get("network", ())]))
     with figure_style():

@@ -1,8 +1,8 @@
-"""Writing a kit: a folder with the pages that participants see, and, beside it, the key and a place for votes.
+"""Writes a kit: a folder with the pages that participants see, and next to them the key and a place for votes.
 
-key.json    what each clip shows: not for participants
-site/       what any web server can serve: pages, and the clips under names that say nothing
-votes/      where votes are: those that `eyelevel user-study serve` takes, and those that participants sent
+key.json    the content of each clip: not for participants
+site/       files for any web server: pages, and clips whose names do not reveal their content
+votes/      votes: those that `eyelevel user-study serve` received, and those that participants sent
 """
 
 import math
@@ -29,17 +29,17 @@ from dataset.table import USER_STUDY
 
 HERE = Path(__file__).parent
 SITE, VOTES, CLIPS = "site", "votes", "clips"
-# Behind a page: white in a browser, grey around one of another shape.
+# The colour around a page: a page is white in a browser, and grey surrounds a page of another shape.
 FRAME_COLOUR = "0x808080"
 
 
 def write_kit(
     campaign: CampaignTable, pairs: Sequence[Pair], settings: StudySettings, watch: Callable[[int, int], None]
 ) -> Path:
-    """Write the kit of `campaign` into its folder, in place of an older one; returns where. `watch` is told after each
-    clip how many of how many are done.
+    """Write the kit of `campaign` into its folder, and replace an older one; returns the kit's folder. `watch` is
+    called after each clip with the number of finished clips and of all clips.
 
-    Raises EyelevelError, also when votes on the older one are there: what they are about would be lost.
+    Raises EyelevelError, also if there are votes on the older kit, since nobody could know which clips they are about.
     """
     into = campaign.folder / USER_STUDY
     if any((into / VOTES).glob("*.csv")):
@@ -75,15 +75,15 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
             raise EyelevelError(f"{film} is no film of the campaign")
         command += ["-i", film]
         timed = from_navigation(film, settings.frames_per_s)
-        # The first frame stands for the delay, the last until the other side is done.
+        # The first frame is shown during the delay, and the last until the other side is done.
         stand = f"tpad=start_duration={side.delay_s:g}:start_mode=clone:stop_mode=clone:stop=-1"
         filters.append(f"[{place}:v]{frame},{timed},{stand}[side{place}]")
     inputs = "".join(f"[side{place}]" for place in range(len(clip.sides)))
     filters.append(f"{inputs}hstack[clip]" if len(clip.sides) > 1 else f"{inputs}null[clip]")
     frames = math.ceil(clip.length_s * settings.frames_per_s)
-    # H.264 with colours at half the size plays in every browser of today.
+    # H.264 with colours at half the resolution plays in every current browser.
     codec = ["-c:v", "libx264", "-preset", "fast", "-crf", "20", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
-    # Nothing of where and when the film was made.
+    # Remove all information on where and when the film was made.
     clean = ["-an", "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:v", "+bitexact"]
     command += ["-filter_complex", ";".join(filters), "-map", "[clip]", "-frames:v", str(frames), *codec, *clean, into]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -93,8 +93,11 @@ def write_clip(clip: Clip, campaign: Path, settings: StudySettings, into: Path) 
 
 
 def public_document(key: Key, settings: StudySettings) -> dict[str, Any]:
-    """The data for the page's script, without the contents of clips: the clips that it draws from, in groups that it is
-    to draw from evenly (the networks, as numbers), the clips that it always shows, and those for practice."""
+    """The data for the page's script, which does not reveal the contents of clips.
+
+    It has the clips to draw from, in groups to draw from evenly (the networks, as numbers), the clips to show always,
+    and the clips for practice.
+    """
     networks = list(dict.fromkeys(clip.network for clip in key.clips))
     per_participant = {
         PAIRS: settings.pairs_per_participant,
@@ -125,7 +128,7 @@ def public_document(key: Key, settings: StudySettings) -> dict[str, Any]:
 
 
 def page(settings: StudySettings) -> str:
-    """The page that participants see, as HTML; its script needs `study.json` and the clips beside it."""
+    """The page that participants see, as HTML; its script needs `study.json` and the clips next to it."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,

@@ -1,6 +1,6 @@
-"""Statistics of votes: who counts, shares, mean opinion scores, and how both correlate with the measured metrics.
+"""Statistics of votes: who counts, shares, mean opinion scores, and the correlation of both with the measured metrics.
 
-Functions from tables to tables; `Key` says what each clip shows.
+All functions take and return tables; `Key` says what each clip shows.
 """
 
 import math
@@ -22,10 +22,10 @@ from base.errors import EyelevelError
 CONFIDENCE = 0.95
 # The threshold of the analysis of variance, as in the paper.
 SIGNIFICANT_P = 0.01
-# The reasons for which a participant is left out, in the order in which they are checked.
+# The reasons for leaving a participant out, in the order in which they are checked.
 UNFINISHED, CONTROL, AWAY, TOO_LONG = "not finished", "control failed", "away from the page", "took too long"
 REASONS = (UNFINISHED, CONTROL, AWAY, TOO_LONG)
-# The answers on a pair: the film that loads faster, by its place in the pair.
+# The answers on a pair: which film loads faster, by its place in the pair.
 REFERENCE, COMPARED = "reference", "compared"
 # With fewer clips a correlation says nothing.
 LEAST_CLIPS = 3
@@ -33,7 +33,8 @@ LEAST_CLIPS = 3
 
 @dataclass(frozen=True)
 class Counted:
-    """The participants, a row each with the `reason` for which they are left out, and the votes that count."""
+    """The participants, one per row, with the `reason` if they are left out; and the votes that count. `still` is the
+    number of their votes on films that did not play smoothly."""
 
     participants: pd.DataFrame
     votes: pd.DataFrame
@@ -41,8 +42,7 @@ class Counted:
 
 
 def counted(votes: pd.DataFrame, key: Key) -> Counted:
-    """The participants who count by the rules of `key`, with those of their votes whose films played smoothly. `still`
-    is how many of their votes are on films that did not."""
+    """The participants who count by the rules of `key`, and those of their votes whose films played smoothly."""
     clips = key.by_name()
     people: list[dict[str, Any]] = []
     for participant, session in votes.groupby("participant", sort=False):
@@ -81,8 +81,8 @@ def _reason(session: pd.DataFrame, failed: int, key: Key) -> str:
 
 
 def failed_controls(session: pd.DataFrame, clips: dict[str, Clip]) -> int:
-    """How many controls somebody failed: pairs with a delayed side in which they did not say that the other one loads
-    faster, and delayed films that they did not rate worse than the same film without a delay."""
+    """How many controls a participant failed. A pair with a delayed side is failed if the answer is not that the other
+    side loads faster. A delayed film is failed if it is not rated worse than the same film without a delay."""
     kinds = [(clips[row["clip"]], row) for row in records(session)]
     failed = sum(answer_of(row) != REFERENCE for clip, row in kinds if clip.part == PAIRS and clip.kind == DELAYED)
     plain = {clip.sides[0].film: row["answer"] for clip, row in kinds if clip.part == RATINGS and clip.kind == PLAIN}
@@ -93,14 +93,15 @@ def failed_controls(session: pd.DataFrame, clips: dict[str, Clip]) -> int:
 
 
 def answer_of(vote: dict[str, Any]) -> str:
-    """The film that loads faster by a vote on a pair: that of the reference, that of the compared, or neither."""
+    """Which film loads faster according to a vote on a pair: the reference's, the compared one's, or neither."""
     if vote["answer"] == SAME:
         return SAME
     return REFERENCE if (vote["answer"] == LEFT) != vote["swapped"] else COMPARED
 
 
 def pair_votes(votes: pd.DataFrame, key: Key, kind: str = MEASURED) -> pd.DataFrame:
-    """The votes on pairs: who, which clip, its site, network and protocols, and what they say (`answer_of`)."""
+    """The votes on pairs: the participant, the clip with its site, network and protocols, and the answer
+    (`answer_of`)."""
     clips = key.by_name()
     rows = [
         {
@@ -122,7 +123,8 @@ def pair_votes(votes: pd.DataFrame, key: Key, kind: str = MEASURED) -> pd.DataFr
 
 
 def ratings(votes: pd.DataFrame, key: Key) -> pd.DataFrame:
-    """The ratings of films, from LOWEST to HIGHEST: who, which clip, its site, network and protocol."""
+    """The ratings of films, from LOWEST to HIGHEST: the participant, and the clip with its site, network and
+    protocol."""
     clips = key.by_name()
     rows = [
         {
@@ -143,13 +145,13 @@ def ratings(votes: pd.DataFrame, key: Key) -> pd.DataFrame:
 
 
 def _in_order(votes: pd.DataFrame, clips: Iterable[str]) -> list[dict[str, Any]]:
-    """Votes in the order of the `clips`, which is that of the campaign's networks, sites and protocols."""
+    """Votes in the order of the `clips`, which is the order of the campaign's networks, sites and protocols."""
     places = {clip: place for place, clip in enumerate(clips)}
     return sorted(records(votes), key=lambda row: places[row["clip"]])
 
 
 def wilson(count: int, of: int) -> tuple[float, float, float]:
-    """The share `count` / `of` with Wilson's interval (1927); NaN of none."""
+    """The share `count` / `of` with Wilson's interval (1927); NaN if `of` is 0."""
     if not of:
         return math.nan, math.nan, math.nan
     low, high = proportion_confint(count, of, alpha=1 - CONFIDENCE, method="wilson")
@@ -157,11 +159,12 @@ def wilson(count: int, of: int) -> tuple[float, float, float]:
 
 
 def shares(pairs: pd.DataFrame, by: Sequence[str] = ("network", "reference", "compared")) -> pd.DataFrame:
-    """For each network and pair of protocols, the shares of votes that notice a difference, that say the reference
-    loads faster, and the compared one, with Wilson's intervals, which take votes for independent.
+    """For each network and pair of protocols: the shares of votes that notice a difference, that say the reference
+    loads faster, and that say the compared one does, with Wilson's intervals, which treat votes as independent.
 
-    `people_low`, `people_high`: Student's interval of the share that notices, over participants, each with the share of
-    their own votes. `preference_p`: of those who notice, the two-sided binomial test that either is as likely.
+    `people_low`, `people_high`: Student's interval over participants of the share that notices a difference, where each
+    participant has the share of their own votes. `preference_p`: among votes that notice one, the two-sided binomial
+    test that both answers are equally likely.
     """
     rows = []
     for names, group in pairs.groupby([*by], sort=False):
@@ -187,8 +190,8 @@ SHARE_COLUMNS = ("network", "reference", "compared", "votes", "participants", "n
 
 
 def opinion_scores(rated: pd.DataFrame, by: Sequence[str] = ("network", "protocol")) -> pd.DataFrame:
-    """The mean opinion score of each network and protocol, with Student's interval over participants, each with the
-    mean of their own ratings: the ratings of one person are not independent."""
+    """The mean opinion score of each network and protocol. Student's interval is over participants, each with the mean
+    of their own ratings, since the ratings of one person are not independent."""
     rows = []
     for names, group in rated.groupby([*by], sort=False):
         by_person = group.groupby("participant")["rating"].mean()
@@ -204,7 +207,7 @@ def opinion_scores(rated: pd.DataFrame, by: Sequence[str] = ("network", "protoco
 
 def variance(rated: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """One-way analyses of variance of the ratings over the protocols, for each network, or site and network (`by`), as
-    in the paper; NaN where fewer than two protocols have two ratings."""
+    in the paper. NaN if fewer than two protocols have two ratings."""
     rows = []
     for names, group in rated.groupby([*by], sort=False):
         samples = [of_protocol["rating"].to_numpy() for _, of_protocol in group.groupby("protocol", sort=False)]
@@ -226,7 +229,7 @@ def false_differences(votes: pd.DataFrame, key: Key) -> tuple[float, float, floa
 
 
 def clip_scores(rated: pd.DataFrame, key: Key) -> pd.DataFrame:
-    """The mean rating of each clip beside the metrics of the run that it shows."""
+    """The mean rating of each clip, and the metrics of the run that it shows."""
     means = rated.groupby("clip", sort=False)["rating"].agg(["mean", "size"])
     rows = [
         {"clip": clip.name, "site": clip.site, "network": clip.network, "protocol": clip.sides[0].protocol}
@@ -239,8 +242,8 @@ def clip_scores(rated: pd.DataFrame, key: Key) -> pd.DataFrame:
 
 
 def clip_preferences(pairs: pd.DataFrame, key: Key) -> pd.DataFrame:
-    """The preference for each pair of films, the share that says the compared one loads faster less the share that says
-    the reference does, beside the logarithm of the ratio (compared to reference) of each of their metrics."""
+    """The preference for each pair of films: the share that says the compared one loads faster, less the share that
+    says the reference does. Also, for each of their metrics, the logarithm of the ratio (compared to reference)."""
     rows = []
     for clip in key.clips:
         says = pairs.loc[pairs["clip"] == clip.name, "says"]
@@ -262,8 +265,8 @@ def clip_preferences(pairs: pd.DataFrame, key: Key) -> pd.DataFrame:
 
 
 def correlations(clips: pd.DataFrame, score: str, metrics: Sequence[str]) -> pd.DataFrame:
-    """How `score` goes with each of the `metrics` over `clips`, behind each network and over all: Pearson's r with its
-    interval (Fisher), and Spearman's rho."""
+    """The correlation of `score` with each of the `metrics` over `clips`, on each network and over all: Pearson's r
+    with its interval (Fisher), and Spearman's rho."""
     columns = [
         "network",
         "metric",
@@ -305,7 +308,7 @@ def _correlation(values: pd.DataFrame) -> dict[str, float]:
 
 
 def metrics_of(key: Key) -> list[str]:
-    """The metrics that the runs of all clips have. Raises EyelevelError when a clip has none."""
+    """The metrics that the runs of all clips have. Raises EyelevelError if there are none."""
     common = [set(side.metrics) for clip in key.clips for side in clip.sides]
     if not common or not set.intersection(*common):
         raise EyelevelError(f"the clips of the study {key.study} have no metric in common")
@@ -313,6 +316,6 @@ def metrics_of(key: Key) -> list[str]:
 
 
 def exclusions(participants: pd.DataFrame) -> Iterator[tuple[str, int]]:
-    """How many participants each reason leaves out."""
+    """How many participants are left out for each reason."""
     for reason in REASONS:
         yield reason, int((participants["reason"] == reason).sum())

@@ -1,4 +1,4 @@
-"""The report's section on a campaign's user study: who took part, what they noticed, and how they rate."""
+"""The report's section on a campaign's user study: the participants, what they noticed, and how they rate."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,14 @@ from analysis.user_study.votes import VotesRead, read_votes
 from dataset.table import USER_STUDY
 
 NAME = "user-study"
-# The metrics that the figures show; the tables have all.
+# The metrics that the figures show; the tables have all metrics.
 DRAWN_METRICS = ("si", "plt")
 ALL_NETWORKS = "all"
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All tables of a user study, of the votes that count (`analysis.user_study.results`)."""
+    """All tables of a user study, from the votes that count (`analysis.user_study.results`)."""
 
     key: Key
     who: Counted
@@ -52,16 +52,16 @@ class Answers:
 
     @cached_property
     def of_clips(self) -> pd.DataFrame:
-        """The mean rating of each clip, and metrics."""
+        """The mean rating of each clip, with metrics."""
         return results.clip_scores(self.ratings, self.key)
 
     @cached_property
     def of_pairs(self) -> pd.DataFrame:
-        """The preference in each pair of films, and metrics."""
+        """The preference in each pair of films, with metrics."""
         return results.clip_preferences(self.pairs, self.key)
 
     def correlations(self) -> list[tuple[str, str, pd.DataFrame]]:
-        """A name, a title and the correlations with metrics, of ratings and of preferences."""
+        """A name, a title and the correlations with metrics: of ratings, and of preferences."""
         metrics = results.metrics_of(self.key)
         return [
             ("ratings", "Mean ratings of clips", results.correlations(self.of_clips, "score", metrics)),
@@ -70,7 +70,7 @@ class Answers:
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the user study of the campaign in `folder`; None when it has no votes. Raises EyelevelError."""
+    """The section on the user study of the campaign in `folder`; None if it has no votes. Raises EyelevelError."""
     kit = folder / USER_STUDY
     if not (kit / KEY).exists():
         return None
@@ -91,7 +91,7 @@ def section(folder: Path) -> Section | None:
 
 
 def lead(answers: Answers) -> str:
-    """The differences that people noticed, and whether they rate protocols differently, on each network."""
+    """The differences that people noticed on each network, and whether they rate protocols differently."""
     sentences = []
     for row in records(answers.shares):
         first, second = label(row["reference"]), label(row["compared"])
@@ -115,7 +115,7 @@ def lead(answers: Answers) -> str:
 
 
 def participants(who: Counted, read: VotesRead) -> str:
-    """The numbers of participants: those who took part, and those who are left out, with the reasons."""
+    """The numbers of participants: all who took part, and those who are left out, with the reasons."""
     people = who.participants
     reasons = [f"{count} {reason}" for reason, count in results.exclusions(people) if count]
     count = int((people["reason"] == "").sum())
@@ -130,7 +130,8 @@ def participants(who: Counted, read: VotesRead) -> str:
 
 
 def controls(who: Counted, key: Key) -> list[str]:
-    """How often people see a difference between identical films, beside which all that they notice must be seen."""
+    """How often people see a difference between identical films; all differences that they notice must be compared with
+    this."""
     mean, low, high = results.false_differences(who.votes, key)
     if math.isnan(mean):
         return []
@@ -141,7 +142,7 @@ def controls(who: Counted, key: Key) -> list[str]:
 
 
 def with_metrics(answers: Answers) -> list[str]:
-    """How votes go with metrics, over all networks."""
+    """The correlation of votes with metrics, over all networks."""
     sentences = []
     for _, title, table in answers.correlations():
         over_all = table[(table["network"] == "") & table["pearson"].notna()]

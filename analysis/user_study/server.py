@@ -1,7 +1,7 @@
 """A small server for a kit: its pages, and a place for votes.
 
-It answers with the kit's own files, which it lists when it begins, and appends votes to one file: no path comes from a
-client. Whoever reaches its port can send votes, so these are checked, and their number has a limit.
+It serves the kit's own files, which it lists at its start, and appends votes to one file; no path comes from a client.
+Anyone who reaches its port can send votes, so votes are checked and their number is limited.
 """
 
 import json
@@ -26,16 +26,17 @@ from base.errors import EyelevelError
 
 MOST_VOTE_BYTES = 4096
 MOST_CONNECTIONS = 64
-# For what is announced and does not come, and for a client that takes nothing (s).
+# The longest wait for announced data, and for a client that reads nothing (s).
 PATIENCE_S = 30
-# All of a request must have come by then, however steadily its bytes come.
+# A whole request must arrive within this time, however steadily its bytes come (s).
 REQUEST_S = 60
-# One address's, unless there is this machine's own alone: others must find room, too.
+# The limit for one address, so that others find room; it does not apply if the server is only reachable from this
+# machine.
 MOST_CONNECTIONS_OF_ONE = 32
-# One address's, in a minute of the clock; people take seconds for each.
+# The limit for one address in a minute of the clock; people take seconds for each vote.
 MOST_VOTES_A_MINUTE = 600
 WARNING_BYTES = 10_000_000
-# A client that takes a film more slowly than this is cut off.
+# A client that reads a film more slowly than this is disconnected.
 SLOWEST_BYTES_PER_S = 20_000
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 TYPES = {
@@ -50,7 +51,7 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
     ("cross-origin-resource-policy", "same-origin"),
     ("x-frame-options", "DENY"),
-    # From this field the page knows that votes can be sent here.
+    # From this field the page knows that it can send votes here.
     ("eyelevel-votes", "yes"),
 )
 
@@ -77,7 +78,7 @@ class Collector:
         self._has_warned = False
 
     def add(self, document: Any) -> bool:
-        """Keep the vote that `document` is, once; returns whether there is room. Raises EyelevelError, OSError."""
+        """Store the vote in `document`, once; returns whether there is room. Raises EyelevelError, OSError."""
         vote = parse_vote(document, self._clips, self.key.study)
         with self._lock:
             if vote.identity in self._known:
@@ -98,11 +99,11 @@ class Collector:
 class StudyServer(ThreadingHTTPServer):
     """A server of the kit of `collector`, with a limit on connections.
 
-    Clients that say, or take, nothing for `patience_s` are cut off.
+    Clients that send or read nothing for `patience_s` are disconnected.
     """
 
     daemon_threads = True
-    # With a shorter queue, the kernel resets some of the connections that come at once.
+    # With a shorter queue, the kernel resets some of the connections that arrive at once.
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
@@ -121,12 +122,12 @@ class StudyServer(ThreadingHTTPServer):
         self._connections: Counter[str] = Counter()
         self._votes: tuple[int, Counter[str]] = (0, Counter())
         super().__init__(address, Handler)
-        # On loopback, all clients share one address: those of a proxy in front, and all users of the machine.
+        # On loopback, all clients share one address: the clients of a proxy in front, and all users of the machine.
         self.is_local = ip_address(str(self.server_address[0])).is_loopback
         self._most_of_one = MOST_CONNECTIONS if self.is_local else MOST_CONNECTIONS_OF_ONE
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Close the connection at once while there are too many."""
+        """Close the connection at once if there are too many."""
         client = client_address[0]
         with self._lock:
             has_room = self._connections.total() < MOST_CONNECTIONS and self._connections[client] < self._most_of_one
@@ -145,7 +146,7 @@ class StudyServer(ThreadingHTTPServer):
                 self._connections -= Counter([client_address[0]])
 
     def may_vote(self, client: str) -> bool:
-        """Whether the address `client` has not sent too many votes in this minute; this one counts."""
+        """Whether the address `client` may send another vote in this minute; the vote at hand counts."""
         now = self._minute()
         with self._lock:
             if self._votes[0] != now:
@@ -161,7 +162,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers requests for the pages, and takes votes."""
 
     server: StudyServer
-    # Says nothing of programs and versions.
+    # The headers do not reveal programs and versions.
     server_version, sys_version = "eyelevel", ""
 
     def setup(self) -> None:
@@ -178,7 +179,7 @@ class Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def parse_request(self) -> bool:
-        """On loopback, also refuses requests whose Host is not this machine's: a foreign page can make its own name
+        """On loopback, also refuse requests whose Host is not this machine's: a foreign page can make its own name
         resolve to this address (DNS rebinding)."""
         if not super().parse_request():
             return False
@@ -189,7 +190,7 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def do_GET(self) -> None:
-        """A file of the kit."""
+        """Send a file of the kit."""
         path = urlsplit(self.path).path
         file = self.server.collector.files.get("/index.html" if path == "/" else path)
         if file is None:
@@ -198,11 +199,11 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, file.read_bytes(), TYPES[file.suffix])
 
     def do_POST(self) -> None:
-        """A vote."""
+        """Take a vote."""
         if self.path != "/votes":
             self._answer(404)
             return
-        # A page of somebody else's can send only forms, whose types are others.
+        # A foreign page can only send forms, which have other types.
         if self.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             self._answer(415)
             return
@@ -245,4 +246,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Who takes part is nobody's business."""
+        """Log nothing, to protect the privacy of participants."""

@@ -1,4 +1,4 @@
-"""The questions, participants and words of a user study: `study.toml`, and a file of the experimenter's over it."""
+"""The questions, participants and words of a user study: `study.toml`, overridden by the experimenter's own file."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from base.structure import structured
 DEFAULTS = Path(__file__).with_name("study.toml")
 PAIRS, RATINGS = "pairs", "ratings"
 PARTS = (PAIRS, RATINGS)
-# The scale's ends, as ITU-T P.851 has them: ten for each of the seven words.
+# The ends of the scale of ITU-T P.851: ten for each of the seven words.
 LOWEST, HIGHEST = 10, 70
 WORDS_OF_SCALE = 7
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The limits beyond which data is left out: a participant's failed controls, time away from the page during a film,
-    and time for the whole session; and for a vote, the time for which its film stood still."""
+    """The limits beyond which data is left out. For a participant: failed controls, time away from the page during a
+    film, and time for the whole session. For a vote: the time for which its film stood still."""
 
     failed_controls: int
     longest_away_s: float
@@ -30,7 +30,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Words:
-    """All that a participant reads."""
+    """All texts that a participant reads."""
 
     language: str
     title: str
@@ -72,7 +72,7 @@ class Words:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """A user study; `study.toml` says what each is."""
+    """The settings of a user study; `study.toml` explains each."""
 
     experimenter: str
     parts: tuple[str, ...]
@@ -96,7 +96,7 @@ class StudySettings:
 
 
 def load(file: Path | None = None) -> StudySettings:
-    """The settings in `file`, over those that are there by default. Raises EyelevelError."""
+    """The settings in `file`, over the default ones. Raises EyelevelError."""
     document = _read(DEFAULTS)
     if file is not None:
         for name, value in _read(file).items():
@@ -110,7 +110,7 @@ def load(file: Path | None = None) -> StudySettings:
 
 
 def _fault(settings: StudySettings) -> str:
-    """The fault of values that have the right types; empty if there is none."""
+    """The fault of settings that have the right types; empty if there is none."""
     if not settings.parts or len({*settings.parts}) < len(settings.parts) or not {*settings.parts} <= {*PARTS}:
         return f"parts must be some of {', '.join(PARTS)}"
     if len(settings.words.scale) != WORDS_OF_SCALE:
@@ -125,7 +125,7 @@ def _fault(settings: StudySettings) -> str:
     for name in ("control_delay_s", "rating_delay_s"):
         if getattr(settings, name) <= 0:
             return f"{name} must be more than 0"
-    # H.264 with colours at half the size needs even sizes.
+    # H.264 with colours at half the resolution needs even sizes.
     for name in ("width", "height"):
         if getattr(settings, name) < 16 or getattr(settings, name) % 2:
             return f"{name} must be even, and at least 16"

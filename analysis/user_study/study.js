@@ -1,9 +1,9 @@
-// A participant's session: a plan is drawn, each film is loaded whole, played, and asked about.
-// The state is kept until the tab is closed, so that a page that is loaded again goes on where it was.
+// A participant's session: draws a plan, then loads each film completely, plays it, and asks about it.
+// The state is kept until the tab is closed, so that a reloaded page resumes at the same place.
 
 const answered = await fetch("study.json");
 const study = await answered.json();
-// The server of the kit says that it takes votes; with any other, participants download theirs.
+// The kit's own server announces that it takes votes; with any other server, participants download their votes.
 const collects = answered.headers.get("eyelevel-votes") === "yes";
 const { words } = study;
 const COLUMNS = ["study", "participant", "group", "part", "trial", "trials", "clip", "swapped", "answer", "plays", "answer_ms",
@@ -29,7 +29,7 @@ function shuffled(values) {
   return order;
 }
 
-// A part's number of clips, drawn at random: the same number from each group as far as they go.
+// A part's clips, drawn at random: the same number from each group, as far as possible.
 function drawn(part) {
   const groups = grouped(shuffled(part.clips));
   const chosen = [];
@@ -49,7 +49,7 @@ function grouped(clips) {
 
 function planOf(part) {
   const clips = shuffled([...drawn(part), ...part.always]);
-  // Half of them have their sides changed.
+  // Half of the pairs have their sides swapped.
   const swaps = shuffled(clips.map((_, place) => part.name === "pairs" && place % 2 === 1));
   const practice = part.practice.map((clip) => ({ part: part.name, clip, swapped: false, practice: true }));
   return [...practice, ...clips.map((clip, place) => ({ part: part.name, clip, swapped: swaps[place], practice: false }))];
@@ -79,7 +79,7 @@ function keep() {
   try {
     sessionStorage.setItem("state", JSON.stringify(state));
   } catch {
-    // A browser that keeps nothing begins anew when the page is loaded again.
+    // Without storage, a reloaded page starts a new session.
   }
 }
 
@@ -89,7 +89,7 @@ const state = keptState() ?? newState();
 
 let sending = Promise.resolve(true);
 
-// Send what was not sent so far, in order; comes to whether all is.
+// Send the votes that were not sent so far, in order. Resolves to whether all votes are sent.
 function send() {
   sending = sending.then(async () => {
     while (state.sent < state.votes.length) {
@@ -123,7 +123,7 @@ function show(id) {
 
 const films = new Map();
 
-// The whole film of a clip, as an address that a video plays.
+// Load the whole film of a clip. Resolves to a URL that a video element plays.
 async function fetched(clip, watch) {
   const answer = await fetch(`clips/${clip}.mp4`);
   if (!answer.ok) throw new Error(answer.statusText);
@@ -146,7 +146,7 @@ async function loadFilm(clip, watch) {
   video.muted = video.playsInline = true;
   video.preload = "auto";
   const ready = Promise.race([
-    // All of it is here already; some browsers decode nothing before somebody has asked for it.
+    // The film is already loaded, but some browsers decode nothing until playback is requested.
     event(video, "loadedmetadata"),
     event(video, "error").then(() => Promise.reject(new Error("this browser cannot play the film"))),
   ]);
@@ -171,7 +171,7 @@ function forget(clip) {
 
 const canvases = [...document.querySelectorAll("canvas")];
 
-// Both sides are drawn from the same picture of one film: they cannot drift apart.
+// Both sides come from the same picture of one film, so they cannot drift apart.
 function draw(video, swapped) {
   const { width, height } = study;
   canvases.forEach((canvas, place) => {
@@ -190,8 +190,8 @@ function blank() {
   }
 }
 
-// Play a film from its beginning to its end, unless `stop` comes before; comes to for how long it stood still, or was
-// late, at the most (ms).
+// Play a film from its beginning to its end, or until `stop`. Resolves to the longest time for which it stood still or
+// was late (ms).
 async function play(video, swapped, stop) {
   video.currentTime = 0;
   const ended = Promise.race([event(video, "ended"), event(stop, "abort").then(() => video.pause())]);
@@ -201,7 +201,7 @@ async function play(video, swapped, stop) {
   const onFrame = (now) => {
     still = Math.max(still, now - last, now - begun - 1000 * video.currentTime);
     last = now;
-    // Browsers may pause films of a page that nobody sees.
+    // Browsers may pause the films of a hidden page.
     if (video.paused && !video.ended && !stop.aborted) video.play().catch(() => {});
     draw(video, swapped);
     handle = requestAnimationFrame(onFrame);
@@ -213,7 +213,7 @@ async function play(video, swapped, stop) {
   return Math.max(still, performance.now() - begun - 1000 * video.duration);
 }
 
-// For how long the page was not the one in front, since `begin` (ms).
+// How long the page was not in the foreground since `begin` (ms).
 const away = {
   total: 0,
   since: null,

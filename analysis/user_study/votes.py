@@ -1,6 +1,6 @@
-"""Votes of a user study: what one is, its line in CSV, and reading what participants sent.
+"""Votes of a user study: their fields, their lines in CSV, and reading the votes that participants sent.
 
-A vote is written by a browser, or by somebody who pretends to be one: all of it is checked.
+A vote comes from a browser, or from anyone who pretends to be one, so all its fields are checked.
 """
 
 import csv
@@ -25,16 +25,16 @@ FILE = "votes.csv"
 LEFT, RIGHT, SAME = "left", "right", "same"
 LAYOUTS = ("beside", "stacked", "single")
 MOST_TRIALS, MOST_PLAYS = 10_000, 10_000
-# A day, and the largest window.
+# The longest time is a day; the largest window is this wide or high.
 MOST_MS, MOST_PIXELS = 86_400_000, 100_000
-# A file of votes is not read when it is larger.
+# A larger file of votes is not read.
 MOST_BYTES = 100_000_000
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Vote:
-    """An answer to one film. docs/user-study.md describes the columns."""
+    """An answer to one clip. docs/user-study.md describes the columns."""
 
     study: str
     participant: str
@@ -57,7 +57,7 @@ class Vote:
 
     @property
     def identity(self) -> tuple[str, int]:
-        """A vote that was sent twice has the same."""
+        """The identity of a vote; copies of the same vote share it."""
         return self.participant, self.trial
 
 
@@ -65,7 +65,7 @@ COLUMNS = tuple(field.name for field in fields(Vote))
 
 
 def parse_vote(document: Any, clips: Mapping[str, Clip], study: str) -> Vote:
-    """The vote that a `document` of JSON is, on one of the `clips` of the kit `study`. Raises EyelevelError."""
+    """The vote in `document`, which is JSON, on one of the `clips` of the kit `study`. Raises EyelevelError."""
     vote = structured(document, Vote, "the vote")
     if fault := _fault(vote, clips, study):
         raise EyelevelError(f"the vote: {fault}")
@@ -103,7 +103,7 @@ def line(values: Iterable[object]) -> str:
 
 
 def append_vote(file: Path, vote: Vote) -> None:
-    """Write `vote` as the last line of `file`; it is on the disk afterwards, and a power cut loses no other one.
+    """Append `vote` to `file` as its last line. Afterwards the vote is on the disk; a power cut loses no earlier vote.
 
     Raises OSError.
     """
@@ -115,7 +115,7 @@ def append_vote(file: Path, vote: Vote) -> None:
         if size == 0:
             text = line(COLUMNS) + text
         elif os.pread(descriptor, 1, size - 1) != b"\n":
-            # A power cut, or a full disk, cut the line before short: it is a broken one, and this one is not.
+            # A power cut or a full disk truncated the previous line. It stays broken, and this line must not join it.
             text = "\n" + text
         data = text.encode()
         if os.write(descriptor, data) < len(data):
@@ -127,8 +127,8 @@ def append_vote(file: Path, vote: Vote) -> None:
 
 @dataclass(frozen=True)
 class VotesRead:
-    """The votes of a kit, a row each; how many lines were none, how many were on other studies, and how many were there
-    twice."""
+    """The votes of a kit, one per row; the number of lines that were not votes, that were on other studies, and that
+    repeated a vote."""
 
     table: pd.DataFrame
     broken: int = 0
@@ -137,7 +137,7 @@ class VotesRead:
 
 
 def read_votes(folder: Path, key: Key) -> VotesRead:
-    """All votes in the CSV files in `folder`, each once. Raises EyelevelError when a file cannot be read."""
+    """All votes in the CSV files in `folder`, each once. Raises EyelevelError if a file cannot be read."""
     clips = key.by_name()
     votes: dict[tuple[str, int], Vote] = {}
     broken = of_others = repeated = 0

@@ -11,11 +11,10 @@ from analysis.text import label, size_label, span
 
 
 def draw(table: pd.DataFrame, servers: Mapping[str, str] | None = None) -> Figure:
-    """Draw `table`, a row for each download: columns protocol, size_bytes, repetition, ms.
+    """Draw `table`, which has a row for each download: columns protocol, size_bytes, repetition, ms.
 
-    `servers`: protocol → server, for the legend.
-
-    A box from quartile to quartile with the median in it, whiskers to the last point within 1.5 boxes, points beyond.
+    `servers`: protocol → server, for the legend. A box extends from quartile to quartile with the median inside;
+    whiskers extend to the last point within 1.5 boxes; points beyond them are drawn singly.
     """
     protocols = list(dict.fromkeys(table["protocol"]))
     sizes = sorted(table["size_bytes"].unique())

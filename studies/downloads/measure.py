@@ -1,7 +1,7 @@
 """How long single files take from the servers (paper, Figure 2).
 
-Each file is downloaded by the browser, over a connection of its own, behind a delay and nothing else: servers
-should take alike. A page downloads one file from each of several servers and reports how long each took
+The browser downloads each file over a separate connection, on a network that only adds a delay, so that servers should
+take equally long. A page downloads one file from each of several servers and reports how long each took
 (`studies.downloads.pages`); the times are in the servers' log of requests.
 """
 
@@ -26,8 +26,9 @@ from tuning.settings import choose_one
 STUDY = "downloads"
 
 SIZES_BYTES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-NETWORK = "delay10"  # the paper's is a delay alone
-# With full segments QUIC differs from TCP in the packets' size, too; shorter ones show how much that is.
+NETWORK = "delay10"  # the paper's network is only a delay
+# With full segments, QUIC also differs from TCP in the size of packets; TCP with shorter segments shows how much that
+# matters.
 PROTOCOLS = "tcp+,tcp+mss1238,quic"
 COLUMNS = ["protocol", "size_bytes", "repetition", "ms"]
 DOWNLOADS = 31
@@ -35,7 +36,7 @@ REPEATS = 2
 
 
 class DownloadsMethod(Method):
-    """Loads a page that downloads files, which must report the time of each."""
+    """Loads a page that downloads files and must report the time of each download."""
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
@@ -46,7 +47,7 @@ class DownloadsMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for; its `runs` are downloads, of which each load makes several."""
+    """The measurement for `request`. Its `runs` count downloads; each load makes several downloads."""
     earlier = dict(request.document.study) if request.document else {}
     number = max(request.runs or 0, int(earlier.get("downloads", 0 if request.runs else DOWNLOADS)))
     network = choose_one("network", _one(request.names("net", "networks", NETWORK)), networks.load())
@@ -68,7 +69,7 @@ def campaign(request: Request) -> Measurement:
 
 
 def read_downloads(folder: Path) -> pd.DataFrame:
-    """A row for each download that counts of the campaign in `folder`, with COLUMNS. Raises EyelevelError."""
+    """A row with COLUMNS for each download that counts in the campaign in `folder`. Raises EyelevelError."""
     document, rows = read_document(folder), []
     for row in valid_rows(folder, STUDY):
         size_bytes = downloads.page_named(row.site)
@@ -82,7 +83,7 @@ def read_downloads(folder: Path) -> pd.DataFrame:
 def read_times(folder: Path) -> list[float]:
     """The times (ms) that the page of the run in `folder` reported."""
     times = [downloads.reported_ms(request.url) for request in page_requests(folder / REQUEST_LOG)]
-    # A browser that returns loads the page twice; the last visit is the one that is measured.
+    # If a browser makes a returning visit, it loads the page twice; the last visit is the measured one.
     return ([[], *(of_load for of_load in times if of_load)])[-1]
 
 

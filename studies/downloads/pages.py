@@ -1,7 +1,7 @@
-"""Pages that download single files: each asks as many servers as there are downloads for one file each, one after
-another, and reports to the last of them how long each took.
+"""Pages that download single files: each requests one file from each of several servers, one after another, and reports
+to the last server how long each took.
 
-A page's name says how large its files are, and the same name always gives the same bytes.
+A page's name contains the size of its files; the same name always gives the same bytes.
 """
 
 import random
@@ -15,7 +15,7 @@ from record.site import Recording
 HOST = "downloads.example"
 RECORDER = {"name": "eyelevel downloads", "version": "2"}
 NAME = re.compile(r"downloads-([1-9]\d*)")
-# The downloads of one load of the page.
+# The number of downloads of one load of the page.
 DOWNLOADS = 8
 REPORT_PATH = "/report"
 
@@ -28,13 +28,14 @@ def page_name(size_bytes: int) -> str:
 
 
 def page_named(name: str) -> int | None:
-    """The size in bytes of the files of the page that a site of this name is, or None when it is no such page."""
+    """The size in bytes of the files of the page with the site name `name`; None if `name` is not that of such a
+    page."""
     match = NAME.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def site(name: str) -> GeneratedSite | None:
-    """The site of this name, or None when it is no such page."""
+    """The site with this name; None if the name is not that of such a page."""
     size_bytes = page_named(name)
     return GeneratedSite(RECORDER, lambda: generate(size_bytes)) if size_bytes else None
 
@@ -44,7 +45,7 @@ def generate(size_bytes: int) -> Recording:
     import jinja2
 
     page = jinja2.Template(PAGE.read_text()).render(servers=DOWNLOADS, host=HOST, report=REPORT_PATH).encode()
-    # Noise, which nothing on the way can make smaller.
+    # Noise, which no compression on the way can shrink.
     file = random.Random(size_bytes).randbytes(size_bytes)
     open_to_all = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
     exchanges = [generated_exchange(f"https://{HOST}/", "text/html", page, "192.0.2.100")]
@@ -59,7 +60,7 @@ def generate(size_bytes: int) -> Recording:
 
 
 def reported_ms(url: str) -> list[float]:
-    """The times (ms) that the page reports by asking for `url`; none when it asks for something else."""
+    """The times (ms) that the page reports by requesting `url`; empty if `url` is another request."""
     parts = urlsplit(url)
     if parts.path != REPORT_PATH:
         return []

@@ -1,4 +1,4 @@
-"""The report's section on downloads: the paper's Figure 2 for any servers, and how level they are."""
+"""The report's section on downloads: the paper's Figure 2 for any servers, and how level the servers are."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -16,7 +16,7 @@ from tuning.protocols import Protocol
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the downloads of the campaign in `folder`; None when there are none. Raises EyelevelError."""
+    """The section on the downloads of the campaign in `folder`; None if there are none. Raises EyelevelError."""
     downloads = read_downloads(folder)
     document = read_document(folder)
     if document is None or downloads.empty:
@@ -42,10 +42,10 @@ def section(folder: Path) -> Section | None:
 
 
 def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Protocol]) -> pd.DataFrame:
-    """A row for each size and each pair of protocols, TCP first: medians in ms, and their difference.
+    """A row for each size and each pair of protocols, TCP first: the medians in ms, and their difference.
 
-    `level` is the difference of the medians as a share of the reference's, after subtracting from each the round trips
-    of its handshake; these depend on the protocol, not on the server. `downloads` is as `figure2.draw` takes it.
+    `level` is the difference of the medians as a share of the reference's, after subtracting the round trips of each
+    protocol's handshake, which do not depend on the server. `downloads` has the columns that `figure2.draw` takes.
     """
     rows = []
     for size_bytes, of_size in downloads.groupby("size_bytes"):
@@ -73,13 +73,13 @@ def medians(downloads: pd.DataFrame, rtt_ms: float, settings: Mapping[str, Proto
 
 
 def levels_table(table: pd.DataFrame, settings: Mapping[str, Protocol]) -> ReportTable:
-    """How level each server's protocol is with the first TCP, or with the first protocol where there is none: a line
-    for each, of the table of `medians`."""
+    """How level each server's protocol is with the first TCP, or with the first protocol if there is no TCP, from the
+    table of `medians`; one line each."""
     first = next((name for name, protocol in settings.items() if protocol.transport == "tcp"), next(iter(settings)))
     rows = []
     for name in settings:
         sizes = table[[{first, name} == set(pair) for pair in zip(table["reference"], table["protocol"], strict=True)]]
-        # With two protocols of the same transport, the first may be the compared one.
+        # If two protocols have the same transport, the first protocol may be the compared one.
         levels = {
             row["size_bytes"]: row["level"] if row["protocol"] == name else -row["level"] / (1 + row["level"])
             for row in sizes.to_dict("records")

@@ -12,8 +12,8 @@ from studies.fairness.shares import BIN_S, RunRates
 
 
 def draw_rates(runs: Sequence[RunRates], against: str, link_mbps: float | None) -> Figure:
-    """The rate of each flow over time behind one network and of one mix: a panel for each protocol under test, in it a
-    line for each flow, its mean over runs, with a band from the lowest to the highest of them."""
+    """Draw the rate of each flow over time, on one network and for one mix: a panel for each protocol under test, with
+    a line for each flow. A line is the mean over runs; its band extends from the lowest to the highest run."""
     protocols = list(dict.fromkeys(run.protocol for run in runs))
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, 2.5), layout="constrained")
@@ -45,9 +45,9 @@ def draw_rates(runs: Sequence[RunRates], against: str, link_mbps: float | None) 
 
 
 def draw_shares(summary: pd.DataFrame, places: Mapping[str, tuple[float, str, float]]) -> Figure:
-    """The share of the flows under test, of the table of `shares.summary` of one mix, with intervals: a panel for each
-    rate, queues from short to long, then managed ones. `places`: network → its rate, what its queue is called, and its
-    length."""
+    """Draw the share of the flows under test with intervals, from the table of `shares.summary` for one mix: a panel
+    for each rate, with queues from short to long, managed queues last. `places`: network → its rate, the name of its
+    queue, and the queue's length."""
     rates = sorted({places[network][0] for network in summary["network"]})
     protocols = list(dict.fromkeys(summary["protocol"]))
     count, others = map(int, summary["mix"].iloc[0].split("x"))

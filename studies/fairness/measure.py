@@ -1,8 +1,8 @@
 """How flows of one protocol share a link with flows of another, after Kakhki et al. (IMC 2017, section 5.1).
 
-A run is a replay without a browser: so many bulk flows of a protocol and so many of another begin together, each
-between hosts of its own (`replay.cross_traffic_flows`), and share the emulated network. How many bytes of each have
-come is noted every 50 ms at its receiver. Such a mix of flows stands where other campaigns have a site.
+A run is a replay without a browser: a number of bulk flows of one protocol and a number of another begin together, each
+between its own hosts (`replay.cross_traffic_flows`), and share the emulated network. Each receiver notes every 50 ms
+how many bytes have arrived. A mix of flows takes the place of a site in other campaigns.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ from tuning.settings import choose
 
 STUDY = "fairness"
 REPEATS = 2
-# A run whose flows were seen for less than this share of its time must not count.
+# A run counts only if its flows were observed for at least this share of its time.
 LEAST_SEEN = 0.95
 
 
@@ -83,7 +83,7 @@ class FairnessMethod(Method):
         spec = ReplaySpec(
             setting.site.folder,
             setting.network,
-            protocols.load()["tcp"],  # of a page's servers, which nobody asks
+            protocols.load()["tcp"],  # for a page's servers, which receive no requests
             seed=setting.seed,
             flows=self.flows(setting),
             cross_traffic_log=folder / CROSS_TRAFFIC_SAMPLES,
@@ -118,7 +118,7 @@ class FairnessMethod(Method):
         return None
 
     def flows(self, setting: Setting) -> tuple[Flow, ...]:
-        """The flows of a run: those of the protocol under test, and the others."""
+        """The flows of a run: first those of the protocol under test, then the others."""
         mix = mix_named(setting.site.name)
         assert mix and self.against
         under_test, against = self.served(setting.protocol), self.served(self.against)
@@ -126,7 +126,7 @@ class FairnessMethod(Method):
 
     @staticmethod
     def served(protocol: Protocol) -> Protocol:
-        """`protocol` with what its server needs. Raises EyelevelError."""
+        """`protocol` completed with the values that its server needs. Raises EyelevelError."""
         return require_served([protocol])[0]
 
     def _seen_s(self, folder: Path) -> tuple[float, float] | None:
@@ -136,7 +136,7 @@ class FairnessMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+    """The measurement for `request`. Raises EyelevelError."""
     known = protocols.load()
     kept = networks_before(request)
     chosen = kept if kept and request.net is None else choose("network", request.net or NETWORKS, networks.load())
@@ -166,7 +166,7 @@ def campaign(request: Request) -> Measurement:
 
 
 def _before(request: Request) -> list[str]:
-    """The mixes of the campaign that was begun."""
+    """The mixes of the existing campaign."""
     sites = request.document.settings.sites if request.document else ()
     return ["x".join(map(str, mix)) for site in sites if (mix := mix_named(site))]
 
@@ -182,7 +182,7 @@ def _mixes(text: str) -> list[tuple[int, int]]:
 
 
 def _require_flow(protocol: Protocol) -> None:
-    """Raises EyelevelError where a flow cannot be sent by `protocol`."""
+    """Raises EyelevelError if `protocol` cannot be used for a flow."""
     server = FairnessMethod.served(protocol)
     if not protocol.in_kernel and set(server.connection_options) - {"BYTE"}:
         tags = ", ".join(server.connection_options)

@@ -1,4 +1,5 @@
-"""Mixes of flows: a number of them against a number of others. No page is loaded, so a mix takes a page's place."""
+"""Mixes of flows: a number of flows against a number of others. No page is loaded, so a mix takes the place of a
+page."""
 
 import re
 
@@ -14,11 +15,11 @@ def mix_name(number: int, against: int) -> str:
 
 
 def mix_named(name: str) -> tuple[int, int] | None:
-    """The numbers of flows and of others that a site of this name stands for; None when it is no such site."""
+    """The numbers of flows and of other flows of the mix with this site name; None if the name is not that of a mix."""
     match = MIX.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def site(name: str) -> GeneratedSite | None:
-    """The site from which the flows of the mix called `name` download; None when `name` is no mix."""
+    """The site from which the flows of the mix `name` download; None if `name` is not that of a mix."""
     return GeneratedSite(cross_traffic.RECORDER, cross_traffic.generate, is_for_study=True) if mix_named(name) else None

@@ -18,7 +18,7 @@ from tuning.networks import Network
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the fairness in `folder`; None when there is none. Raises EyelevelError."""
+    """The section on the fairness in `folder`; None if there is none. Raises EyelevelError."""
     runs = read_runs(folder, STUDY)
     if not runs:
         return None
@@ -78,7 +78,7 @@ def _rates(runs: list[RunRates], mix: str, network: str, against: str, rate_mbps
 
 
 def _sentences(means: pd.DataFrame, against: str) -> tuple[str, ...]:
-    """Sentences on the share of each protocol in the most and in the least generous setting."""
+    """Sentences on the share of each protocol in its most and in its least generous setting."""
     sentences = []
     for protocol, rows in means.groupby("protocol", sort=False):
         low, high = rows.loc[rows["relative"].idxmin()], rows.loc[rows["relative"].idxmax()]

@@ -1,7 +1,7 @@
-"""How flows shared a link: rates over time, shares of all that came, and Jain's index.
+"""How flows shared a link: rates over time, shares of all received bytes, and Jain's index.
 
 R. Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared
-Computer Systems. DEC TR-301, 1984: (sum of x)² / (n sum of x²), 1 where all n get the same, 1/n where one gets all.
+Computer Systems. DEC TR-301, 1984: (sum of x)² / (n sum of x²), 1 if all n get the same, 1/n if one gets everything.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from studies.fairness.defaults import UNSETTLED_S
 from studies.fairness.mixes import mix_named
 from tuning.networks import Network
 
-# The width of a bin of the figure over time.
+# The width of a bin in the figure over time.
 BIN_S = 0.5
 COLUMNS = ["network", "mix", "protocol", "run", "share", "relative", "jain", "used"]
 SUMMARY = ["network", "mix", "protocol", "runs", "share", "share_low", "share_high", "relative", "jain", "used"]
@@ -27,7 +27,7 @@ SUMMARY = ["network", "mix", "protocol", "runs", "share", "share_low", "share_hi
 
 @dataclass(frozen=True)
 class RunRates:
-    """The rates (Mbit/s) of a run's flows, those of the protocol under test first, in bins from `BIN_S`; a row each."""
+    """The rates (Mbit/s) of a run's flows in bins of `BIN_S`, one row per flow; the flows under test come first."""
 
     network: str
     mix: tuple[int, int]
@@ -37,19 +37,20 @@ class RunRates:
 
     @property
     def settled(self) -> NDArray[np.float64]:
-        """The mean rate of each flow, without the beginning."""
+        """The mean rate of each flow, without the unsettled beginning."""
         settled = self.mbps[:, round(UNSETTLED_S / BIN_S) :]
         return np.asarray((settled if settled.size else self.mbps).mean(axis=1))
 
     @property
     def share(self) -> float:
-        """The share of all that came that was of the flows under test."""
+        """The share of the flows under test in all received bytes."""
         settled = self.settled
         return float(settled[: self.mix[0]].sum() / settled.sum()) if settled.sum() else float("nan")
 
 
 def rates(samples: Sequence[Sequence[tuple[float, int]]]) -> NDArray[np.float64]:
-    """The rates (Mbit/s) of flows, a row each, in bins of `BIN_S`, of when (s) how many bytes of each had come."""
+    """The rates (Mbit/s) of flows in bins of `BIN_S`, one row per flow. `samples`: for each flow, times (s) and the
+    bytes received until then."""
     began_s = max(flow[0][0] for flow in samples)
     ended_s = min(flow[-1][0] for flow in samples)
     edges = began_s + BIN_S * np.arange(int((ended_s - began_s) / BIN_S) + 1)
@@ -58,13 +59,13 @@ def rates(samples: Sequence[Sequence[tuple[float, int]]]) -> NDArray[np.float64]
 
 
 def jain(values: NDArray[np.float64]) -> float:
-    """Jain's index of what each flow got; without a number where none got anything."""
+    """Jain's index of the flows' `values`; NaN if all are 0."""
     squares = float((values**2).sum())
     return float(values.sum()) ** 2 / (len(values) * squares) if squares else float("nan")
 
 
 def read_runs(folder: Path, study: str) -> list[RunRates]:
-    """The runs that count of the campaign in `folder`. Raises EyelevelError."""
+    """The runs that count in the campaign in `folder`. Raises EyelevelError."""
     runs = []
     for row in valid_rows(folder, study):
         mix, series = mix_named(row.site), read_series(folder / row.folder)
@@ -80,8 +81,8 @@ def link_mbps(folder: Path) -> dict[str, float | None]:
 
 
 def table(runs: Sequence[RunRates], rate_mbps: dict[str, float | None]) -> pd.DataFrame:
-    """A row for each run, with COLUMNS: `share` of the flows under test, `relative` to what each flow's equal part
-    would give them, Jain's index of all flows, and which share of the link they `used` together."""
+    """A row for each run, with COLUMNS: `share` of the flows under test; `relative`, this share over the equal part of
+    these flows; Jain's index of all flows; and `used`, the share of the link that all flows used together."""
     rows = []
     for one in runs:
         count, others = one.mix
@@ -94,7 +95,8 @@ def table(runs: Sequence[RunRates], rate_mbps: dict[str, float | None]) -> pd.Da
 
 
 def summary(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """A row for each network, mix and protocol, with SUMMARY: means over runs, of the share with Student's interval."""
+    """A row for each network, mix and protocol, with SUMMARY: means over runs; the share also has Student's
+    interval."""
     rows = []
     for (network, mix, protocol), of_setting in table.groupby(["network", "mix", "protocol"], sort=False):
         share = over_runs(of_setting["share"].dropna(), confidence, (0, 1))
@@ -104,8 +106,8 @@ def summary(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def queue_of(network: Network) -> tuple[str, float]:
-    """The name of the queue of a network's downlink in a figure, and its place among others: by its length in
-    bandwidth-delay products, managed ones last."""
+    """The name of the queue of a network's downlink in a figure, and its place among other queues: by its length in
+    bandwidth-delay products, managed queues last."""
     queue = network.queue_of("down")
     if queue is None or network.down_mbps is None:
         return "none", 0.0

@@ -1,4 +1,4 @@
-"""Fidelity: how far replays of a page are from live loads of it, behind the network that these went over."""
+"""Fidelity: how far replays of a page are from live loads of it, on the network of the live loads."""
 
 from base.late import late
 from studies.study import Study
@@ -18,7 +18,7 @@ STUDY = Study(
     """,
     campaign=late("studies.fidelity.measure:campaign"),
     section=late("studies.fidelity.section:section"),
-    # A network is named only of those sites whose live loads do not say theirs.
+    # Only sites whose live loads do not name their network need --net.
     decisive=("sites",),
     validates=True,
 )

@@ -1,4 +1,4 @@
-"""Errors of replays: a panel for each metric, and in it a row for each site."""
+"""Errors of replays: a panel for each metric, with a row for each site."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ MOST_TICKS = 4
 
 
 def draw(by_site: pd.DataFrame, all_sites: pd.DataFrame, metrics: Sequence[str]) -> Figure:
-    """The tables of `studies.fidelity.errors`: points with their intervals, and the median error as a band where there
-    is one for all sites."""
+    """Draw the tables of `studies.fidelity.errors`: points with their intervals, and a band for the median error of all
+    sites if the metric has only one."""
     rows = list(by_site[ROW].drop_duplicates().itertuples(index=False, name=None))
     several = len({row[1:] for row in rows}) > 1
     with figure_style():

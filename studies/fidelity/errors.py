@@ -1,7 +1,7 @@
 """How far replays are from live loads: the error of each site and metric, and of all sites.
 
-An error is the ratio of a replay's time to a live load's, less 1: +5 % where replays take 5 % longer. Times are
-compared as logarithms, so that twice as long is as far off as half as long.
+An error is the ratio of a replay's time to a live load's, less 1: +5 % if replays take 5 % longer. Times are compared
+as logarithms, so that twice as long is as far off as half as long.
 """
 
 import json
@@ -30,10 +30,11 @@ OVERALL_COLUMNS += ["chance_error", "mean_error", "mean_low", "mean_high", "with
 
 
 def errors(campaign: CampaignTable, live: Mapping[str, LiveLoads], confidence: float) -> pd.DataFrame:
-    """A row for each site, network, protocol and metric that a live load and a run that counts have; SITE_COLUMNS.
+    """A row with SITE_COLUMNS for each site, network, protocol and metric with a value from a live load and from a run
+    that counts.
 
     `live_ms` and `replay_ms` are geometric means. `error` has the interval of Welch's t test of the logarithms, NaN
-    with one load or run. The scatters are standard deviations of the logarithms, as shares (0.05: of 5 %).
+    with one load or run. The scatters are standard deviations of the logarithms, as shares (0.05: 5 %).
     """
     rows = []
     for (site, network, protocol), runs in campaign.valid.groupby(["site", "network", "protocol"], sort=False):
@@ -47,15 +48,15 @@ def errors(campaign: CampaignTable, live: Mapping[str, LiveLoads], confidence: f
 
 
 def logarithms(times_ms: Iterable[float]) -> NDArray[np.float64]:
-    """The logarithms of those of `times_ms` that have one."""
+    """The logarithms of the finite positive values in `times_ms`."""
     times = np.fromiter(times_ms, dtype=float)
     return np.asarray(np.log(times[np.isfinite(times) & (times > 0)]))
 
 
 def error(live: NDArray[np.float64], replay: NDArray[np.float64], confidence: float) -> dict[str, float]:
-    """The columns of `errors` from `live_loads` on, from logarithms of times."""
+    """The columns of `errors` from `live_loads` on, computed from logarithms of times."""
     low = high = math.nan
-    # Loads that are all alike tell nothing of the scatter.
+    # If all loads are equal, the scatter is unknown.
     if min(len(live), len(replay)) > 1 and max(np.ptp(live), np.ptp(replay)) > 0:
         interval = stats.ttest_ind(replay, live, equal_var=False).confidence_interval(confidence)
         low, high = float(interval.low), float(interval.high)
@@ -73,13 +74,14 @@ def error(live: NDArray[np.float64], replay: NDArray[np.float64], confidence: fl
 
 
 def overall(by_site: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """A row for each metric, over all sites of `errors`; OVERALL_COLUMNS. Where sites were replayed in several ways, a
+    """A row with OVERALL_COLUMNS for each metric, over all sites of `errors`. If a site was replayed in several ways, a
     row for each way (`condition`).
 
-    `median_error` is the median of the errors' sizes, without their signs, with the interval of the sign test, which
-    needs six sites for 95 %. `chance_error` is about what it would be if replays were as live loads are, by the scatter
-    of both alone. `mean_error` is that of the mean logarithm, with Student's interval: whether replays take longer, or
-    shorter, as a rule. `with_zero`: how many sites' intervals have 0 in them, of those that have one.
+    `median_error`: the median of the errors' sizes, without their signs, with the interval of the sign test, which
+    needs six sites for 95 %. `chance_error`: roughly the median error that the scatter of both would cause if replays
+    did not differ from live loads. `mean_error`: the error of the mean logarithm, with Student's interval, which shows
+    whether replays take longer or shorter on average. `with_interval`: how many sites have an interval; `with_zero`:
+    how many of these intervals contain 0.
     """
     several = by_site.groupby(["site", "metric"]).size().max() > 1 if len(by_site) else False
     conditions = [
@@ -100,7 +102,7 @@ def _over_sites(some: pd.DataFrame, confidence: float) -> dict[str, float]:
     median = stats.quantile_test(sizes, p=0.5).confidence_interval(confidence)
     mean = over_runs(ratios, confidence)
     with_interval = some.dropna(subset=["error_low", "error_high"])
-    # Half of all sizes of a normal value are above `norm.ppf(3 / 4)` standard deviations.
+    # Half of the sizes of a normal variable exceed `norm.ppf(3 / 4)` standard deviations.
     live, replay = (np.log1p(some[f"{kind}_scatter"]) ** 2 / some[count] for kind, count in COUNTS.items())
     by_chance = np.expm1(stats.norm.ppf(3 / 4) * np.sqrt(live + replay))
     return {

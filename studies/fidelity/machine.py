@@ -1,4 +1,4 @@
-"""Whether the machine was as fast when pages were loaded live as when they were replayed, by its canary."""
+"""Whether the machine was equally fast during live loads and during replays, according to its canary."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,8 @@ from record.live import LiveLoads
 
 
 def slowness(live: LiveLoads, runs: pd.DataFrame) -> float | None:
-    """How many times as long as before the replays in `runs` the canary took before the `live` loads, in the median, in
-    the task in which they differ most; None where one of the two is not known."""
+    """The ratio of the canary's median time before the `live` loads to that before the replays in `runs`, for the task
+    in which they differ most. None if either is unknown."""
     ratios = []
     for task in sorted({task for load in live.loads for task in load.canary_ms}):
         column = f"{CANARY_PREFIX}_{task}_ms"
@@ -23,7 +23,8 @@ def slowness(live: LiveLoads, runs: pd.DataFrame) -> float | None:
 
 
 def sentences(live: Mapping[str, LiveLoads], runs: pd.DataFrame) -> list[str]:
-    """A sentence for each site where the machine was slower during its live loads, or during its replays in `runs`."""
+    """A sentence for each site for which the machine was slower during its live loads, or during its replays in
+    `runs`."""
     texts = []
     for name, loads in live.items():
         factor = slowness(loads, runs)

@@ -1,4 +1,4 @@
-"""The campaign of fidelity: each site behind the network and over the protocol of its live loads, and no other."""
+"""The campaign of fidelity: each site only on the network and over the protocol of its live loads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,15 +31,15 @@ from tuning.protocols import Protocol
 from tuning.settings import Catalogue, choose_one
 
 STUDY = "fidelity"
-# One of each version of HTTP that servers here speak.
+# One protocol for each version of HTTP that servers here speak.
 PROTOCOLS = ("tcp+", "quic")
-# A version that no server here speaks is replayed over the next one, and the output says so.
+# A version that no server here speaks is replayed over the next version, and the output says so.
 REPLAYED_AS = {"http/1.1": "h2"}
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A site's live loads, and what it is replayed behind and over to be compared with them."""
+    """A site's live loads, and the conditions (network and protocol) of the replays to compare with them."""
 
     live: LiveLoads
     conditions: tuple[Condition, ...]
@@ -61,7 +61,7 @@ class FidelityCampaign(Campaign):
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+    """The measurement for `request`. Raises EyelevelError."""
     before = compared_sites(request.document) if request.document else {}
     names = request.sites or list(before) or names_with_live_loads()
     if not names:
@@ -82,7 +82,8 @@ def campaign(request: Request) -> Measurement:
 def fidelity_campaign(
     request: Request, sites: Sequence[Site], compared: Mapping[str, Compared], known: Mapping[str, Network]
 ) -> FidelityCampaign:
-    """The campaign that replays `sites` as they are `compared`; its networks are those it began with, else `known`."""
+    """The campaign that replays `sites` under the conditions in `compared`. A resumed campaign keeps its networks;
+    others come from `known`."""
     conditions = list(dict.fromkeys(condition for one in compared.values() for condition in one.conditions))
     begun = request.document.settings.networks if request.document else {}
     measured = {
@@ -109,7 +110,7 @@ def fidelity_campaign(
 
 
 def compared_sites(document: CampaignDocument) -> dict[str, Compared]:
-    """The sites of the campaign of `document`, with their live loads. Raises EyelevelError."""
+    """The sites in the campaign of `document`, with their live loads. Raises EyelevelError."""
     where = "campaign.json is broken: study.sites"
     return {name: structured(one, Compared, f"{where}.{name}") for name, one in document.study["sites"].items()}
 
@@ -120,9 +121,11 @@ def names_with_live_loads() -> list[str]:
 
 
 def compare(site: Site, known: Catalogue[Network], over: Sequence[Protocol], net: str | None = None) -> Compared:
-    """The live loads of `site`, and the conditions of the replays to compare with them: the network `net`, if it is
-    given, or that of the live loads, with those of the protocols `over` that speak their version of HTTP. Raises
-    EyelevelError when the network is not known, or none of the protocols speaks that version."""
+    """The live loads of `site`, and the conditions of the replays to compare with them.
+
+    The network is `net` if it is given, else that of the live loads. The protocols are those of `over` that speak the
+    live loads' version of HTTP. Raises EyelevelError if the network is unknown, or if no protocol speaks that version.
+    """
     live = read_live(site)
     if live is None:
         raise EyelevelError(f"{site.name} has no live loads to compare with; record it with them: LIVE=5")
@@ -135,7 +138,7 @@ def compare(site: Site, known: Catalogue[Network], over: Sequence[Protocol], net
 
 
 def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) -> Network:
-    """The network that the `live` loads of the site `name` went over. Raises EyelevelError."""
+    """The network of the `live` loads of the site `name`. Raises EyelevelError."""
     if live.network is None:
         raise EyelevelError(f"nobody has said what network the live loads of {name} went over; name it with NET=")
     if live.network not in known:
@@ -144,7 +147,7 @@ def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) 
             "with TUNING=, or another network with NET="
         )
     now, then = settings_of(known[live.network]), live.network_settings
-    # A setting that is None on one side is missing there.
+    # A setting that is None on one side may be missing on the other.
     if changed := sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key)):
         key = changed[0]
         raise EyelevelError(
@@ -155,14 +158,14 @@ def recorders_network(name: str, live: LiveLoads, known: Mapping[str, Network]) 
 
 
 def replayed_version(live: LiveLoads) -> str:
-    """The version of HTTP that most requests of the `live` loads used, or the one that stands for it; HTTP/2 where
-    nothing says it."""
+    """The version of HTTP that most requests of the `live` loads used, or its substitute; HTTP/2 if the version is
+    unknown."""
     ((version, _),) = live.requests.most_common(1) or [("h2", 0)]
     return REPLAYED_AS.get(version, version)
 
 
 def sentences(name: str, compared: Compared) -> list[str]:
-    """The comparison of the site `name`, in lines for a person."""
+    """The comparison of the site `name`, in lines for the terminal."""
     live, total = compared.live, compared.live.requests.total()
     used = ", ".join(f"{share(count / total)} of requests over {version}" for version, count in live.requests.items())
     loads = "1 live load" if len(live.loads) == 1 else f"{len(live.loads)} live loads"
@@ -171,7 +174,7 @@ def sentences(name: str, compared: Compared) -> list[str]:
 
 
 def summary(folder: Path) -> list[str]:
-    """The errors over all sites of the campaign in `folder`, in lines; they are written into it, too."""
+    """The errors over all sites of the campaign in `folder`, in lines; also writes them into the folder."""
     confidence = of_campaign(folder, require_document(folder)).confidence
     campaign, live = load(folder), live_of(folder)
     by_site = errors(campaign, live, confidence)

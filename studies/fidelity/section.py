@@ -28,13 +28,13 @@ from studies.fidelity import error_figure, machine
 from studies.fidelity.errors import errors, overall
 from studies.fidelity.measure import STUDY, Compared, compared_sites, replayed_version
 
-# The numbers with which the section begins.
+# The section begins with these metrics.
 LEADS = ("plt", "si")
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the fidelity of the replays in `folder`; None when that is another campaign, or none of its runs
-    can be compared. Raises EyelevelError."""
+    """The section on the fidelity of the replays in `folder`; None if it is another study's campaign, or if none of its
+    runs can be compared. Raises EyelevelError."""
     document = read_document(folder)
     if document is None or document.study_name != STUDY or not (folder / RUNS).exists():
         return None
@@ -100,7 +100,7 @@ def comparisons(compared: Mapping[str, Compared], campaign: CampaignTable) -> li
 
 
 def _version(one: Compared) -> str:
-    """Over what most live requests were."""
+    """The version of HTTP that most live requests used, in words."""
     ((version, _),) = one.live.requests.most_common(1) or [("", 0)]
     if not version:
         return "over an unknown version of HTTP"
@@ -126,7 +126,7 @@ def limits(compared: Mapping[str, Compared]) -> list[str]:
 
 
 def overall_table(all_sites: pd.DataFrame, confidence: float) -> ReportTable:
-    """The errors of all sites."""
+    """The table of the errors over all sites."""
     interval = f"{level(confidence)} interval"
     columns: dict[Any, Any] = {
         **({"condition": "replayed"} if all_sites["condition"].any() else {}),
@@ -149,7 +149,7 @@ def overall_table(all_sites: pd.DataFrame, confidence: float) -> ReportTable:
 
 
 def site_table(by_site: pd.DataFrame, confidence: float) -> ReportTable:
-    """The errors of each site."""
+    """The table of the errors of each site."""
     columns: dict[Any, Any] = {
         **SITE_SETTING,
         "metric": ("metric", label),

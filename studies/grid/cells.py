@@ -1,6 +1,6 @@
-"""The cells of a grid, each a page behind a network: page load times, how they differ, and whether that is shown.
+"""The cells of a grid, each a page on a network: page load times, their differences, and whether a difference is shown.
 
-A cell is a contrast of one site: the test and the verdict are those of the report of a campaign
+A cell is a contrast on one site. Its test and its verdict are those of a campaign's report
 (`analysis.statistics.ratios`, `analysis.statistics.outcomes`), with rounds as blocks.
 """
 
@@ -31,7 +31,7 @@ METRIC = "plt"
 TIME, BUDGET, OPEN = "time", "budget", "open"
 MEASURED = "measured"
 
-# The columns of a cell of `COLUMNS`, of its counts, times and tests.
+# The columns of `COLUMNS` that identify a cell, and those of its counts, times and tests.
 CELL = ["compared", "site", "network"]
 COUNTS = ["rounds", "runs_reference", "runs_compared"]
 TIMES = ["mean_reference", "sd_reference", "mean_compared", "sd_compared"]
@@ -41,19 +41,20 @@ COLUMNS += ["p_corrected", "equivalence_p_corrected", "verdict", "state", "remar
 
 
 def pages_of(campaign: CampaignTable) -> list[Page]:
-    """The pages of a grid, with those of which nothing is measured yet."""
+    """The pages of a grid, including pages without any measurement yet."""
     names = [*campaign.document.study.get("pages", ()), *campaign.settings.sites]
     return [page for name in dict.fromkeys(names) if (page := page_named(name))]
 
 
 def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each page, network and protocol but the first, with the columns `COLUMNS`; times in ms.
+    """A row for each page, network and protocol except the first, with the columns `COLUMNS`; times are in ms.
 
-    `rounds` have a load of either protocol. `gain` is that of the location of the log ratios within rounds, with the
-    interval from `gain_low` to `gain_high`; negative means that the compared protocol is faster. `p` is that of a gain
-    of 0, `equivalence_p` of one beyond `margin`; both are corrected by Benjamini and Hochberg's false discovery rate
-    over all cells. Without numbers and verdict are cells that are not measured, and those with a load of either
-    protocol that did not end in time: the loads that did are no sample of all.
+    `rounds`: the number of rounds with a load of each of the two protocols. `gain`: the gain of the location of the log
+    ratios within rounds, with the interval from `gain_low` to `gain_high`; negative means that the compared protocol is
+    faster. `p` is that of a gain of 0, `equivalence_p` that of a gain beyond `margin`; both are corrected by Benjamini
+    and Hochberg's false discovery rate over all cells. Two kinds of cells have no numbers and no verdict: cells that
+    are not measured, and cells in which a load of either protocol did not end in time, since the loads that did are not
+    representative.
     """
     table = _all_cells(campaign).merge(tests(campaign, hypotheses), how="left", on=CELL)
     table = table.astype(dict.fromkeys(TESTS, float))
@@ -73,7 +74,7 @@ def cells(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
-    """The columns `rounds` and TESTS of each cell of `campaign` with a load of both protocols, with compared, site and
+    """The columns `rounds` and TESTS of each cell of `campaign` with a load of both protocols, and compared, site and
     network."""
     samples = samples_of(campaign)
     place = samples.metrics.index(METRIC)
@@ -93,7 +94,7 @@ def tests(campaign: CampaignTable, hypotheses: Hypotheses) -> pd.DataFrame:
 
 
 def _all_cells(campaign: CampaignTable) -> pd.DataFrame:
-    """Each page behind each network, with the page load times over the first protocol and each other."""
+    """Each page on each network, with the page load times over the first protocol and over each other protocol."""
     reference, *others = campaign.protocols
     rows = [
         {"compared": compared, "reference": reference, "site": page.name, **asdict(page), "network": network}
@@ -107,7 +108,7 @@ def _all_cells(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def _loads(runs: pd.DataFrame, table: pd.DataFrame) -> "pd.Series[float]":
-    """How many of `runs` are of either protocol of each row of `table`."""
+    """For each row of `table`, how many of `runs` are over one of its two protocols."""
     sizes = runs.groupby(["site", "network", "protocol"]).size()
     settings = (pd.MultiIndex.from_frame(table[["site", "network", whose]]) for whose in ("reference", "compared"))
     of_both = [sizes.reindex(of_one).fillna(0).to_numpy() for of_one in settings]
@@ -127,7 +128,7 @@ def _state(row: Mapping[str, Any], left_out: Mapping[str, str] | None) -> tuple[
 
 @dataclass(frozen=True)
 class Panel:
-    """Pages that stand side by side in a heat map, in order; the name and the title say what varies among them."""
+    """Pages that stand side by side in a heat map, in order; the name and the title say how the pages differ."""
 
     name: str
     title: str
@@ -135,8 +136,8 @@ class Panel:
 
 
 def panels(pages: Sequence[Page]) -> list[Panel]:
-    """The panels of a heat map of `pages`: for each number of servers, one for each line of pages in which size or
-    count is fixed, or one for all where the pages vary both."""
+    """The panels of a heat map of `pages`. For each number of servers there is a panel for each set of pages with the
+    same size or count, or a single panel if both vary."""
     result = []
     servers = sorted({page.servers for page in pages})
     for number in servers:
@@ -152,7 +153,7 @@ def panels(pages: Sequence[Page]) -> list[Panel]:
 
 
 def _lines(pages: set[Page]) -> list[tuple[str, str, list[Page]]]:
-    """Pages of one number of servers as panels: name, title, pages."""
+    """Pages with one number of servers as panels: name, title, pages."""
     counts, sizes = sorted({page.count for page in pages}), sorted({page.size_bytes for page in pages})
     by_size = [(count, [page for page in pages if page.count == count]) for count in counts]
     lines = [(f"size_of_{count}", f"size of {_objects(count)}", line) for count, line in by_size if len(line) > 1]
@@ -171,7 +172,7 @@ def _objects(count: int) -> str:
 
 
 def row_label(campaign: CampaignTable, name: str) -> str:
-    """The network `name` of `campaign` in a few words, and in which browser, if there are several."""
+    """The network `name` of `campaign` in a few words, with its browser if the campaign has several."""
     text = network_label(campaign.network_settings[name])
     return f"{text}, {described(campaign.clients[name].program)}" if len(campaign.browsers) > 1 else text
 

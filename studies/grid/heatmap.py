@@ -1,6 +1,7 @@
-"""Heat maps after Kakhki et al. (IMC 2017): the gain of a protocol in each cell, coloured where the test says so.
+"""Heat maps after Kakhki et al. (IMC 2017): the gain of a protocol in each cell, coloured if the test shows a
+difference.
 
-Theirs count a lower page load time as positive; here, as everywhere in this project, faster is negative.
+Kakhki et al. count a lower page load time as positive; here, as everywhere in this project, faster is negative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +17,23 @@ from analysis.figures.style import PAGE_INCHES, SMALL, figure_style, gain_bar
 from analysis.statistics.outcomes import EQUIVALENT, FASTER, NOT_DECIDED, SLOWER
 from analysis.text import whole_percent
 
-# Beyond this share the colour stays the same; the number in the cell goes on.
+# The colour does not change beyond this share; the number in the cell still shows the gain.
 DEEPEST = 0.5
 NO_VALUE_HATCH = "////"
-# Names of rows go on in a further line where they are longer, at a comma.
+# Longer names of rows continue on a further line, after a comma.
 ROW_CHARACTERS = 24
-# The least height of a row, and the height of a line of its name.
+# The least height of a row, and the height of one line of its name.
 ROW_INCHES, LINE_INCHES = 0.35, 0.13
-# How a cell looks whose gain has no colour, and what stands before and behind its number: the marks tell verdicts apart
-# without any colour.
+# The face of a cell whose gain has no colour, and the mark next to its number: the marks distinguish verdicts without
+# colour.
 FACES = {EQUIVALENT: "0.86", NOT_DECIDED: "white"}
 MARKS = {EQUIVALENT: "=", NOT_DECIDED: "?"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The gain as a share (None when there is none), the verdict on it, the number of rounds, and one word for why
-    there is no gain."""
+    """A cell: the gain as a share (None if there is none), the verdict on it, the number of rounds, and a word that
+    says why there is no gain."""
 
     gain: float | None
     verdict: str
@@ -41,13 +42,14 @@ class Cell:
 
     @property
     def is_coloured(self) -> bool:
-        """Whether the gain has the colour of its size: where a difference is shown."""
+        """Whether the cell has a colour for the size of its gain, as cells with a significant difference do."""
         return self.gain is not None and self.verdict in (FASTER, SLOWER)
 
 
 @dataclass(frozen=True)
 class Map:
-    """One heat map: what varies from column to column, their names, and its cells by the places of row and column."""
+    """One heat map: its title, which says what varies from column to column, the names of the columns, and its cells by
+    row and column."""
 
     title: str
     columns: Sequence[str]
@@ -58,9 +60,9 @@ BAR_LABEL = "gain (negative is faster); below it: rounds"
 
 
 def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL) -> Figure:
-    """`maps` side by side with the same `rows`: the gain in percent and below it the number of rounds; in colour where
-    a difference is shown, in grey and with = where equivalence is, in white and with ? where neither is, hatched with
-    the reason where there is no gain."""
+    """Draw `maps` side by side with the same `rows`. A cell shows the gain in percent and below it the number of
+    rounds: in colour if a difference is shown, in grey with = if equivalence is, in white with ? if neither is. A cell
+    without a gain is hatched and has the reason."""
     widths = [len(heat_map.columns) for heat_map in maps]
     with figure_style():
         names = list(map(in_lines, rows))
@@ -73,7 +75,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
             for at, cell in heat_map.cells.items():
                 if cell.is_coloured:
                     values[at] = cell.gain
-            # The colours of the gains of a campaign's sites (`analysis.figures.sites_map`).
+            # The same colours as for the gains of a campaign's sites (`analysis.figures.sites_map`).
             image = ax.imshow(values, cmap="PuOr", norm=TwoSlopeNorm(0, -DEEPEST, DEEPEST), aspect="auto")
             ax.grid(visible=False)
             ax.set_xticks(range(len(heat_map.columns)), heat_map.columns, fontsize=SMALL)
@@ -102,7 +104,7 @@ def draw(maps: Sequence[Map], rows: Sequence[str], *, bar_label: str = BAR_LABEL
 
 
 def in_lines(name: str) -> str:
-    """The name of a row in lines of ROW_CHARACTERS or one part of it."""
+    """The name of a row, in lines of at most ROW_CHARACTERS unless a single part is longer."""
     first, *others = name.split(", ")
     lines = [first]
     for part in others:

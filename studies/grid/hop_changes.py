@@ -1,7 +1,8 @@
-"""The effect of a hop in the middle of the path, protocol by protocol: each network with one against that without.
+"""The effect of a hop in the middle of the path, protocol by protocol: each network with a hop compared with the same
+network without it.
 
-Loads behind two networks lie in different rounds, so nothing is paired: the machine's moment does not cancel. Both are
-measured in turn, in an order that is drawn, so it favours neither.
+Loads on two networks lie in different rounds, so nothing is paired: the state of the machine does not cancel. Both
+networks are measured in turn, in a random order, so the machine favours neither.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from analysis.statistics.samples import Samples, counts, logarithms
 from measure.run.gates import OVER_TIME
 from tuning.hops import NONE
 
-# The keys in which two networks may differ that are the same except for their hop; and those in which their hops may.
+# Two networks count as equal except for their hop if they differ only in OF_NETWORK, and their hops only in OF_HOP.
 OF_NETWORK = ("name", "source", "hop")
 OF_HOP = ("kind", "congestion_control", "initial_window_packets")
 
@@ -31,14 +32,14 @@ COLUMNS += [*CHANGE, "p_corrected", "margin", "verdict"]
 
 @dataclass(frozen=True)
 class HopPair:
-    """Two networks by their names: `network` has a hop that does something, `control` has one that hands packets on."""
+    """Two networks by their names: the hop of `network` does something; the hop of `control` only hands packets on."""
 
     network: str
     control: str
 
 
 def hop_pairs(campaign: CampaignTable) -> list[HopPair]:
-    """The pairs of networks of `campaign` that are the same but for their hop, in the same browser."""
+    """The pairs of networks of `campaign` that differ only in their hop, in the same browser."""
     networks = campaign.network_settings
     behind_hops = {
         name: (campaign.clients[name].program, _without_hop(settings))
@@ -60,12 +61,12 @@ def _without_hop(settings: Mapping[str, Any]) -> str:
 
 
 def hop_changes(campaign: CampaignTable, metric: str, hypotheses: Hypotheses) -> pd.DataFrame:
-    """A row for each page, protocol and pair of networks (`hop_pairs`) with loads behind both, with COLUMNS.
+    """A row with COLUMNS for each page, protocol and pair of networks (`hop_pairs`) with loads on both.
 
-    `change` is how much longer `metric` takes with the hop than without, as a share: negative is faster. It is that of
-    the locations of the logarithms of both, with the interval from `change_low` to `change_high`; `p_corrected` is
-    Benjamini and Hochberg's over all rows. `margin` is the change within which both count as equivalent. Times in ms.
-    Where a load did not end in time there is no row: the others are no sample of all loads.
+    `change`: how much longer `metric` takes with the hop than without, as a share; negative is faster. It compares the
+    locations of the logarithms of both and has the interval from `change_low` to `change_high`. `p_corrected` is
+    Benjamini and Hochberg's over all rows. `margin`: the change within which both count as equivalent. Times are in ms.
+    There is no row if a load did not end in time, since the other loads are not representative.
     """
     samples = samples_of(campaign, [metric])
     pairs = [pair for pair in hop_pairs(campaign) if _is_measured(pair, samples)]
@@ -93,12 +94,12 @@ def _is_measured(pair: HopPair, samples: Samples) -> bool:
 
 
 def _changes_of(samples: Samples, pair: HopPair, rtt_ms: Mapping[str, float], hypotheses: Hypotheses) -> pd.DataFrame:
-    """The rows of `hop_changes` of one pair of networks, with its tests before any correction."""
+    """The rows of `hop_changes` for one pair of networks, with tests before any correction."""
     without, with_hop = samples.behind([pair.control]), samples.behind([pair.network])
     tables = []
     for protocol in samples.protocols:
         times = [part.of(protocol) for part in (without, with_hop)]
-        # Each page by itself: the axis of sites has one.
+        # Each page is analysed alone, so the axis of sites has length 1.
         change = independent_difference(*(mean_over_sites(logarithms(part)[..., None, :]) for part in times))
         margin = site_margins(without, Pair(protocol, protocol), hypotheses, rtt_ms)
         loads = [counts(part) for part in times]

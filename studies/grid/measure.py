@@ -35,9 +35,9 @@ from tuning.settings import Catalogue, choose
 
 STUDY = "grid"
 
-# The servers of protocols that name none.
+# The servers of protocols that do not name one.
 USUAL_SERVERS = frozenset(transport.default_server for transport in TRANSPORTS.values())
-# After this many loads that took too long, a cell gets no more rounds.
+# A cell gets no more rounds after this many loads that took too long.
 OVER_TIME_ENDS = 2
 NO_TIME, NO_BUDGET = "time", "budget"
 
@@ -46,7 +46,8 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A cell that is not measured: its page and network, whether for want of `time` or of `budget`, and in words."""
+    """A cell that is not measured: its page and network, whether `time` or `budget` is lacking, and the reason in
+    words."""
 
     site: str
     network: str
@@ -55,14 +56,14 @@ class LeftOut:
 
 
 def least_s(page: Page, network: Network) -> float:
-    """The seconds in which no protocol can load `page` behind `network`: its bytes at the rate of its slower half, and
-    the round trips of a handshake, which may end at a hop, and of a request, which does not."""
+    """The shortest time in which any protocol can load `page` on `network`, in s: its bytes at the rate of the slower
+    half, the round trips of a handshake, which may end at a hop, and those of a request, which does not."""
     mbps = min(half.down_mbps or UNLIMITED_MBPS for half in network.halves)
     return 8 * page.count * page.size_bytes / (mbps * 1e6) + (network.min_rtt_ms + network.path_rtt_ms) / 1000
 
 
 def impossible(pages: Iterable[Page], chosen: Iterable[Network], limit_s: float) -> list[LeftOut]:
-    """The cells whose loads cannot end within `limit_s`, whatever the protocol."""
+    """The cells whose loads cannot end within `limit_s` over any protocol."""
     return [
         LeftOut(page.name, network.name, NO_TIME, f"takes at least {least:.0f} s, may take {limit_s:g} s")
         for page, network in product(pages, chosen)
@@ -71,8 +72,8 @@ def impossible(pages: Iterable[Page], chosen: Iterable[Network], limit_s: float)
 
 
 def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[LeftOut]:
-    """The cells that do not fit into `budget_s` when each takes as long as `expected_s` says: of what is expected to
-    take long, as much as must be, so that as many as possible fit."""
+    """The cells that do not fit into `budget_s` if each takes `expected_s`. The cells with the longest expected times
+    are left out, so that as many cells as possible fit."""
     left_out, taken_s = [], 0.0
     for cell, seconds in sorted(expected_s.items(), key=lambda entry: entry[1]):
         if taken_s + seconds > budget_s:
@@ -83,14 +84,14 @@ def beyond_budget(expected_s: Mapping[Cell, float], budget_s: float) -> list[Lef
 
 
 def too_slow(rows: Iterable[Row]) -> set[Cell]:
-    """The cells that get no more rounds, since too many of their loads took too long."""
+    """The cells that get no more rounds because too many of their loads took too long."""
     late = Counter((row.site, row.network) for row in rows if is_over_time(row.reason))
     return {cell for cell, times in late.items() if times >= OVER_TIME_ENDS}
 
 
 def no_more_rounds(without: Collection[Cell]) -> Enough:
-    """Says which cells get no more rounds: those that are too slow, and those `without`, which are left out now and may
-    have been planned when there was more time."""
+    """Returns a function that says which cells get no more rounds: cells that are too slow, and those in `without`,
+    which are left out now but may have been planned when there was more time."""
     return lambda folder: {*without} | too_slow(read_rows(folder))
 
 
@@ -104,8 +105,9 @@ def left_out(
     folder: Path,
     browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> list[LeftOut]:
-    """The cells that cannot end in time or, as far as physics and what has been measured in `folder` tell, do not fit
-    into `budget_s`; without a budget, those that did not fit into that of before. Raises EyelevelError."""
+    """The cells that cannot end in time, and those that do not fit into `budget_s` according to physics and to the
+    measurements in `folder`. Without a budget, the latter are those that did not fit into the previous budget. Raises
+    EyelevelError."""
     out = impossible(pages, chosen, limit_s)
     if budget_s is None:
         document = read_document(folder)
@@ -128,7 +130,7 @@ def left_out(
 
 
 def measurement(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+    """The measurement for `request`. Raises EyelevelError."""
     study = request.document.study if request.document else {}
     preset = request.options["preset"]
     if preset and study.get("preset", preset) != preset:
@@ -175,8 +177,8 @@ def measurement(request: Request) -> Measurement:
 
 
 def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | None = None) -> Preset:
-    """`grid` with other counts, sizes or numbers of servers, each a list as a person gives it. Raises EyelevelError,
-    also when no page is left."""
+    """`grid` with other counts, sizes or numbers of servers, each a list in the user's form. Raises EyelevelError, also
+    if no page is left."""
     some, servers = _numbers("--counts", counts), _numbers("--spread", spread)
     large = [size_name(read_size(size)) for size in _words(sizes)]
     narrow = replace(grid, series=tuple(one.narrowed(some, large, servers) for one in grid.series))
@@ -186,7 +188,7 @@ def narrowed(grid: Preset, counts: str | None, sizes: str | None, spread: str | 
 
 
 def too_few_lines(grid: Preset) -> list[str]:
-    """The pages that were asked for and cannot exist, a line each for a person."""
+    """The requested pages that cannot exist, one line each, for the terminal."""
     return [
         f"{'one object' if count == 1 else f'{count} objects'} cannot be spread over {servers} servers"
         for count, servers in grid.too_few()
@@ -208,8 +210,9 @@ def _numbers(option: str, text: str | None) -> list[int]:
 
 
 def served_by(text: str, known: Catalogue[Protocol]) -> list[Protocol]:
-    """The protocols of the further servers in the list `text`: of each that is named as a server, those that are named
-    after it and its version of HTTP (caddy: caddy-h2 and caddy-h3); others by their own names. Raises EyelevelError."""
+    """The protocols of the further servers in the list `text`. A server's name stands for the protocols that are named
+    after it and its version of HTTP (caddy: caddy-h2 and caddy-h3); other protocols go by their own names. Raises
+    EyelevelError."""
     names = []
     for word in _words(text):
         of_server = [
@@ -237,7 +240,7 @@ def grid_campaign(
     budget_s: float | None = None,
     browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> Campaign:
-    """The campaign of `pages` in `folder`, but for the cells that are `left_out`. Raises EyelevelError."""
+    """The campaign of `pages` in `folder`, without the cells that are `left_out`. Raises EyelevelError."""
     out = left_out(pages, chosen, over, runs, limit_s, budget_s, folder, browsers)
     without = frozenset((one.site, one.network) for one in out)
     document = read_document(folder)
@@ -266,7 +269,7 @@ def grid_campaign(
 
 
 def left_out_lines(left_out: Sequence[LeftOut], measured: int) -> list[str]:
-    """Which cells are not measured, and how many are, in lines for a person."""
+    """The cells that are not measured, and how many are, in lines for the terminal."""
     lines = [f"{measured} cells are to be measured, {len(left_out)} are left out"]
     for one in left_out:
         why = "cannot finish in its time" if one.of == NO_TIME else "is beyond the budget"

@@ -1,7 +1,7 @@
-"""Pages of a grid: a number of images of the same size from a number of servers, and nothing else.
+"""Pages of a grid: only a number of images of the same size from a number of servers.
 
-The page is static HTML. Its images are valid and end in noise, which no compression on the way makes smaller. A page's
-name describes it, and the same name always gives the same bytes.
+The page is static HTML. Its images are valid and end in noise, which no compression on the way shrinks. A page's name
+describes it; the same name always gives the same bytes.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ NAME = re.compile(r"grid-(?P<count>[1-9]\d*)x(?P<size>[1-9]\d*)(?P<unit>B|KB)(?:
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Every chunk has a length, a type and a CRC around its data.
 CHUNK_BYTES = 12
-# The recorded addresses are from one network for documentation (RFC 5737).
+# The recorded addresses are from one of the networks for documentation (RFC 5737).
 MOST_SERVERS = 254
 # Decoders may read a chunk into memory before they skip it.
 PADDING_BYTES = 1 << 16
-# By its lower case letters this type of chunk is private, and decoders may skip it (PNG, section 5.4).
+# The lower case letters make this type of chunk private, and decoders may skip it (PNG, section 5.4).
 PADDING = b"noSe"
 
 
 @dataclass(frozen=True)
 class Page:
-    """`count` images of `size_bytes` each, in turn from each of `servers` servers; the first also has the page."""
+    """`count` images of `size_bytes` each, from `servers` servers in turn; the first server also has the page."""
 
     count: int
     size_bytes: int
@@ -47,12 +47,12 @@ class Page:
 
 
 def size_name(size_bytes: int) -> str:
-    """`size_bytes` as a page's name has it: 100B, 10KB."""
+    """`size_bytes` in the form of a page's name: 100B, 10KB."""
     return f"{size_bytes}B" if size_bytes % 1000 else f"{size_bytes // 1000}KB"
 
 
 def read_size(text: str) -> int:
-    """The bytes that `text` means, in the form of a page's name. Raises EyelevelError."""
+    """The number of bytes that `text` means, in the form of a page's name. Raises EyelevelError."""
     match = re.fullmatch(r"([1-9]\d*)(B|KB)", text)
     if not match:
         raise EyelevelError(f"a size is written like 100B or 10KB, not {text!r}")
@@ -60,7 +60,7 @@ def read_size(text: str) -> int:
 
 
 def page_named(name: str) -> Page | None:
-    """The page with this name, or None when the name is not that of a grid's page."""
+    """The page with this name; None if the name is not that of a grid's page."""
     match = NAME.fullmatch(name)
     if not match:
         return None
@@ -68,13 +68,13 @@ def page_named(name: str) -> Page | None:
 
 
 def site(name: str) -> GeneratedSite | None:
-    """The site of this name, or None when it is no page of a grid."""
+    """The site with this name; None if the name is not that of a grid's page."""
     page = page_named(name)
     return GeneratedSite(RECORDER, lambda: generate(page)) if page else None
 
 
 def generate(page: Page) -> Recording:
-    """The recording of `page`. Raises EyelevelError when its images are too small or its servers too many."""
+    """The recording of `page`. Raises EyelevelError if its images are too small or its servers too many."""
     if page.servers > min(page.count, MOST_SERVERS):
         raise EyelevelError(f"{page.name}: a page has at most {MOST_SERVERS} servers, and an image from each")
     sources = [f"https://{_host(number % page.servers)}/{number}.png" for number in range(page.count)]
@@ -94,7 +94,7 @@ def generate(page: Page) -> Recording:
 def image(size_bytes: int, seed: str) -> bytes:
     """A PNG file of one white pixel with exactly `size_bytes`, most of them noise from `seed`.
 
-    Raises EyelevelError when a PNG file cannot be that small.
+    Raises EyelevelError if a PNG file cannot be that small.
     """
     header = _chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     start = SIGNATURE + header + _chunk(b"IDAT", zlib.compress(b"\x00\xff"))

@@ -44,13 +44,13 @@ from studies.grid.slides import CONTROLLED, SIMILAR, SIMILAR_WITHIN, UNCHANGED, 
 from studies.grid.slides import PRESETS as OF_SLIDES
 from studies.grid.timings import mean_times, timings
 
-# The bars of waiting and downloading are of Kakhki et al.'s 10 MB image at 100 Mbit/s.
+# The bars of waiting and downloading are for Kakhki et al.'s 10 MB image at 100 Mbit/s.
 BARS_PAGE = Page(1, 10_000_000)
 BARS_MBPS = 100
 PAGE = {"count": "objects", "size_bytes": ("of", size_label)}
 LOOKS = "Coloured: faster or slower. Grey, with =: equivalent. White, with ?: not decided."
 REASONS = {TIME: "time", BUDGET: "budget"}
-# The rule for words on means alone; a study that states only means can be compared by them.
+# The rule for words that rest on means alone, for comparing with a study that reports only means.
 BY_SIZE = f"by the size of the difference of means alone ({SIMILAR}: less than {100 * SIMILAR_WITHIN:g} %)"
 # The set-up of each part of the older study, as far as its numbers reveal it.
 SET_UPS = {
@@ -69,7 +69,7 @@ SET_UPS = {
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the grid in `folder`, or None when there is no grid. Raises EyelevelError when it is broken."""
+    """The section on the grid in `folder`; None if there is no grid. Raises EyelevelError if it is broken."""
     document = read_document(folder)
     if document is None or document.study_name != STUDY:
         return None
@@ -115,7 +115,7 @@ def heat_maps(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[ReportF
 
 
 def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigure]:
-    """A heat map for each protocol of what a hop changes."""
+    """For each protocol, a heat map of the changes by a hop."""
     figures = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         networks = [name for name in campaign.networks if name in set(of_protocol["network"])]
@@ -135,7 +135,7 @@ def hop_maps(campaign: CampaignTable, changes: pd.DataFrame) -> list[ReportFigur
 
 
 def _maps(pages: Sequence[Page], networks: Sequence[str], map_cells: Mapping[Any, heatmap.Cell]) -> list[heatmap.Map]:
-    """A map for each panel of `pages`, with a row for each network, of the `map_cells` by page and network."""
+    """A map for each panel of `pages`, with a row for each network; `map_cells` are by page and network."""
     maps = []
     for panel in panels(pages):
         places = product(enumerate(networks), enumerate(panel.pages))
@@ -159,7 +159,7 @@ def _cell(row: "pd.Series[Any]") -> heatmap.Cell:
 
 
 def column_name(page: Page, columns: tuple[Page, ...]) -> str:
-    """A page's name among all `columns`: what varies there."""
+    """A page's name among all `columns`: only the property that varies among them."""
     size, count = size_label(page.size_bytes), str(page.count)
     if len({other.count for other in columns}) == 1:
         return size
@@ -188,7 +188,7 @@ def bars(campaign: CampaignTable, confidence: float) -> list[ReportFigure]:
 
 
 def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
-    """Every cell in numbers."""
+    """The table of every cell in numbers."""
     texts = text_table(
         cell_table,
         {
@@ -211,7 +211,7 @@ def all_cells(cell_table: pd.DataFrame, campaign: CampaignTable, declared: Hypot
 
 
 def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> str:
-    """For each protocol, in how many cells the hop made it faster, slower, equivalent, or that is not decided."""
+    """For each protocol, how many cells have each verdict on the hop's effect."""
     sentences = []
     for protocol, of_protocol in changes.groupby("protocol", sort=False):
         verdicts = of_protocol["verdict"].value_counts()
@@ -227,7 +227,7 @@ def what_hops_change(changes: pd.DataFrame, campaign: CampaignTable, declared: H
 
 
 def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hypotheses) -> ReportTable:
-    """Every change that a hop makes, in numbers."""
+    """The table of every change by a hop, in numbers."""
     sizes = {page.name: f"{page.count} of {size_label(page.size_bytes)}" for page in pages_of(campaign)}
     texts = text_table(
         changes,
@@ -246,7 +246,7 @@ def all_hop_changes(changes: pd.DataFrame, campaign: CampaignTable, declared: Hy
 
 
 def old_study(old: pd.DataFrame, preset: str, campaign: CampaignTable) -> ReportTable:
-    """The old study's values beside those of `campaign`, which is of `preset`."""
+    """The table of the old study's values next to those of `campaign`, which is of `preset`."""
     whole_percent = partial(percent, digits=0)
     networks = campaign.network_settings
     conditions = {name: f"{100 * one.get('loss', 0):g} %, {one['min_rtt_ms']:g} ms" for name, one in networks.items()}
@@ -296,7 +296,7 @@ def verdict_rule(declared: Hypotheses, campaign: CampaignTable) -> str:
 
 
 def since_then(old: pd.DataFrame) -> str:
-    """How the older study's results have changed."""
+    """How the results have changed since the older study."""
     both = old[old["change"] != ""]
     changes = both["change"].value_counts()
     same = int(changes.get(UNCHANGED, 0))
@@ -327,7 +327,7 @@ def limits(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
 
 
 def returning(campaign: CampaignTable) -> list[str]:
-    """The side effects of comparing a protocol with early data with one without."""
+    """The side effects of comparing protocols with early data with protocols without."""
     settings = campaign.settings.protocols
     with_it = [name for name in campaign.protocols if settings[name].get("early_data")]
     without = [name for name in campaign.protocols if name not in with_it]
@@ -342,7 +342,7 @@ def returning(campaign: CampaignTable) -> list[str]:
 
 
 def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]:
-    """The rate of the largest page where no link limits it, which shows what the machine can do."""
+    """The rate of the largest page on a network without a rate limit, which shows what the machine can do."""
     networks = campaign.network_settings
     free = [name for name, network in networks.items() if network.get("down_mbps") is None]
     rows = cell_table[cell_table["network"].isin(free) & (cell_table["state"] == MEASURED)]
@@ -365,7 +365,7 @@ def without_rate(campaign: CampaignTable, cell_table: pd.DataFrame) -> list[str]
 
 
 def _times(whose: str) -> tuple[str, ...]:
-    """The columns that `_time` writes together."""
+    """The columns that `_time` formats together."""
     return f"mean_{whose}", f"sd_{whose}", f"runs_{whose}"
 
 

@@ -1,7 +1,7 @@
-"""A grid beside an older study of object count and size, which is known from its slides.
+"""Compares a grid with an older study of object count and size, which is known from its slides.
 
-Its controlled loads are in `controlled.csv`, its loads over the web in `uncontrolled.csv`. Each file is compared with
-the preset of that name.
+`controlled.csv` has its controlled loads, `uncontrolled.csv` its loads over the web. Each file is compared with the
+preset of that name.
 """
 
 from pathlib import Path
@@ -15,22 +15,22 @@ CONTROLLED, UNCONTROLLED = "controlled", "uncontrolled"
 PRESETS = (CONTROLLED, UNCONTROLLED)
 UNCHANGED = "as then"
 OLD_PROTOCOLS = ("tcp+", "quic")
-# The older study tells means alone, so its numbers can be judged by their size alone. These words are no verdicts of
-# this project, whose verdicts rest on tests (`analysis.statistics.outcomes`).
+# The older study reports only means, so its numbers can only be judged by their size. These words are not verdicts of
+# this project, which rest on tests (`analysis.statistics.outcomes`).
 SIMILAR_WITHIN = 0.05
 SIMILAR = "similar"
 
 
 def read_old(preset: str) -> pd.DataFrame:
-    """The old study's page load times beside `preset`; columns network, protocol, count, size_bytes, plt_ms."""
+    """The old study's page load times for `preset`; columns network, protocol, count, size_bytes, plt_ms."""
     return pd.read_csv(Path(__file__).with_name(f"{preset}.csv"), comment="#")
 
 
 def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
-    """`cells` (from `studies.grid.cells.cells`) of the old study's pages and networks, with its values.
+    """The `cells` (from `studies.grid.cells.cells`) of the old study's pages and networks, with the old study's values.
 
-    Further columns: old_reference and old_compared (ms), old_gain (of these) and mean_gain (of the means of the
-    grid); old_word and word (`by_size` of both), and change.
+    Further columns: old_reference and old_compared (ms), old_gain (from these two) and mean_gain (from the grid's
+    means); old_word and word (`by_size` of both gains), and change.
     """
     times = old.pivot_table(index=["network", "count", "size_bytes"], columns="protocol", values="plt_ms").reset_index()
     names = dict(zip(OLD_PROTOCOLS, ("old_reference", "old_compared"), strict=True))
@@ -46,7 +46,7 @@ def beside(cells: pd.DataFrame, old: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_size(gain: float) -> str:
-    """A gain of means in a word, by its size alone; empty where there is none."""
+    """A gain of means in a word, by its size alone; empty if there is none."""
     if np.isnan(gain):
         return ""
     if abs(gain) < SIMILAR_WITHIN:
@@ -55,7 +55,7 @@ def by_size(gain: float) -> str:
 
 
 def change(old: str, new: str) -> str:
-    """How a word changed; empty without a new one."""
+    """The change from the old to the new word; empty without a new one."""
     if not new:
         return ""
     return UNCHANGED if old == new else f"{old} then, {new} now"

@@ -1,4 +1,5 @@
-"""How long the browser waited for an object of a grid's page, and downloaded it, from the HAR of each run."""
+"""How long the browser waited for an object of a grid's page and how long it downloaded it, from the HAR of each
+run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ COLUMNS = ["network", "protocol", "run", "wait_ms", "receive_ms"]
 
 @dataclass(frozen=True)
 class MeanTimes:
-    """The mean times of a network and a protocol, in ms: of waiting, of downloading, and of both."""
+    """The mean times of a network and a protocol, in ms: of waiting, of downloading, and of both together."""
 
     wait_ms: Estimate
     receive_ms: Estimate
@@ -24,10 +25,10 @@ class MeanTimes:
 
 
 def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataFrame:
-    """The timings of the one image of the page `site`: a row with `COLUMNS` for each valid run behind `networks`.
+    """The timings of the one image of the page `site`: a row with `COLUMNS` for each valid run on `networks`.
 
-    Wait: from the request to the first byte of the answer; receive: to its last. Runs without their HAR are left
-    out. Raises EyelevelError when it is broken.
+    Wait: from the request to the first byte of the response; receive: from there to the last byte. Runs without a HAR
+    are left out. Raises EyelevelError if a HAR is broken.
     """
     valid = campaign.valid
     runs = valid[(valid["site"] == site) & valid["network"].isin(networks)]
@@ -40,7 +41,7 @@ def timings(campaign: CampaignTable, site: str, networks: list[str]) -> pd.DataF
 
 
 def mean_times(timings: pd.DataFrame, confidence: float) -> dict[tuple[str, str], MeanTimes]:
-    """Network and protocol → their times, from a table as `timings` returns it."""
+    """Network and protocol → their mean times, from a table of `timings`."""
     return {
         (str(network), str(protocol)): MeanTimes(
             over_runs(runs["wait_ms"], confidence),

@@ -13,10 +13,10 @@ from studies.grid.timings import MeanTimes
 def draw(
     times: Mapping[tuple[str, str], MeanTimes], networks: Sequence[tuple[str, str]], protocols: Sequence[str]
 ) -> Figure:
-    """A bar for each protocol behind each of `networks` (names and labels): the mean time until the first byte below,
-    until the last above it, with the intervals of the wait and of the sum.
+    """Draw a bar for each protocol on each of `networks` (names and labels): the mean time until the first byte, and on
+    top of it the mean time until the last byte, with the intervals of the wait and of the sum.
 
-    `times` are those of a network's name and a protocol.
+    `times`: a network's name and a protocol → the mean times.
     """
     width = 0.8 / len(protocols)
     with figure_style():
@@ -36,7 +36,7 @@ def draw(
                     at, receive_ms.mean, 0.85 * width, bottom=wait_ms.mean, facecolor="none", edgecolor=color,
                     hatch="////",
                 )  # fmt: skip
-                # Side by side, since both would cover each other where the download is short.
+                # The intervals stand side by side, since they would cover each other if the download is short.
                 for aside, of_bar_ms in ((-0.2, wait_ms), (0.2, both_ms)):
                     if of_bar_ms.has_interval:
                         below, above = of_bar_ms.reaches

@@ -1,15 +1,14 @@
 """The contribution of each rung of the ladder to the difference between its ends, and whether contributions add up.
 
-A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`): as
-the location of log ratios, and as that of differences in ms; a network's is the mean over its sites, each of which
-counts once. Its intervals hold at once for all rungs, parts and changes of a network and metric (Bonferroni), not over
-networks and metrics; that of the direct comparison of both ends holds by itself.
-
-Contributions in percent of stock TCP are steps from rung to rung: what the rungs below have left of stock TCP's time,
-times this rung's gain. So they add up to the product of the rungs' ratios. Whether that is the ratio of the two ends,
-which are compared directly in the same blocks, too, is what the sum tests: contributions that come from different
-blocks, since runs are missing, or that a few blocks pull apart, do not add up. It does not test whether a rung would
-contribute the same at another place of the ladder.
+A contribution is the difference between a rung and the one below it, within blocks (`analysis.statistics.ratios`), as
+the location of log ratios, and as the location of differences in ms. A network's contribution is the mean over its
+sites, each of which counts once. Its intervals hold at once for all rungs, parts and changes of a network and metric
+(Bonferroni), but not over networks and metrics. The interval of the direct comparison of both ends holds by itself.
+Contributions in percent of stock TCP are steps from rung to rung: the share of stock TCP's time that remains at the
+rung below, times this rung's gain. So they add up to the product of the rungs' ratios. The sum tests whether this
+product equals the ratio of the two ends, which are also compared directly in the same blocks. Contributions do not add
+up if they come from different blocks because runs are missing, or if a few blocks pull them apart. The sum does not
+test whether a rung would contribute the same at another place of the ladder.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from analysis.statistics.samples import Array, Samples, frame
 from studies.ladder.rungs import ABOVE, ARQ, BELOW, HIGHEST, RUNGS, SLOW, UNKNOWN, base_network, suffix_of
 
 # The kinds of rows of the tables: a rung; both ends compared directly; the sum of the rungs; a part of the transport's
-# own contribution; the change by a condition outside of the ladder.
+# own contribution; the change by a condition outside the ladder.
 RUNG, WHOLE, SUM, PART, CHANGE = "rung", "whole", "sum", "part", "change"
 # The names of the rows that are not rungs.
 DIRECT, OF_RUNGS = "all, measured directly", "sum of the rungs"
@@ -45,10 +44,10 @@ SITE_COLUMNS = ["network", "site", "metric", *KEY, "blocks", "gain", "points", "
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A comparison within blocks: log ratios and differences in ms of one network, each sites x metrics x blocks.
+    """A comparison within blocks: log ratios and differences in ms on one network, each sites x metrics x blocks.
 
-    `kind`, `name`: see above; `below`, `above`: the protocols; `before`: the effects that lead from stock TCP to where
-    this one begins.
+    `kind`, `name`: see above; `below`, `above`: the protocols; `before`: the effects that lead from stock TCP to the
+    start of this one.
     """
 
     kind: str
@@ -65,12 +64,12 @@ class Effect:
         return self.kind, self.name, self.below, self.above
 
     def start(self, centre: Callable[[Array], Array]) -> Array:
-        """The share of stock TCP's time where the effect begins; `centre` is that of log ratios."""
+        """The share of stock TCP's time at which the effect begins; `centre` returns the centre of log ratios."""
         return np.exp(sum((centre(one.ratios) for one in self.before), np.zeros_like(centre(self.ratios))))
 
 
 def by_condition(campaign: CampaignTable) -> CampaignTable:
-    """`campaign` with each condition as a protocol of the network that it is made of: `tcp+lowat +slow`."""
+    """`campaign` with each condition as a protocol on the condition's base network: `tcp+lowat +slow`."""
     runs = campaign.runs
     suffixes = runs["network"].map(suffix_of)
     named = runs["protocol"].where(suffixes == "", runs["protocol"] + " " + suffixes)
@@ -78,14 +77,14 @@ def by_condition(campaign: CampaignTable) -> CampaignTable:
 
 
 def contributions(campaign: CampaignTable, confidence: float) -> pd.DataFrame:
-    """The contributions behind each network, over its sites.
+    """The contributions on each network, over its sites.
 
-    A row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, SUM, PART, CHANGE), name,
-    below and above (the protocols); sites and blocks that have both; blocks_needed: of each site for intervals; gain
+    One row for each network, metric and effect. Columns: network, metric; kind (RUNG, WHOLE, SUM, PART, CHANGE), name,
+    below and above (the protocols); sites and blocks that have both; blocks_needed (of each site, for intervals); gain
     (of the log ratios: above against below), points (the same as a share of stock TCP's time) and ms (of the
-    differences), with their intervals, which are NaN where blocks are too few; start: the share of stock TCP's time
-    where the step begins; is_shown: whether the interval of the gain is without 0, and for SUM whether it lies within
-    the interval of WHOLE.
+    differences), with their intervals, which are NaN with too few blocks; start (the share of stock TCP's time at which
+    the step begins); is_shown (the interval of the gain excludes 0; for SUM: the gain lies within the interval of
+    WHOLE).
     """
     samples = samples_of(by_condition(campaign))
     tables = [_over_sites(samples, network, confidence) for network in samples.networks]
@@ -137,7 +136,7 @@ def _over_sites(samples: Samples, network: str, confidence: float) -> pd.DataFra
 
 
 def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
-    """The contributions for each site, without intervals, since a site's few blocks tell little. Columns:
+    """The contributions for each site, without intervals, since a site's few blocks say little. Columns:
     SITE_COLUMNS."""
     samples = samples_of(by_condition(campaign))
     tables = []
@@ -158,7 +157,8 @@ def site_contributions(campaign: CampaignTable) -> pd.DataFrame:
 
 
 def effects_of(samples: Samples, network: str) -> list[Effect]:
-    """Everything that is compared behind `network`, with the rungs that it has runs of; nothing with fewer than two."""
+    """Everything that is compared on `network`, with the rungs for which it has runs; empty with fewer than two
+    rungs."""
     here = samples.networks.index(network)
     present = {name for name in samples.protocols if np.isfinite(samples.of(name)[here]).any()}
     order = [rung.protocol for rung in RUNGS if rung.protocol in present]
@@ -198,13 +198,13 @@ def under(protocol: str, suffix: str) -> str:
 
 
 def change_between(below: str, above: str) -> str:
-    """The changes from `below` to `above`: several changes where rungs between them are missing."""
+    """The changes from `below` to `above`; several if rungs between them are missing."""
     order = [rung.protocol for rung in RUNGS]
     return " + ".join(rung.change for rung in RUNGS[order.index(below) + 1 : order.index(above) + 1])
 
 
 def _difference(kind: str, name: str, one: Effect, other: Effect, before: tuple[Effect, ...]) -> Effect:
-    """By how much `one` is more than `other`, in the blocks that have both."""
+    """The effect of `one` less that of `other`, in the blocks that have both."""
     ratios, differences_ms = one.ratios - other.ratios, one.differences_ms - other.differences_ms
     return Effect(kind, name, one.below, one.above, ratios, differences_ms, before)
 

@@ -1,7 +1,7 @@
 """The ladder's campaign: every rung, and three conditions, in the same blocks.
 
-Two conditions are variants of a network that two of the rungs are measured behind, too: `+arq`, whose link retransmits
-what the network loses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of
+Two conditions are variants of a network, on which two of the rungs are measured, too: `+arq`, whose link retransmits
+the network's losses, so that the transport sees a delay instead; and `+slow`, with the browser limited to a share of
 the processor. The third is the highest rung in a browser that knows nothing of the servers. Rungs and conditions that
 this machine cannot measure are left out by name, not replaced.
 """
@@ -47,15 +47,15 @@ from tuning.networks import Network
 STUDY = "ladder"
 RUNS = 5
 
-# The share of one processor for the browser and its film in slowed runs: a page takes up to three times as long with
-# it, and is still filmed without a gap.
+# The share of one processor for the browser and its film in slowed runs: a page then takes up to three times as long,
+# and is still filmed without a gap.
 PROCESSOR_SHARE = 0.5
-# How long after a loss the link has delivered the packet all the same, in round trips of the network: long enough to be
-# a link's repair rather than none, and mostly too short for TCP's timeout (a round trip and 200 ms at least in Linux).
-# QUIC's probe timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may come before it:
-# it sends a packet again, and reduces no window.
+# How long after a loss the link delivers the packet after all, in round trips of the network: long enough to be a
+# link's repair, and mostly too short for TCP's timeout (at least a round trip and 200 ms in Linux). QUIC's probe
+# timeout (RFC 9002, section 6.2.1: a round trip, four times its variation, and 25 ms) may expire first; it repeats a
+# packet and does not reduce the window.
 RETRANSMIT_ROUND_TRIPS = 0.25
-# The command that gives another, which follows it, a share of the processor.
+# This command runs the command that follows it with a share of the processor.
 QUOTA = (sys.executable, "-m", "measure.host.quota", f"{PROCESSOR_SHARE:g}")
 
 
@@ -73,7 +73,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class LadderMethod(Method):
-    """Loads pages as a campaign does, behind networks with SLOW by a browser that has a share of the processor."""
+    """Loads pages like a campaign; on networks with SLOW, the browser has only a share of the processor."""
 
     def settings(self) -> Mapping[str, Any]:
         """See `Method`."""
@@ -86,7 +86,7 @@ class LadderMethod(Method):
 
 
 def replay_refusal(site: Site, name: str) -> str:
-    """Why this machine cannot serve `site` by the protocol `name`, as a short replay finds out; nothing when it can."""
+    """Why this machine cannot serve `site` over the protocol `name`, according to a short replay; empty if it can."""
     try:
         (served,) = choose_protocols([name], protocols.load())
         with TemporaryDirectory(prefix="ladder-") as folder:
@@ -97,16 +97,15 @@ def replay_refusal(site: Site, name: str) -> str:
 
 
 def quota_refusal(quota: Sequence[str] = QUOTA) -> str:
-    """Why this machine cannot limit a browser to a share of the processor by the command `quota`; nothing when it
-    can."""
+    """Why this machine cannot limit a browser to a share of the processor with the command `quota`; empty if it can."""
     completed = subprocess.run([*quota, "true"], capture_output=True, text=True, check=False)
     return last_line_of(completed.stderr, f"status {completed.returncode}") if completed.returncode else ""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The limits of a machine: why it cannot serve a site by the protocol of a name, and why it cannot limit a browser
-    to a share of the processor; nothing where it can."""
+    """The limits of a machine: functions that return why it cannot serve a site over the protocol of a name, and why it
+    cannot limit a browser to a share of the processor; empty if it can."""
 
     replay_refusal: Callable[[Site, str], str] = replay_refusal
     quota_refusal: Callable[[], str] = quota_refusal
@@ -117,8 +116,11 @@ THIS_MACHINE = Machine()
 
 @dataclass(frozen=True)
 class Scope:
-    """The scope of a ladder: its rungs, the conditions that are possible, where these are measured (each where it
-    `usual`ly is, or everywhere), and the rungs and conditions that are not measured."""
+    """The scope of a ladder.
+
+    `rungs`: its rungs; `conditions`: the possible conditions; `usual`: whether conditions are measured only on the
+    networks that are usual for them, instead of all; `missing`: the rungs and conditions that are not measured.
+    """
 
     rungs: Sequence[str]
     conditions: Sequence[str]
@@ -127,8 +129,8 @@ class Scope:
 
 
 def campaign(request: Request, machine: Machine = THIS_MACHINE) -> Measurement:
-    """The measurement that `request` asks for, as far as `machine` can do it. Raises EyelevelError."""
-    # A campaign is resumed with the rungs that it has: a rung that came later would have blocks of its own.
+    """The measurement for `request`, as far as `machine` can make it. Raises EyelevelError."""
+    # A resumed campaign keeps its rungs: a rung that was added later would have blocks of its own.
     scope = scope_of_begun(request, request.document.study) if request.document else scope_of_new(request, machine)
     if len(scope.rungs) < 2:
         reasons = "; ".join(map(str, scope.missing))
@@ -138,7 +140,7 @@ def campaign(request: Request, machine: Machine = THIS_MACHINE) -> Measurement:
 
 
 def scope_of_begun(request: Request, study: Mapping[str, Any]) -> Scope:
-    """The scope of a campaign that was begun, whose document has `study`. Raises EyelevelError."""
+    """The scope of an existing campaign, whose document has `study`. Raises EyelevelError."""
     wanted_conditions(request.options.get("conditions"))
     missing = [Missing(**entry) for entry in study.get("missing", ())]
     chosen = rungs(request, missing)
@@ -146,7 +148,7 @@ def scope_of_begun(request: Request, study: Mapping[str, Any]) -> Scope:
 
 
 def scope_of_new(request: Request, machine: Machine) -> Scope:
-    """The scope that `request` wants, as far as `machine` can measure it. Raises EyelevelError."""
+    """The scope that `request` asks for, as far as `machine` can measure it. Raises EyelevelError."""
     wanted = wanted_conditions(request.options.get("conditions"))
     chosen = rungs(request, ())
     over = [*chosen, UNKNOWN] if "unknown" in wanted and HIGHEST in chosen else chosen
@@ -161,7 +163,7 @@ def scope_of_new(request: Request, machine: Machine) -> Scope:
 
 
 def wanted_conditions(text: str | None) -> tuple[str, ...]:
-    """The conditions that `text` names, all unless given. Raises EyelevelError."""
+    """The conditions that `text` names; all unless given. Raises EyelevelError."""
     names = (text or ",".join(CONDITIONS)).replace(",", " ").split()
     if names == ["none"]:
         return ()
@@ -171,9 +173,9 @@ def wanted_conditions(text: str | None) -> tuple[str, ...]:
 
 
 def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
-    """The protocols that are to be the ladder's rungs, in its order: all unless `request` or its campaign names some.
+    """The protocols of the ladder's rungs, in its order: all unless `request` or its campaign names some.
 
-    Raises EyelevelError when one is no rung.
+    Raises EyelevelError if a name is not a rung.
     """
     order = [rung.protocol for rung in RUNGS]
     begun = [name for name in (request.document.settings.protocols if request.document else ()) if name in order]
@@ -186,7 +188,7 @@ def rungs(request: Request, missing: Collection[Missing]) -> list[str]:
 
 
 def refusals(request: Request, names: Sequence[str], machine: Machine = THIS_MACHINE) -> list[Missing]:
-    """Which of the protocols `names` `machine` cannot do. Raises EyelevelError when it can do none."""
+    """Those of the protocols `names` that `machine` cannot serve. Raises EyelevelError if it can serve none."""
     site = choose_sites(request.names("sites", "sites"))[0]
     missing = [Missing(name, reason) for name in names if (reason := machine.replay_refusal(site, name))]
     if len(missing) == len(names):
@@ -195,8 +197,8 @@ def refusals(request: Request, names: Sequence[str], machine: Machine = THIS_MAC
 
 
 def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, str], machine: Machine) -> str:
-    """Why the condition `name` cannot be measured with the rungs `over`; nothing when it can. `refused`: protocol → why
-    `machine` cannot do it."""
+    """Why the condition `name` cannot be measured with the rungs `over`; empty if it can. `refused`: protocol → why
+    `machine` cannot serve it."""
     needed = (HIGHEST,) if name == "unknown" else (BELOW, ABOVE)
     if not set(needed) <= set(over):
         return f"needs {' and '.join(needed)}"
@@ -206,7 +208,7 @@ def condition_refusal(name: str, over: Collection[str], refused: Mapping[str, st
 
 
 def ladder_campaign(request: Request, scope: Scope) -> Campaign:
-    """The campaign of `scope`, of the sites and networks that `request` names."""
+    """The campaign of `scope`, with the sites and networks that `request` names."""
     unknown = [UNKNOWN] if "unknown" in scope.conditions else []
 
     def variants_of(network: Network) -> list[Network]:
@@ -246,8 +248,9 @@ def ladder_campaign(request: Request, scope: Scope) -> Campaign:
 
 
 def variants(network: Network, possible: Collection[str], *, usual: bool = False) -> list[Network]:
-    """`network` under each of the conditions that are `possible` and that there are for it: a link repairs only what it
-    loses, one by one and not yet. `usual`: without a slow browser where losses scatter times more than that does."""
+    """`network` under each `possible` condition that applies to it. A link can only repair losses of single packets,
+    and only if it does not repair them already. `usual`: without a slow browser on a network with losses, which scatter
+    times more than a slow browser does."""
     changed = []
     is_repairable = network.retransmit_ms is None and not (network.burst_packets or network.gilbert_elliott)
     if "arq" in possible and network.loss and is_repairable:
@@ -259,7 +262,7 @@ def variants(network: Network, possible: Collection[str], *, usual: bool = False
 
 
 def announcement(planned: Campaign, missing: Iterable[Missing]) -> list[str]:
-    """The lines for a person on what is measured and what is not."""
+    """The lines for the terminal on what is measured and what is not."""
     assert planned.selection
     lines = [f"the ladder: {' → '.join(planned.selection.protocols)}"]
     for network, conditions in planned.companions.items():

@@ -1,4 +1,4 @@
-"""The ladder from stock TCP to stock QUIC: each setting differs from the one before it in one thing."""
+"""The ladder from stock TCP to stock QUIC: each setting differs from the previous one in one thing."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,8 @@ class Rung:
     change: str = ""
 
 
-# All are first visits: no browser has a session of a server. Its other knowledge of servers is the subject of a rung.
+# All loads are first visits: no browser has a session of a server. Other knowledge of servers is the subject of one
+# rung.
 RUNGS = (
     Rung("tcp"),
     Rung("tcp-iw32", "initial window"),
@@ -25,22 +26,22 @@ RUNGS = (
     Rung("quic+1con+urgency", "order of bytes"),
     Rung("quic", "gentler back-off"),
 )
-# Two conditions split the difference of these neighbours: TCP and QUIC with the same windows, round trips and, as far
-# as these servers can, order of bytes.
+# Two conditions split the difference between these neighbours: TCP and QUIC with the same windows, round trips and, as
+# far as these servers can, order of bytes.
 BELOW, ABOVE = "tcp+level", "quic+1con+2rtt"
-# The names of these conditions, which follow the name of their network.
+# The suffixes of these conditions, which follow the name of their network.
 ARQ, SLOW = "+arq", "+slow"
-# The third: the highest rung, in a browser that knows nothing of the servers.
+# The third condition: the highest rung, in a browser that knows nothing of the servers.
 HIGHEST, UNKNOWN = "quic", "quic+unknown"
-# As options name them.
+# The names of the conditions in options.
 CONDITIONS = ("arq", "slow", "unknown")
 
 
 def base_network(name: str) -> str:
-    """The network that the condition `name` changes; any other network is returned as it is."""
+    """The network on which the condition `name` is based; any other name is returned unchanged."""
     return next((name.removesuffix(suffix) for suffix in (ARQ, SLOW) if name.endswith(suffix)), name)
 
 
 def suffix_of(network: str) -> str:
-    """The suffix of a network that is a condition; empty for any other network."""
+    """The suffix of the network of a condition; empty for any other network."""
     return network.removeprefix(base_network(network))

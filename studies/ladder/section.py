@@ -43,14 +43,14 @@ from studies.ladder.contributions import (
 from studies.ladder.measure import STUDY, Missing
 from studies.ladder.rungs import ABOVE, BELOW, HIGHEST, RUNGS, SLOW, base_network, suffix_of
 
-# The metrics that the section shows; the tables' files have all.
+# The metrics that the section shows; the files of the tables have all metrics.
 METRICS = ("si", "plt")
 TOO_FEW = "too few blocks"
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the ladder in `folder`; None when that is another campaign, or none of its runs count. Raises
-    EyelevelError."""
+    """The section on the ladder in `folder`; None if it is another study's campaign, or if none of its runs count.
+    Raises EyelevelError."""
     document = read_document(folder)
     if document is None or document.study_name != STUDY or not (folder / RUNS).exists():
         return None
@@ -82,8 +82,8 @@ def section(folder: Path) -> Section | None:
 
 
 def lead(rows: pd.DataFrame) -> str:
-    """The difference between the ends of the ladder, and the rungs that make it, from the `rows` of `contributions` of
-    one network and metric, in a sentence."""
+    """A sentence on the difference between the ends of the ladder and the rungs that cause it, from the `rows` of
+    `contributions` for one network and metric."""
     rungs, (whole,) = rows_of(rows, kind=RUNG), rows_of(rows, kind=WHOLE).to_dict("records")
     text = (
         f"{_place(rows)}: {label(whole['above'])} against {label(whole['below'])} {_interval_text(whole)}, "
@@ -99,7 +99,7 @@ def lead(rows: pd.DataFrame) -> str:
 
 
 def detail(rows: pd.DataFrame, campaign: CampaignTable) -> str:
-    """All else that they say, in sentences."""
+    """All other results in these rows, in sentences."""
     rungs = rows_of(rows, kind=RUNG)
     (whole,), (total,) = (rows_of(rows, kind=kind).to_dict("records") for kind in (WHOLE, SUM))
     parts = [f"{row['name']} {_interval_text(row)}" for row in _shown(rungs)]
@@ -137,7 +137,7 @@ def _unclear(rungs: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def _remedy(rows: pd.DataFrame) -> str:
-    """The number of runs that gives intervals to `rows` that have none."""
+    """The number of runs that would give intervals to those of `rows` that have none."""
     needed = int(rows["blocks_needed"].max())
     return f"each site needs {needed} that count, so at least RUNS={needed}"
 
@@ -174,7 +174,7 @@ def _slowed(entries: Sequence[Mapping[str, Any]], campaign: CampaignTable) -> li
 
 
 def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The cost to QUIC of a browser that does not know the servers."""
+    """The cost for QUIC if the browser does not know the servers."""
     return [
         f"In a browser that knows nothing of the servers, as where QUIC is only forced, {label(HIGHEST)} changes by "
         f"{_interval_text(row)}."
@@ -184,19 +184,20 @@ def _unknown(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _interval_text(row: Mapping[str, Any]) -> str:
-    """A contribution with its interval, or why it has none."""
+    """A contribution with its interval, or the reason why it has none."""
     interval = _interval_writer(percent_interval)(row["kind"], row["points_low"], row["points_high"])
     return f"{percent(row['points'])} ({interval})"
 
 
 def _interval_writer(form: Callable[[float, float], str]) -> Callable[[str, float, float], str]:
-    """A function that writes the interval of a row of a kind, or why it has none. The sum has none of its own."""
+    """A function that writes the interval of a row of a kind, or the reason why it has none. The sum never has an
+    interval."""
     return lambda kind, low, high: TOO_FEW if kind != SUM and form(low, high) == NOTHING else form(low, high)
 
 
 def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]:
-    """The rungs and conditions that were not measured, with the reasons; the rungs that nobody asked for; and those
-    without a run that counts on a network of the `table` of `contributions`."""
+    """The rungs and conditions that were not measured, with the reasons; the rungs that were not requested; and the
+    rungs without a run that counts on a network of the `table` of `contributions`."""
     missing = campaign.document.study.get("missing", ())
     sentences = [f"Not measured: {Missing(**entry)}." for entry in missing]
     names = {entry["name"] for entry in missing}
@@ -213,14 +214,14 @@ def missing_sentences(campaign: CampaignTable, table: pd.DataFrame) -> list[str]
 
 
 def waiting_sentences(campaign: CampaignTable) -> list[str]:
-    """Whether the machine was too small or too busy for the loads, but those that were slowed on purpose."""
+    """Whether the machine was too small or too busy for the loads, not counting those that were slowed on purpose."""
     runs = campaign.runs
     usual = runs[runs["valid"] & (runs["network"].map(suffix_of) != SLOW)]
     return of_busy_processor(usual, campaign.document.cores_of_a_run)
 
 
 def explanations(campaign: CampaignTable, confidence: float) -> list[str]:
-    """How the numbers are to be read."""
+    """How to read the numbers."""
     texts = [
         "Neighbouring rungs differ in one setting, and all rungs of a site are measured in the same blocks. A "
         "contribution is the location of the log ratios of a rung and the one below it within blocks, averaged over "
@@ -293,7 +294,7 @@ def _figure(
 
 
 def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: float) -> ReportTable:
-    """The table of `contributions`; its texts have these `metrics` alone."""
+    """The table of `contributions`; its texts have only these `metrics`."""
     columns = {
         "network": ("network", label), "metric": ("metric", label), "name": "contribution",
         ("below", "above"): ("between", lambda below, above: f"{below} → {above}"),
@@ -313,7 +314,7 @@ def contribution_table(table: pd.DataFrame, metrics: Sequence[str], confidence: 
 
 
 def site_table(sites: pd.DataFrame, metrics: Sequence[str]) -> ReportTable:
-    """The table of `site_contributions`; its texts have these `metrics` alone."""
+    """The table of `site_contributions`; its texts have only these `metrics`."""
     columns = {
         "network": ("network", label), "site": "site", "metric": ("metric", label), "name": "contribution",
         "blocks": ("blocks", whole_number), "points": ("step", percent), "gain": ("gain", percent),

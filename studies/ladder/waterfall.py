@@ -17,7 +17,7 @@ from analysis.text import label, percent, signed_ms
 from studies.ladder.contributions import CHANGE, PART, RUNG, SLOW_PAGE, SUM, WHOLE
 
 ROW_INCHES = 0.185
-# Sites are points beside the bar, above each other.
+# The size of the points for single sites next to a bar, and of the arrows of intervals that extend beyond the panel.
 SITE_MARK = 2.2
 ARROW_MARK = 3.5
 # The style of bars with too few blocks for an interval.
@@ -26,12 +26,11 @@ TICKS = 5
 
 
 def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metrics: Sequence[str]) -> Figure:
-    """A figure with a row of panels for each network, and a panel for each metric.
+    """Draw a row of panels for each network, with a panel for each metric.
 
-    A bar for each rung begins at the end of the bar above, and is as long as the rung's contribution in percent of the
-    lowest rung's time. It has the interval (none, and an outline, where there are too few blocks), points for single
-    sites, and the numbers at the right. `table` and `sites` have the columns of `contributions` and
-    `site_contributions`.
+    A bar for each rung begins at the end of the bar above it. Its length is the rung's contribution in percent of the
+    lowest rung's time. It has the interval (with too few blocks: none, and an outline), points for single sites, and
+    the numbers on the right. `table` and `sites` have the columns of `contributions` and `site_contributions`.
     """
     parts = {network: drawn_rows(rows_of(table, network=network, metric=metrics[0])) for network in networks}
     heights = [len(rows) + 3 for rows in parts.values()]
@@ -62,9 +61,10 @@ def draw(table: pd.DataFrame, sites: pd.DataFrame, networks: Sequence[str], metr
 
 
 def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those rows of one network and metric that have a bar, from top to bottom.
+    """The rows of one network and metric that have a bar, from top to bottom.
 
-    The sum is where the last rung ends, and how much a page takes longer in a slower browser is far beyond the others.
+    Two kinds have no bar: the sum, since the last rung ends there; and the effect of a slower browser on a page, since
+    it would lie far beyond the others.
     """
     return rows[(rows["kind"] != SUM) & (rows["name"] != SLOW_PAGE)]
 
@@ -73,7 +73,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
     end = 0.0
     bounds = _bounds(rows, sites)
     for y, row in enumerate(rows.to_dict("records")):
-        # A change is no step of the ladder: it begins at 0.
+        # A change is not a step of the ladder, so it begins at 0.
         begin = _begin(row)
         height = 0.4 if row["kind"] == PART else 0.62
         has_interval = np.isfinite(row["points_low"])
@@ -89,7 +89,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
                 axes.plot([begin, begin], [y - 0.9, y + 0.31], color="0.6", linewidth=0.6)
             end = begin + row["points"]
         if row["kind"] == WHOLE:
-            # Where the rungs have led, beside the direct comparison.
+            # A dotted line from the end of the rungs, next to the direct comparison.
             axes.plot([end, end], [y - 0.9, y + 0.42], color="black", linewidth=0.8, linestyle=":")
         numbers = f"{percent(row['points'])}  {signed_ms(row['ms'])} ms".replace("-", "\N{MINUS SIGN}")
         axes.text(1.02, y, numbers, transform=axes.get_yaxis_transform(), va="center", fontsize=SMALL)
@@ -99,7 +99,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, sites: pd.DataFrame) -> None:
     axes.tick_params(axis="x", labelsize=SMALL)
     axes.grid(axis="y", visible=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    # Bars would end at the panel's edge.
+    # Without this, bars would end at the panel's edge.
     axes.use_sticky_edges = False
     axes.margins(x=0.08)
 
@@ -110,8 +110,8 @@ def _begin(row: Mapping[str, Any]) -> float:
 
 
 def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
-    """Between what the panel shows intervals: as far beyond its bars and points as these are apart. Few blocks have
-    intervals beside which no bar would be seen."""
+    """The range in which the panel shows intervals: beyond its bars and points by the extent of these on either side.
+    Otherwise the wide intervals of few blocks would make the bars invisible."""
     ends = [0.0]
     for row in rows.to_dict("records"):
         begin = _begin({str(key): value for key, value in row.items()})
@@ -122,7 +122,7 @@ def _bounds(rows: pd.DataFrame, sites: pd.DataFrame) -> tuple[float, float]:
 
 
 def _interval(axes: Axes, low: float, high: float, y: float, bounds: tuple[float, float]) -> None:
-    """A line from `low` to `high`; where it goes on beyond `bounds`, an arrow."""
+    """Draw a line from `low` to `high`, with an arrow at each end that lies beyond `bounds`."""
     least, most = float(np.clip(low, *bounds)), float(np.clip(high, *bounds))
     axes.plot([least, most], [y, y], color="black", linewidth=0.8)
     if low < least:

@@ -1,15 +1,15 @@
-"""Packets: loads of a site captured at both ends, and dissected packet by packet.
+"""Packets: loads of a site, captured at both ends and dissected packet by packet.
 
     ping  →  load, captured at client and servers (`ends`)  →  checks (`measure`)
 
-A run's folder holds beside the evidence of a load:
+Besides the evidence of a load, a run's folder holds:
 
     client.pcapng      every packet at the browser's end of the emulated network, with the keys to decrypt it
-    servers.pcapng     the same of the servers' end
+    servers.pcapng     the same for the servers' end
     ssl-keys.log       the keys alone
     ping.json          round trips before the load; ping.txt is the output of ping
 
-The report reads them by
+The report reads them in these steps:
 
     dissection (tshark's packets)  →  bytes, layers (kinds of bytes), extents (their places)
     →  connections, sequence, head_of_line  →  runs  →  section, head_of_line_report

@@ -25,14 +25,14 @@ OTHER = "other"
 UNREAD = "unread"
 
 TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text())
-# In the order of tables, with their meaning.
+# The kinds with their meaning, in the order of tables.
 KINDS: dict[str, str] = TABLES["kinds"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive bytes of a packet, of one kind; `label` is the name of the message that they are part of, if any, and
-    `owner` the number of the HTTP/2 stream."""
+    """Consecutive bytes of a packet, of one kind. `label`: the name of the message that they belong to, if any;
+    `owner`: the number of the HTTP/2 stream."""
 
     kind: str
     bytes: int
@@ -53,17 +53,18 @@ class Stream:
         return self._parts.length
 
     def append(self, length: int, kind: str, label: str = "", owner: int | None = None) -> None:
-        """Append `length` bytes of `kind`, which are a part of the message `label` and of the HTTP/2 stream `owner`."""
+        """Append `length` bytes of `kind`, which belong to the message `label` and to the HTTP/2 stream `owner`."""
         self._parts.append(length, (kind, label, owner))
 
     def extents(self, start: int) -> Iterator[Extent]:
-        """Whose bytes they are from `start` to the end."""
+        """The extents from `start` to the end, each with the owner of its bytes."""
         for size, (_, _, owner) in self._parts.between(start, self.length):
             yield Extent(owner, start, start + size)
             start += size
 
     def take(self, start: int, end: int) -> list[Piece]:
-        """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are `AGAIN`."""
+        """The pieces of a packet with the bytes from `start` to `end`; bytes that were taken before are of the kind
+        `AGAIN`."""
         pieces = []
         for begin, stop, fresh in self._fresh(start, end):
             for size, (kind, label, owner) in self._parts.between(begin, stop):
@@ -83,7 +84,7 @@ class Stream:
 
 
 def bytes_by_kind(pieces: Iterable[Piece]) -> Counter[str]:
-    """Bytes by kind."""
+    """The number of bytes of each kind."""
     total: Counter[str] = Counter()
     for piece in pieces:
         total[piece.kind] += piece.bytes

@@ -1,4 +1,4 @@
-"""The bytes of a load by purpose, as stacked bars: one for each network and protocol."""
+"""The bytes of a load by purpose, as stacked bars, one bar for each network and protocol."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -33,8 +33,8 @@ INCHES_A_BAR = 0.26
 
 
 def draw(captures: pd.DataFrame) -> Figure:
-    """Mean bytes of a load by kind. `captures` has a row for each setting, with columns site, network, protocol and
-    the kinds; pings are left out."""
+    """Draw the mean bytes of a load by kind. `captures` has a row for each setting, with columns site, network,
+    protocol and the kinds; pings are left out."""
     has_sites = captures["site"].nunique() > 1
     labels = [
         f"{label(row.protocol)}, {label(row.network)}" + (f", {row.site}" if has_sites else "")

@@ -1,4 +1,4 @@
-"""Networks with something added to their round trips."""
+"""Networks with added round-trip delays."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""The packets of a capture, each dissected to the last byte. tshark decrypts it.
+"""The packets of a capture, decrypted by tshark and each dissected to the last byte.
 
-tshark's output is used twice: first for the content of the streams, then for the part of them that each packet carries,
-since a message that begins in one packet may become readable only with a later one.
+tshark's output is used twice: first for the content of the streams, then for the part of them in each packet, since a
+message that begins in one packet may become readable only with a later packet.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -31,24 +31,24 @@ from studies.packets.layers import (
 CONTENT_TYPE_BYTES, TAG_BYTES = 1, 16
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 FIN, SYN, RST = 0x01, 0x02, 0x04
-# RFC 9000 section 19.
+# Types of frames (RFC 9000, section 19).
 PADDING_FRAME, ACK_FRAMES, CRYPTO_FRAME, STREAM_FRAMES, CLOSE_FRAMES = 0, (2, 3), 6, range(8, 16), (0x1C, 0x1D)
-# The fields of a STREAM frame (RFC 9000, section 19.8), by tshark's names.
+# tshark's names of the fields of a STREAM frame (RFC 9000, section 19.8).
 FRAME_FIELDS = {"frame_type", "stream.stream_id", "stream.offset", "stream.length", "stream_data"}
 PADDED = "PADDING"
 UNREMARKABLE = (PADDED, "PING", "ACK", "QPACK")
-# In a longer row of handshake messages, only the first and the last are named.
+# If a packet has more handshake messages, only the first and the last are named.
 MOST_MESSAGES = 2
 LONG_PACKETS = ("Initial", "0-RTT", "Handshake", "Retry")
 SHORT_PACKET = "1-RTT"
 TCP_HEADER, UDP_HEADER, LONG_HEADER, SHORT_HEADER = "TCP header", "UDP header", "long header", "short header"
 
-# Packets may arrive out of order; QUIC runs on this port only.
+# Packets may arrive out of order; QUIC runs only on this port.
 OPTIONS = ("-o", "tcp.reassemble_out_of_order:TRUE", "-d", f"udp.port=={HTTPS_PORT},quic", "-T", "pdml")
 
 # The identity of a connection at both ends: the server's address, and the client's port.
 ConnectionKey = tuple[str, int]
-# A direction of a connection: whether from the server.
+# A direction of a connection: the connection, and whether the packets come from the server.
 _Way = tuple[ConnectionKey, bool]
 
 
@@ -56,12 +56,12 @@ _Way = tuple[ConnectionKey, bool]
 class PacketRecord:
     """One packet: when it passed (s since 1970), its connection, if any, and its direction.
 
-    `kinds` are its bytes by kind, and add up to `bytes`. `lines` name its contents, with a line for each QUIC packet in
-    it; `messages` are those with content that was not sent before. `closes`: whether it ends the connection. `mark`
-    identifies the packet, and is the same at both ends. `carries` says which bytes of TCP's sequence, or of QUIC's
-    streams, are in it, sent for the first time or again; `content_bytes` are those of requests' streams that were not
-    sent before. `headers` are the names and bytes of its headers behind IP's: TCP's with options, or UDP's and those of
-    the QUIC packets in it, which are long or short (RFC 9000, section 17).
+    `kinds`: its bytes by kind, which add up to `bytes`. `lines`: its contents in words, with a line for each QUIC
+    packet in it. `messages`: the messages with content that was not sent before. `closes`: whether it ends the
+    connection. `mark`: identifies the packet, and is the same at both ends. `carries`: the bytes of TCP's sequence, or
+    of QUIC's streams, in the packet, sent for the first time or again. `content_bytes`: the bytes of requests' streams
+    that were not sent before. `headers`: the names and sizes of its headers after IP's: TCP's with options, or UDP's
+    and those of the QUIC packets in it, which are long or short (RFC 9000, section 17).
     """
 
     at_s: float
@@ -83,7 +83,7 @@ class PacketRecord:
 class Capture:
     """Every packet that passed one end, in order, and the host name of each connection.
 
-    `records` are what the servers sent over each TCP connection: its TLS records, in order and without gaps.
+    `records`: the TLS records that the servers sent over each TCP connection, in order and without gaps.
     """
 
     packets: tuple[PacketRecord, ...]
@@ -100,7 +100,7 @@ def read_capture(capture: Path, keys: Path) -> Capture:
                 if element.tag == "packet":
                     reader.add(element)
                     element.clear()
-        except ElementTree.ParseError as error:  # at the end of the block tshark itself may give a better reason
+        except ElementTree.ParseError as error:  # after the block, tshark itself may give a better reason
             failure = error
     if failure:
         raise EyelevelError(f"tshark's output on {capture} is broken: {failure}")
@@ -112,9 +112,9 @@ def read_capture(capture: Path, keys: Path) -> Capture:
 
 @dataclass
 class _Part:
-    """A part of a packet: bytes of a known kind, or those from `start` on of the stream that a function returns.
+    """A part of a packet: bytes of a known kind, or the bytes from `start` on in the stream that `stream` returns.
 
-    `number` is that of QUIC's stream.
+    `number`: the number of the QUIC stream.
     """
 
     bytes: int
@@ -128,8 +128,8 @@ class _Part:
 
 @dataclass
 class _UnresolvedPacket:
-    """A packet before its streams are known. `lines` are the names of its QUIC packets, or one empty name; `segment` is
-    what its TCP header says."""
+    """A packet whose streams are not known yet. `lines`: the names of its QUIC packets, or one empty name; `segment`:
+    the flags in its TCP header, in words."""
 
     record: PacketRecord
     parts: list[_Part]
@@ -146,14 +146,14 @@ class _TcpStream:
         self._preface_bytes = 0
 
     def record(self, element: ElementTree.Element) -> None:
-        """The next TLS record."""
+        """Add the next TLS record."""
         length = int(_value(element, "tls.record.length") or 0)
         content = int(_value(element, "tls.record.content_type") or APPLICATION_DATA)
         is_encrypted = _value(element, "tls.record.opaque_type") is not None or content == APPLICATION_DATA
         self._records.append((length, content if is_encrypted else -content, list(_tls_messages(element))))
 
     def frame(self, element: ElementTree.Element) -> None:
-        """The next frame of HTTP/2, or the preface."""
+        """Add the next frame of HTTP/2, or the preface."""
         if _value(element, "http2.magic") is not None:
             self._preface_bytes = HTTP2_PREFACE_BYTES
         elif (length := _value(element, "http2.length")) is not None:
@@ -166,12 +166,12 @@ class _TcpStream:
 
     @property
     def stream(self) -> Stream:
-        """The stream. To be looked at once all records and frames are there."""
+        """The stream. Read this only after all records and frames were added."""
         return self._contents[0]
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Its TLS records. To be looked at once all records and frames are there."""
+        """The stream's TLS records. Read this only after all records and frames were added."""
         return self._contents[1]
 
     @cached_property
@@ -195,7 +195,7 @@ class _TcpStream:
                 for size, name in messages:
                     outer.append(min(size, inside_bytes), kinds.HANDSHAKE, name, handshake)
                     inside_bytes -= min(size, inside_bytes)
-                    # No stream needs later messages, such as a ticket.
+                    # Later messages, such as a ticket, are not needed by any stream.
                     handshake = None if name == FINISHED else handshake
                 outer.append(inside_bytes, kinds.HANDSHAKE, messages[-1][1] if messages else "", handshake)
             else:
@@ -207,7 +207,7 @@ class _TcpStream:
 
 
 class _Reader:
-    """Takes tshark's packets one by one, and resolves them when all streams are known."""
+    """Takes tshark's packets one by one, and resolves them once all streams are known."""
 
     def __init__(self) -> None:
         self.hosts: dict[ConnectionKey, str] = {}
@@ -217,7 +217,7 @@ class _Reader:
         self._streams: dict[tuple[_Way, int], Assembly] = {}
 
     def add(self, packet: ElementTree.Element) -> None:
-        """The next packet of the capture."""
+        """Add the next packet of the capture."""
         protos: dict[str, list[ElementTree.Element]] = {}
         for proto in packet.findall("proto"):
             protos.setdefault(proto.get("name", ""), []).append(proto)
@@ -244,7 +244,7 @@ class _Reader:
         self._packets.append(unresolved)
 
     def packets(self) -> tuple[PacketRecord, ...]:
-        """All packets. Raises EyelevelError when one cannot be dissected."""
+        """All packets. Raises EyelevelError if one cannot be dissected."""
         return tuple(self._resolve(packet) for packet in self._packets)
 
     def records(self) -> dict[ConnectionKey, tuple[Record, ...]]:
@@ -295,11 +295,11 @@ class _Reader:
             tag_bytes = TAG_BYTES if frames_bytes + TAG_BYTES == payload_bytes else 0
             security_bytes = size - payload_bytes + tag_bytes
             parts.append(_Part(security_bytes, kinds.SECURITY, line=line))
-            # A packet that cannot be decrypted has its tag in the payload.
+            # A packet that cannot be decrypted has its tag within the payload.
             header_bytes = security_bytes - (TAG_BYTES if frames else 0)
             headers.append((SHORT_HEADER if lines[-1] == SHORT_PACKET else LONG_HEADER, header_bytes))
             for frame in frames:
-                # tshark 4.4 writes it as 0x06, 4.0 as 6.
+                # tshark 4.4 writes the type as 0x06, 4.0 as 6.
                 frame_type = int(_value(frame, "quic.frame_type") or "-1", 0)
                 types.add(frame_type)
                 closes |= frame_type in CLOSE_FRAMES
@@ -334,7 +334,7 @@ class _Reader:
             yield _Part(size, kinds.CONTROL, QUIC_FRAMES.get(frame_type, f"frame {frame_type:#x}"), line=line)
 
     def _crypto(self, way: _Way, frame: ElementTree.Element, space: str) -> _Part:
-        """The content of a CRYPTO frame in its stream; tshark lists a message once it is complete."""
+        """The content of a CRYPTO frame in its stream. tshark lists a message once it is complete."""
         stream = self._handshakes[way, space]
         for size, name in _tls_messages(frame):
             stream.append(size, kinds.HANDSHAKE, name)
@@ -377,15 +377,15 @@ class _Reader:
 
 
 def _is_content(part: _Part, piece: Piece) -> bool:
-    """Whether a piece of `part` is of a request's stream, and was not sent before."""
+    """Whether a piece of `part` belongs to a request's stream and was not sent before."""
     if piece.kind == kinds.AGAIN:
         return False
     return is_request_stream(part.number) if part.number is not None else piece.owner not in (None, EVERY_STREAM)
 
 
 def _contents(pieces: Iterable[Piece]) -> str:
-    """The names of a (QUIC) packet's messages. Frames that nearly every packet has are named only where there is
-    nothing else, padding where it is more than half."""
+    """The names of a (QUIC) packet's messages. Frames that nearly every packet has are named only if there is nothing
+    else, padding only if it is more than half of the packet."""
     pieces = list(pieces)
     labels = dict.fromkeys(f"{p.label} again" if p.kind == kinds.AGAIN else p.label for p in pieces if p.label)
     names = [label for label in labels if label not in UNREMARKABLE] or [label for label in labels if label != PADDED]
@@ -406,8 +406,8 @@ def _quic_name(quic: ElementTree.Element) -> str:
 def frame_bytes(frame: ElementTree.Element) -> int:
     """The length of a QUIC frame.
 
-    tshark leaves that of a STREAM frame at 1 when its HTTP/3 dissector gives up within the frame, as it may when the
-    packet before was lost; the frame's own fields are complete then.
+    tshark leaves the length of a STREAM frame at 1 if its HTTP/3 dissector gives up within the frame, as it may if the
+    previous packet was lost. The frame's own fields are complete even then.
     """
     fields_bytes = sum(
         int(field.get("size", 0)) for field in frame if field.get("name", "").removeprefix("quic.") in FRAME_FIELDS
@@ -416,7 +416,7 @@ def frame_bytes(frame: ElementTree.Element) -> int:
 
 
 def _tls_messages(element: ElementTree.Element) -> Iterator[tuple[int, str]]:
-    """The handshake messages, or fragments of them, within `element`: size and name of each."""
+    """The size and the name of each handshake message, or fragment of one, within `element`."""
     for message in _inside([element], "tls.handshake"):
         shown_name = message.get("showname", "").partition(": ")[2].partition(" (")[0].replace(" ", "")
         kind = _value(message, "tls.handshake.type")

@@ -1,4 +1,4 @@
-"""How long the parts of a connection take over the delay that was added to its network's round trip."""
+"""How long the parts of a connection take, over the delay that was added to the network's round trip."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +14,9 @@ PANEL_INCHES = 1.75
 
 
 def draw(connections: pd.DataFrame, times: Mapping[str, str], protocols: Sequence[str], confidence: float) -> Figure:
-    """A panel for each of `times` (column in ms → name): its mean over runs, with Student's interval, over `added_ms`,
-    a line for each protocol. `connections` has a row for each run, with the columns protocol, added_ms, and `times`."""
+    """Draw a panel for each of `times` (column in ms → name): its mean over runs with Student's interval, over
+    `added_ms`, with a line for each protocol. `connections` has a row for each run, with the columns protocol,
+    added_ms, and those of `times`."""
     lines = -(-len(times) // COLUMNS_OF_PANELS)
     with style.figure_style():
         figure = Figure(figsize=(style.PAGE_INCHES, 0.5 + PANEL_INCHES * lines), layout="constrained")

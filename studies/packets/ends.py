@@ -1,4 +1,4 @@
-"""`python -m studies.packets.ends`: what runs at both ends of the emulated network while a page is loaded.
+"""`python -m studies.packets.ends`: the programs at both ends of the emulated network while a page is loaded.
 
 client FOLDER ADDRESS RTT_MS COMMAND…   around the visit: captures, pings ADDRESS, then runs COMMAND
 servers FOLDER                          the replay's monitor: captures until SIGTERM
@@ -21,18 +21,18 @@ from replay.world import outward_device
 from studies.packets.files import CLIENT, KEYS, PING, PING_OUTPUT, SERVERS
 from studies.packets.ping import ping
 
-# How long connections are given to close when the browser has ended: what it sent last gets there and is answered, and
-# the answer is acknowledged.
+# How long connections may take to close after the browser has ended: its last packets arrive and are answered, and the
+# answer is acknowledged.
 CLOSING_RTTS = 2
-# The servers' device ends with the client, and what is not read by then is lost.
+# The servers' device ends with the client, and packets that were not read by then are lost.
 READING_S = 2 * READ_S
 LOOK_S = 0.1
 
 
 def client(folder: Path, address: str, rtt_ms: float, command: Sequence[str]) -> int:
-    """Run `command`, which leaves its TLS keys in `folder`, in a capture that begins with pings.
+    """Run `command`, which writes its TLS keys to `folder`, in a capture that begins with pings.
 
-    Returns its status; the capture is there only if it is whole. Raises EyelevelError.
+    Returns the command's status; the capture exists only if it is complete. Raises EyelevelError.
     """
     device = outward_device()
     segment_before_capture(device)
@@ -43,14 +43,14 @@ def client(folder: Path, address: str, rtt_ms: float, command: Sequence[str]) ->
         write_json(folder / PING, asdict(times))
         environment = {**os.environ, "SSLKEYLOGFILE": str(folder / KEYS)}
         status = subprocess.run(command, env=environment, check=False).returncode
-        # No sign says that the last packet has come.
+        # Nothing signals that the last packet has arrived.
         time.sleep(CLOSING_RTTS * rtt_ms / 1e3 + READING_S)
     unproven.replace(folder / CLIENT)
     return status
 
 
 def servers(folder: Path, device: str) -> None:
-    """Capture what passes `device` until SIGTERM. Raises EyelevelError when a packet is missing."""
+    """Capture all packets on `device` until SIGTERM. Raises EyelevelError if a packet is missing."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     segment_before_capture(device)
     with capturing(device, folder / SERVERS) as look:

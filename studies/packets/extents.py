@@ -1,17 +1,17 @@
-"""Where the bytes of HTTP's streams are: ranges of what a connection carries."""
+"""The places of the bytes of HTTP's streams: ranges within the data of a connection."""
 
 from dataclasses import dataclass
 
-# The server's part of the handshake: every stream needs it, whatever the transport.
+# The owner of the server's part of the handshake, which every stream needs over any transport.
 EVERY_STREAM = -1
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The bytes from `start` to before `end`.
+    """The bytes from `start` up to, but not including, `end`.
 
-    `stream` is the number of the HTTP stream whose bytes they are, EVERY_STREAM, or None: of no HTTP stream, or of any
-    in TCP's sequence. Offsets count from 0, within TCP's sequence or within QUIC's stream.
+    `stream`: the number of the HTTP stream that owns the bytes; or EVERY_STREAM; or None, if they belong to no HTTP
+    stream, or to any stream within TCP's sequence. Offsets count from 0, within TCP's sequence or within QUIC's stream.
     """
 
     stream: int | None
@@ -20,13 +20,13 @@ class Extent:
 
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The length of the extent."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Record:
-    """Bytes that are of use only when all of them are there: a TLS record. `extents` say whose bytes it consists of, in
+    """Bytes that are useless until all of them have arrived: a TLS record. `extents`: the record's bytes by owner, in
     order and without gaps."""
 
     extents: tuple[Extent, ...]

@@ -1,45 +1,47 @@
 """Head-of-line blocking: how long data that had arrived at the browser's end waited for other data, and for which.
 
-The analysis covers the bytes that the server sent on the streams of requests: HTTP/2's, and QUIC's bidirectional ones
-that the client opened. For each of these bytes there are these times:
+The analysis covers the bytes that the server sent on the streams of requests: HTTP/2's streams, and QUIC's
+bidirectional streams that the client opened. Each of these bytes has these times:
 
     arrival    The first packet with the byte is in the capture.
     stream     Everything before it on its own stream has arrived, too. A stream is delivered in order (RFC 9000
                section 2.2), so any transport waits until then.
-    record     TCP: the whole TLS record with it has arrived, too. Before, nothing of it can be decrypted (RFC 8446
-               section 5.2). QUIC: the same as `stream`, since each packet is decrypted by itself (RFC 9001, 5.3).
-    front      TCP: everything in front of it has arrived, of whatever stream, since TCP delivers in order (RFC 9293
-               section 3.4). QUIC: the same as `stream`, since its streams are ordered each by itself.
-    delivery   The later of `record` and `front`: the browser can have it.
+    record     TCP: the whole TLS record with it has arrived, too. Before that, no part of the record can be decrypted
+               (RFC 8446 section 5.2). QUIC: the same as `stream`, since each packet is decrypted by itself (RFC 9001,
+               5.3).
+    front      TCP: everything in front of it has arrived, on any stream, since TCP delivers in order (RFC 9293
+               section 3.4). QUIC: the same as `stream`, since each stream is ordered by itself.
+    delivery   The later of `record` and `front`: the browser can read the byte.
 
-From arrival to delivery a byte waits for one thing after the other:
+From arrival to delivery a byte waits for these causes, one after the other:
 
     stream     from arrival to stream: bytes of its own stream are missing
-    record     from stream to record: its stream lacks nothing before it, but its TLS record is not whole yet. That
-               costs time without any loss, too
+    record     from stream to record: its stream lacks nothing before it, but its TLS record is not complete. This
+               costs time even without any loss
     others     from record to delivery: it is complete, and bytes of other streams in front of it are missing
 
 The last is head-of-line blocking as RFC 9114 (section 2.1) describes it for HTTP/2: a transport with independent
-streams delivers such data at once. It leaves out what a gap of others was in front of while the record was not whole
-either. With that it is
+streams delivers such data at once. `others` leaves out the time in which a gap of other streams was in front of the
+byte while its record was not complete either. With this time it is
 
-    front      from stream to front: bytes of other streams in front of it are missing, be its record whole or not
+    front      from stream to front: bytes of other streams in front of it are missing, whether its record is complete
+               or not
 
-so head-of-line blocking is at least `others` and at most `front`. Where a gap has bytes of the own stream and of
-others, the wait is the stream's until only others' are missing.
+So head-of-line blocking is at least `others` and at most `front`. If a gap has bytes of the own stream and of others,
+the wait counts as `stream` until only the others' bytes are missing.
 
-A gap opens when data arrives beyond the highest byte so far. Whether its bytes were lost or overtaken cannot be seen at
-one end, nor does it matter to what waits. Only the first arrival of a byte counts, so duplicates change nothing. A loss
-with nothing behind it (the end of a flight, which a timeout recovers) blocks nothing: its recovery takes time, too, but
-not by head-of-line blocking. Bytes of no request's stream (frames of the connection, headers and tags of records) block
-others, and are not counted as waiting. The server's handshake is needed by every stream over any transport, so a wait
-for it is the stream's. Data that never became complete, such as a stream that the browser reset while a gap was in it,
-has no wait: its bytes are counted as incomplete.
+A gap opens when data arrives beyond the highest byte so far. One end cannot see whether the missing bytes were lost or
+overtaken, and for the waits it does not matter. Only the first arrival of a byte counts, so duplicates change nothing.
+A loss that no later data follows (at the end of a flight, recovered by a timeout) blocks nothing: its recovery takes
+time, too, but not through head-of-line blocking. Bytes that belong to no request's stream (frames of the connection,
+headers and tags of records) block others, but their own waits are not counted. Every stream needs the server's
+handshake over any transport, so a wait for it counts as `stream`. Data that never became complete, such as a stream
+that the browser reset while it had a gap, has no wait: its bytes are counted as incomplete.
 
-Not measured: waits for QPACK's dynamic table (RFC 9204 section 2.1.2), by which a loss on one stream may block headers
-on others over QUIC, while over TCP the same of HPACK is within the waits, since all is delivered in order; waits for
-the keys of QUIC packets that came before them (RFC 9001 section 5.7); requests at the servers' end; and what the
-browser does with data afterwards.
+Not measured: waits for QPACK's dynamic table (RFC 9204 section 2.1.2), through which a loss on one stream may block
+headers on others over QUIC (over TCP, the same waits for HPACK are included, since everything is delivered in order);
+waits for the keys of QUIC packets that arrived before their keys (RFC 9001 section 5.7); requests at the servers' end;
+and the browser's handling of the data afterwards.
 """
 
 import math
@@ -54,14 +56,14 @@ from studies.packets.connections import by_connection
 from studies.packets.dissection import Capture, ConnectionKey, PacketRecord
 from studies.packets.extents import EVERY_STREAM, Extent, Record
 
-# The causes for which a byte waits, in this order; FRONT is the upper bound of head-of-line blocking.
+# The causes of waiting, in the order in which they apply; FRONT is the upper bound of head-of-line blocking.
 STREAM, RECORD, OTHERS, FRONT = "stream", "record", "others", "front"
 CAUSES = (STREAM, RECORD, OTHERS)
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The bytes of `extent` arrived at `at_s`."""
+    """The arrival of the bytes of `extent` at `at_s`."""
 
     at_s: float
     extent: Extent
@@ -69,7 +71,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Some bytes of one stream that arrived together, and their times in s since 1970, as the module defines them."""
+    """Bytes of one stream that arrived together, and their times in s since 1970, as the module defines them."""
 
     stream: int
     bytes: int
@@ -80,7 +82,7 @@ class Delivery:
 
     @property
     def delivery_s(self) -> float:
-        """The earliest time at which the browser could get the bytes."""
+        """The earliest time at which the browser could read the bytes."""
         return max(self.record_s, self.front_s)
 
     def wait(self, cause: str) -> tuple[float, float]:
@@ -103,9 +105,9 @@ class Blocking:
 
 
 def blocking(capture: Capture) -> dict[ConnectionKey, Blocking]:
-    """The deliveries and gaps of each connection in a capture of the browser's end.
+    """The deliveries and gaps of each connection in a capture at the browser's end.
 
-    Times that were not reached are infinite. Raises EyelevelError when the bytes are not those that were dissected.
+    Times that were not reached are infinite. Raises EyelevelError if the bytes are not the dissected ones.
     """
     result = {}
     for connection, packets in by_connection(capture).items():
@@ -121,11 +123,12 @@ def blocking(capture: Capture) -> dict[ConnectionKey, Blocking]:
 
 
 def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[ConnectionKey, Blocking]:
-    """The `blocking` of each QUIC connection, had its packets been of one sequence, as TCP's are.
+    """The `blocking` of each QUIC connection if its packets had carried one sequence, as TCP's do.
 
-    The sequence is that in which the server sent each byte for the first time, by the capture of its end; bytes that
-    are sent again fill the gap where they were. There are no records in it, so `others` and `front` are the same: the
-    blocking that the packets of this very load would have caused, and did not. Bytes that never arrived block nothing.
+    The sequence has the order in which the server sent each byte for the first time, according to the capture at its
+    end; bytes that are sent again fill their old gap. The sequence has no records, so `others` and `front` are equal:
+    the blocking that the packets of this very load would have caused, and did not. Bytes that never arrived block
+    nothing.
     """
     sent = by_connection(servers)
     return {
@@ -136,7 +139,7 @@ def blocking_in_one_sequence(client: Capture, servers: Capture) -> dict[Connecti
 
 
 def in_sequence(arrivals: Sequence[Arrival], records: Iterable[Record]) -> Blocking:
-    """The deliveries of TCP's sequence, of which parts arrived in this order, and which consists of `records`.
+    """The deliveries of TCP's sequence, which consists of `records`; its parts arrived in the order of `arrivals`.
 
     Times that were not reached are infinite.
     """
@@ -153,7 +156,7 @@ def in_sequence(arrivals: Sequence[Arrival], records: Iterable[Record]) -> Block
 
 
 def by_stream(arrivals: Iterable[Arrival]) -> Blocking:
-    """The deliveries of QUIC's streams, of which parts arrived in this order.
+    """The deliveries of QUIC's streams, whose parts arrived in the order of `arrivals`.
 
     Times that were not reached are infinite.
     """
@@ -168,9 +171,10 @@ def by_stream(arrivals: Iterable[Arrival]) -> Blocking:
 
 
 def in_one_sequence(arrivals: Iterable[Arrival], sendings: Iterable[Arrival]) -> Blocking:
-    """The deliveries of QUIC's streams as if they were one sequence: that in which `sendings` left the server."""
+    """The deliveries of QUIC's streams as if they were one sequence, in the order in which `sendings` left the
+    server."""
     arrivals_of = _by_stream(arrivals)
-    # Times do not order what one packet has.
+    # Times cannot order the parts of one packet, so numbers do.
     in_order = (Arrival(number, sending.extent) for number, sending in enumerate(sendings))
     pieces = []
     for stream, of_stream in _by_stream(in_order).items():
@@ -191,16 +195,16 @@ def in_one_sequence(arrivals: Iterable[Arrival], sendings: Iterable[Arrival]) ->
 def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: float = math.inf) -> dict[str, float]:
     """The waits of a load, over its connections, from `begin_s` to `end_s` (s since 1970).
 
-    `content_bytes`: those that arrived until the end, once each; `incomplete_bytes`: those of them that were never
-    delivered, and are in nothing below. `gaps`: of the whole capture. For each of `CAUSES`, and FRONT, as in
-    `others_bytes`:
+    `content_bytes`: the bytes that arrived before the end, once each; `incomplete_bytes`: those of them that were never
+    delivered, and are left out below. `gaps`: the gaps in the whole capture. For each of `CAUSES` and FRONT, under
+    names like `others_bytes`:
 
-    _bytes         bytes that waited for it
+    _bytes         the bytes that waited for it
     _byte_s        bytes times seconds
-    _ms            the time in which at least one byte waited, on whatever connection
+    _ms            the time in which at least one byte waited, on any connection
     _longest_ms    the longest wait of a byte
-    _median_ms     the median wait of the bytes that waited; not a number if none did
-    _mean_ms       the mean wait of all bytes that were delivered; not a number if none was
+    _median_ms     the median wait of the bytes that waited; NaN if none did
+    _mean_ms       the mean wait of all bytes that were delivered; NaN if none were
     """
     blockings = list(blockings)
     arrivals = [one for connection in blockings for one in connection.deliveries if one.arrival_s < end_s]
@@ -228,7 +232,7 @@ def measures(blockings: Iterable[Blocking], begin_s: float = -math.inf, end_s: f
 
 
 def union(spans: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """The spans of time that `spans` cover together, in order and apart from each other."""
+    """The times that `spans` cover together, as separate spans in order."""
     start, end = math.inf, -math.inf
     for begin, stop in sorted(spans):
         if begin > end:
@@ -240,12 +244,12 @@ def union(spans: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]
         yield start, end
 
 
-# Bytes of a sequence that arrived together: their stream, how many they are, and when.
+# Bytes of a sequence that arrived together: their stream, their number, and their time.
 _Part = tuple[int | None, int, float]
 
 
 def _deliveries(units: Iterable[Sequence[_Part]]) -> tuple[Delivery, ...]:
-    """The deliveries of a sequence that consists of `units`, each of use when all its parts have arrived."""
+    """The deliveries of a sequence that consists of `units`; a unit is useless until all its parts have arrived."""
     deliveries = []
     front_s = -math.inf
     of_stream_s: dict[int | None, float] = defaultdict(lambda: -math.inf)
@@ -274,7 +278,8 @@ class _FirstTimes:
                     self._parts.insert(place, (start, end, arrival.at_s))
 
     def tiles(self, start: int, end: int) -> Iterator[tuple[int, int, float]]:
-        """All from `start` to `end`, in parts with one time each; what has not arrived has an infinite one."""
+        """The range from `start` to `end`, in parts with one time each; the time of parts that have not arrived is
+        infinite."""
         place = max(0, bisect_right(self._starts, start) - 1)
         while start < end:
             first, last, at_s = self._parts[place] if place < len(self._parts) else (end, end, math.inf)
@@ -312,7 +317,7 @@ def _gaps(extents: Iterable[Extent]) -> int:
 
 
 def _weighted_median(values: Iterable[tuple[float, int]]) -> float:
-    """The least value that half of the weights at least do not exceed; not a number without values."""
+    """The smallest value such that at least half of the weight is at or below it; NaN without values."""
     ordered = sorted(values)
     half = sum(weight for _, weight in ordered) / 2
     total = 0

@@ -1,4 +1,4 @@
-"""Figures of the causes of waiting: the mean of settings, and single loads over time."""
+"""Figures of the causes of waiting: the mean of each setting, and single loads over time."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,10 +22,10 @@ INCHES_A_BAR, INCHES_A_LOAD = 0.3, 1.15
 
 
 def draw_means(waits: pd.DataFrame) -> Figure:
-    """The mean wait of a byte by cause, as stacked bars, one for each setting.
+    """Draw the mean wait of a byte by cause, as stacked bars, one bar for each setting.
 
-    `waits` has a row for each setting with columns site, network, protocol, `<cause>_mean_ms` and `<cause>_mean_ms_sd`
-    of the causes, and of `front` and `sequence_front`; sd are over runs.
+    `waits` has a row for each setting with columns site, network, protocol, and `<cause>_mean_ms` and
+    `<cause>_mean_ms_sd` for each cause, for `front` and for `sequence_front`; sd are over runs.
     """
     has_sites = waits["site"].nunique() > 1
     labels = [
@@ -41,7 +41,7 @@ def draw_means(waits: pd.DataFrame) -> Figure:
             means = waits[f"{cause}_mean_ms"].to_numpy(dtype=float)
             axes.barh(places, means, left=ends, color=COLORS[cause], label=NAMES[cause], height=0.7)
             ends = ends + means
-        # Bars end where the waits for others do; their spread is drawn there.
+        # Bars end at the end of the waits for others, so the spread of these waits is drawn there.
         axes.errorbar(ends, places, xerr=waits["others_mean_ms_sd"], fmt="none", ecolor=style.BLACK, elinewidth=0.8)
         streams = waits["stream_mean_ms"]
         for column, marker, name in (
@@ -67,7 +67,8 @@ def draw_means(waits: pd.DataFrame) -> Figure:
 
 
 def draw_loads(loads: Mapping[str, tuple[Sequence[Delivery], float, float]]) -> Figure:
-    """One load of each protocol over time: what had arrived and was delivered, and what waited for what.
+    """Draw one load of each protocol over time: the data that had arrived, the data that was delivered, and the data
+    that waited, by cause.
 
     `loads`: protocol → deliveries, the start of navigation (s since 1970), and the page load time in ms.
     """
@@ -81,7 +82,7 @@ def draw_loads(loads: Mapping[str, tuple[Sequence[Delivery], float, float]]) -> 
             sums.set_ylabel(label(protocol))
             for axes in (sums, spans):
                 axes.axvline(plt_ms / 1e3, color=style.BLACK, linewidth=0.8, linestyle=":", label="load event")
-        # Once all is drawn: the axes of a column have one scale.
+        # Set after everything is drawn, since the axes of a column share one scale.
         for axes in rows[0]:
             axes.set_ylim(bottom=0)
         rows[0, 0].set_title("content that had arrived, and that was delivered [kB]")
@@ -129,7 +130,8 @@ def _draw_waits(axes: Axes, deliveries: Sequence[Delivery], begin_s: float) -> N
     times_s = np.unique(np.concatenate([times for times, _ in steps.values()]))
     if not len(times_s):
         return
-    # The stacked areas, from the bottom to the top: between changes, the bytes that wait for a cause stay the same.
+    # The stacked areas, from the bottom to the top. Between changes, the number of bytes that wait for a cause is
+    # constant.
     stacks = [
         np.concatenate([[0.0], sizes])[np.searchsorted(changes, times_s, side="right")] / 1e3
         for changes, sizes in steps.values()

@@ -25,7 +25,7 @@ DEFINITIONS = (
 
 
 def table(runs: Sequence[CapturedRun]) -> ReportTable:
-    """Each setting: what a byte waited for, and for how much of the load."""
+    """The table of the causes for which bytes waited in each setting, and for which share of the load."""
     waits = _rows(runs)
     measures = [name for name in waits if name not in (*SETTING, "run", "rtt_ms", "ping_ms", "begin_s")]
     data = summary(waits, SETTING, measures)
@@ -48,7 +48,7 @@ def table(runs: Sequence[CapturedRun]) -> ReportTable:
 
 
 def loads_table(runs: Sequence[CapturedRun]) -> ReportTable:
-    """Each load by itself."""
+    """The table of each single load."""
     data = _rows(runs)
     forms: dict[Any, Any] = {**SITE_SETTING, "run": ("run", whole_number)}
     forms |= {name: (heading, mean_count) for name, heading in (("content_bytes", "content [B]"), ("gaps", "gaps"))}
@@ -60,7 +60,7 @@ def loads_table(runs: Sequence[CapturedRun]) -> ReportTable:
 
 
 def paragraphs(runs: Sequence[CapturedRun]) -> Iterator[str]:
-    """How much of the loads head-of-line blocking was, for each network in which data waited for others."""
+    """How much of the loads was head-of-line blocking, for each network on which data waited for other streams."""
     waits = _rows(runs)
     for network, of_network in waits.groupby("network", sort=False):
         parts = [
@@ -77,7 +77,7 @@ def paragraphs(runs: Sequence[CapturedRun]) -> Iterator[str]:
 
 
 def figures(runs: Sequence[CapturedRun]) -> Iterator[ReportFigure]:
-    """The means of all settings, and single loads for each network in which data arrived behind a gap."""
+    """The means of all settings, and single loads for each network on which data arrived beyond a gap."""
     waits = _rows(runs)
     columns = [f"{cause}_mean_ms" for cause in (*CAUSES, FRONT, f"sequence_{FRONT}")]
     data = summary(waits, SETTING, columns)
@@ -113,7 +113,7 @@ def _rows(runs: Sequence[CapturedRun]) -> pd.DataFrame:
 
 
 def _median_loads(runs: Sequence[CapturedRun]) -> list[tuple[CapturedRun, int]]:
-    """The load of the (lower) median page load time of each protocol, and how many loads there are."""
+    """For each protocol, the load with the (lower) median page load time, and the number of loads."""
     of_protocols: dict[str, list[CapturedRun]] = {}
     for run in runs:
         of_protocols.setdefault(run.setting["protocol"], []).append(run)

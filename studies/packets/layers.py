@@ -15,13 +15,13 @@ TLS_MESSAGES, HTTP2_FRAMES, HTTP3_FRAMES, QUIC_FRAMES = (
 )
 FINISHED, DATA, HEADERS = "Finished", "DATA", "HEADERS"
 HTTP2_PREFACE_BYTES = 24
-# RFC 9114 section 6.2, RFC 9204 section 4.2.
+# The types of unidirectional streams (RFC 9114 section 6.2, RFC 9204 section 4.2).
 CONTROL_STREAM, QPACK_STREAMS = 0, (2, 3)
 
 
 def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: int, owner: int | None = None) -> None:
-    """Append a frame of HTTP/2 with `length` bytes after its header, of which `padding_bytes` are padding; `owner` is
-    the number of its HTTP/2 stream, None for the connection's."""
+    """Append a frame of HTTP/2 with `length` bytes after its header, `padding_bytes` of them padding. `owner`: the
+    number of its HTTP/2 stream; None for the connection's frames."""
     name = HTTP2_FRAMES.get(frame_type, f"frame {frame_type}")
     kind = {DATA: PAYLOAD, HEADERS: HTTP_HEADERS, "CONTINUATION": HTTP_HEADERS}.get(name, CONTROL)
     stream.append(HTTP2_FRAME_HEADER_BYTES, FRAMING, name, owner)
@@ -30,7 +30,7 @@ def append_http2(stream: Stream, length: int, frame_type: int, padding_bytes: in
 
 
 def append_http3(stream: Stream, data: bytes, stream_id: int) -> None:
-    """Append the HTTP/3 frames (RFC 9114) in `data`, the beginning of QUIC's stream `stream_id`."""
+    """Append the HTTP/3 frames (RFC 9114) in `data`, the beginning of the QUIC stream `stream_id`."""
     at = 0
     if stream_id & 2:  # unidirectional streams begin with their type
         kind, at = varint(data, 0)
@@ -53,7 +53,7 @@ def append_http3(stream: Stream, data: bytes, stream_id: int) -> None:
 
 
 def varint(data: bytes, at: int) -> tuple[int | None, int]:
-    """The variable-length integer at `at`, and its end (RFC 9000 section 16); None when it is incomplete."""
+    """The variable-length integer at `at`, and its end (RFC 9000 section 16); None if it is incomplete."""
     if at >= len(data):
         return None, at
     size = 1 << (data[at] >> 6)
@@ -63,20 +63,20 @@ def varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 
 class Assembly:
-    """A stream whose parts arrive in any order; `parse` fills it from its data."""
+    """A stream whose parts arrive in any order; `parse` fills the stream from its data."""
 
     def __init__(self, parse: Callable[[Stream, bytes], None]) -> None:
         self._parse = parse
         self._parts: dict[int, bytes] = {}
 
     def add(self, offset: int, data: bytes) -> None:
-        """The bytes from `offset` on are `data`."""
+        """Add `data`, the bytes from `offset` on."""
         if len(data) > len(self._parts.get(offset, b"")):
             self._parts[offset] = data
 
     @cached_property
     def stream(self) -> Stream:
-        """The stream, from the data before the first gap. To be looked at once all parts are there."""
+        """The stream, from the data before the first gap. Read this only after all parts were added."""
         data = bytearray()
         for offset, part in sorted(self._parts.items()):
             if offset > len(data):

@@ -1,4 +1,5 @@
-"""How a load is captured at both ends, and when it counts: its pings find the network right, and nothing is missing."""
+"""How a load is captured at both ends, and when it counts: its pings must match the network, and no packet may be
+missing."""
 
 import os
 import struct
@@ -27,13 +28,13 @@ from studies.study import Measurement, Request
 ENDS = (sys.executable, "-m", "studies.packets.ends")
 PING_GATE, CAPTURE_GATE = "ping", "capture"
 
-# Types of blocks in a pcapng file.
+# The types of blocks in a pcapng file.
 PACKET_BLOCK, SECRETS_BLOCK = 6, 10
 
 
 @dataclass(frozen=True)
 class PacketsMethod(Method):
-    """Loads a page, captured at both ends in the run's folder, after a ping."""
+    """Loads a page after a ping, and captures the load at both ends in the run's folder."""
 
     captures: bool = True
 
@@ -76,7 +77,7 @@ def _reason_of_captures(folder: Path) -> Reason | None:
             return Reason(CAPTURE_GATE, f"there is no {name}; {last_line(folder / REPLAY_LOG)}")
     try:
         for capture in (folder / CLIENT, folder / SERVERS):
-            # A run that was judged before a power cut is judged again.
+            # A run that was judged before a power cut is judged again, so its captures may have the keys already.
             if not has_keys(capture):
                 add_keys(capture, folder / KEYS)
     except EyelevelError as error:
@@ -85,7 +86,7 @@ def _reason_of_captures(folder: Path) -> Reason | None:
 
 
 def has_keys(capture: Path) -> bool:
-    """Whether there are keys in a capture: a block of secrets before the first packet (draft-ietf-opsawg-pcapng 4)."""
+    """Whether a capture contains keys: a block of secrets before the first packet (draft-ietf-opsawg-pcapng 4)."""
     with capture.open("rb") as file:
         while len(head := file.read(8)) == 8:
             kind, length = struct.unpack("<II", head)
@@ -98,7 +99,7 @@ def has_keys(capture: Path) -> bool:
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for."""
+    """The measurement for `request`."""
     delays_ms = delays_in_ms(request.options["delays"])
     chosen = study_campaign(
         request, STUDY, PacketsMethod(), change=lambda network: with_added_rtt(network, delays_ms).values()

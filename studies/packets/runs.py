@@ -1,4 +1,4 @@
-"""The captured runs in the folder of a campaign, dissected into connections, bytes by kind, and handshakes."""
+"""The captured runs in a campaign's folder, dissected into connections, bytes by kind, and handshakes."""
 
 import math
 import os
@@ -30,8 +30,8 @@ from studies.packets.head_of_line import (
 from studies.packets.sequence import Step, steps
 from studies.packets.university import header_rows
 
-# The browser may connect just before the start of navigation in its HAR; an earlier visit ended with the network's
-# quiet time.
+# The browser may connect just before the start of navigation in its HAR. An earlier visit ended at least the network's
+# quiet time before.
 AHEAD_S = 1.0
 ENDS = {"client": CLIENT, "servers": SERVERS}
 
@@ -41,8 +41,8 @@ class CapturedRun:
     """A run, as rows of the study's tables.
 
     `connections`: a row for each; `captures`: a row for each end and direction; `steps`: the packets of the first
-    request's connection until its response; `waits`: how long data waited, and for what; `headers`: a row for each
-    kind of header.
+    request's connection until its response; `waits`: how long data waited, and for which cause; `headers`: a row for
+    each kind of header.
     """
 
     setting: dict[str, Any]
@@ -65,7 +65,7 @@ def read_runs(campaign: Path) -> list[CapturedRun]:
 
 
 def _sort_key(setting: dict[str, Any]) -> tuple[str, str, float]:
-    """Networks that differ in their delay alone come together, the shortest delay first."""
+    """Networks that differ only in their delay come together, the shortest delay first."""
     return setting["site"], setting["network"].partition("+")[0], setting["rtt_ms"]
 
 
@@ -83,7 +83,7 @@ def read_run(campaign: Path, document: CampaignDocument, row: Row) -> CapturedRu
     captures = {end: read_capture(folder / file, folder / KEYS) for end, file in ENDS.items()}
     rows = list(_capture_rows(setting, captures))
     begin_s = navigated_s(read_json(folder / HAR))
-    # With early data the capture also has the browser's first visit.
+    # With early data, the capture also has the browser's first visit.
     start_s = begin_s - AHEAD_S if document.settings.protocols[row.protocol]["early_data"] else 0.0
     client = _since(captures["client"], start_s)
     first = first_request_connection(client)
@@ -110,9 +110,12 @@ def waits_row(
     begin_s: float,
     plt_ms: float | None,
 ) -> dict[str, Any]:
-    """The `measures` of all connections. Columns that begin with `sequence_` have those of the same packets in one
-    sequence (QUIC); columns that end in `_share`, the share of the time from the start of navigation to the load event
-    in which a byte waited for others, at least and at most."""
+    """The `measures` of all connections.
+
+    Columns that begin with `sequence_` have the measures of the same packets in one sequence (QUIC). Columns that end
+    in `_share` have the share of the time from the start of navigation to the load event in which a byte waited for
+    others, at least and at most.
+    """
     row = {**setting, "plt_ms": math.nan if plt_ms is None else plt_ms, "begin_s": begin_s, **measures(waits.values())}
     sequence = measures(in_one_sequence.values()) if in_one_sequence else {}
     row |= {f"sequence_{name}": sequence.get(name, math.nan) for name in row if name.startswith((FRONT, "gaps"))}
@@ -135,7 +138,7 @@ def _capture_rows(setting: dict[str, Any], captures: dict[str, Capture]) -> Iter
 def _connection_rows(
     setting: dict[str, Any], capture: Capture, waits: Mapping[ConnectionKey, Blocking]
 ) -> Iterator[dict[str, Any]]:
-    """A row for each connection; `number` counts those to one server, in the order of their beginning."""
+    """A row for each connection; `number` counts the connections to one server, in the order in which they began."""
     numbers: dict[str, int] = {}
     first = first_request_connection(capture)
     for connection, packets in by_connection(capture).items():

@@ -31,7 +31,7 @@ LINK_HEADERS = (
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the captures in the folder of a campaign; None when it has none. Raises EyelevelError."""
+    """The section on the captures in a campaign's folder; None if there are none. Raises EyelevelError."""
     runs = read_runs(folder)
     if not runs:
         return None
@@ -145,8 +145,8 @@ def _bytes_figure(captures: pd.DataFrame) -> ReportFigure:
 
 
 def _durations(connections: pd.DataFrame, confidence: float) -> list[ReportFigure]:
-    """The times of the first request's connection over the added delay: a figure for each site and network to which
-    delays were added."""
+    """Figures of the times of the first request's connection over the added delay, for each site and network with added
+    delays."""
     first = connections[connections["first"]].copy()
     first["base"] = first["network"].str.partition("+")[0]
     first["added_ms"] = first["rtt_ms"] - first.groupby(["site", "base"])["rtt_ms"].transform("min")

@@ -13,7 +13,7 @@ from studies.packets.layers import HEADERS
 @dataclass(frozen=True)
 class Step:
     """One packet: its direction, its contents, its size (least and most over runs), and when it was sent and received
-    (ms from the connection's first packet). `received_ms` is not a number when it was lost."""
+    (ms from the connection's first packet). `received_ms` is NaN if the packet was lost."""
 
     from_server: bool
     lines: tuple[str, ...]
@@ -38,11 +38,11 @@ class Exchange:
 
 
 def steps(client: Capture, servers: Capture, connection: ConnectionKey) -> tuple[Step, ...]:
-    """The packets that the client sent on `connection` until its first request, and the server until its first
-    response.
+    """The packets that the client sent on `connection` until its first request, and the packets that the server sent
+    until its first response.
 
-    They are in the order of sending. The clock of both captures is the same. A packet that one end sent and the other
-    did not capture was lost.
+    They are in the order of sending. Both captures use the same clock. A packet that one end sent and the other did not
+    capture was lost.
     """
     at_client, at_servers = (
         [packet for packet in capture.packets if packet.connection == connection] for capture in (client, servers)
@@ -51,17 +51,17 @@ def steps(client: Capture, servers: Capture, connection: ConnectionKey) -> tuple
     result = []
     for sender, receiver, from_server in ((at_client, at_servers, False), (at_servers, at_client, True)):
         one_way = _match_packets(sender, receiver, zero_s, from_server=from_server)
-        # The first that arrived: an earlier one may have been lost, and sent again.
+        # The first request or response that arrived: an earlier one may have been lost and sent again.
         last = next((n for n, (step, packet) in enumerate(one_way) if _has_headers(packet) and not step.is_lost), None)
         result += [step for step, _ in one_way[: None if last is None else last + 1]]
     return tuple(sorted(result, key=lambda step: step.sent_ms))
 
 
 def average(runs: Iterable[Sequence[Step]]) -> Exchange:
-    """The most frequent sequence among `runs`, with the mean times of those that had it; there must be a run.
+    """The most frequent sequence among `runs`, with the mean times of the runs with this sequence; there must be a run.
 
-    Two runs had the same sequence if, in each direction, the same packets were sent in the same order, and the same
-    were lost. The order of packets in opposite directions does not matter.
+    Two runs have the same sequence if, in each direction, the same packets were sent in the same order and the same
+    packets were lost. The order of packets in opposite directions does not matter.
     """
     groups: dict[object, list[Sequence[Step]]] = defaultdict(list)
     for run in runs:
@@ -97,7 +97,8 @@ def _mean(same: Sequence[Step]) -> Step:
 def _match_packets(
     sender: Iterable[PacketRecord], receiver: Iterable[PacketRecord], zero_s: float, *, from_server: bool
 ) -> list[tuple[Step, PacketRecord]]:
-    """The packets of one direction at both ends; packets with the same mark arrived in the order of sending."""
+    """The packets of one direction at both ends; packets with the same mark are taken to arrive in the order of
+    sending."""
     arrivals: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for packet in receiver:
         if packet.from_server == from_server:

@@ -1,7 +1,8 @@
 """Sequence diagrams of packets between client and server, protocols side by side, as SVG.
 
-Time runs down the page, alike for all protocols. Its scale is compressed where nothing happens and stretched where much
-happens, so that every packet can be read; numbers at the lines and round trips in the background give the time.
+Time runs down the page, in the same way for all protocols. Its scale is compressed while nothing happens and stretched
+while much happens, so that every packet is legible; numbers at the lines and round trips in the background show the
+time.
 """
 
 import math
@@ -17,11 +18,11 @@ from analysis.text import label, plural, span
 from studies.packets.sequence import Exchange, Step
 
 TEMPLATE = "sequence_drawing.svg.j2"
-# All in pixels.
+# All sizes are in pixels.
 PANEL, MARGIN, TIMES = 560, 12, 52
 TOP, BOTTOM = 84, 30
 LINE, GAP = 13, 5
-# The height of a ms where nothing needs more room, and the largest distance of two events.
+# The height of a ms if nothing needs more room, and the largest distance between two events.
 PER_MS, FARTHEST = 1.2, 46
 ACKNOWLEDGES = "#9a9a9a"
 
@@ -51,11 +52,11 @@ class _Scale:
     """The scale from times to places on the page."""
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
-        """Keep the order of all events, and room for the texts of events at the same lifeline."""
+        """Store the order of all events, with room for the texts of events at the same lifeline."""
         events = []
         for number, exchange in enumerate(exchanges):
             for step in exchange.steps:
-                # The text is above the line's beginning.
+                # The text stands above the beginning of the line.
                 events.append((step.sent_ms, (number, step.from_server), LINE * len(step.lines) + GAP))
                 if not step.is_lost:
                     events.append((step.received_ms, (number, not step.from_server), LINE))
@@ -71,7 +72,7 @@ class _Scale:
         self.bottom, self.end_ms = y, before_ms
 
     def y(self, time_ms: float) -> float:
-        """The place of a time; it is linear between two events."""
+        """The place of a time; it is interpolated linearly between two events."""
         return float(np.interp(time_ms, self._times_ms, self._ys))
 
 
@@ -116,7 +117,7 @@ def _arrow(step: Step, client: float, server: float, scale: _Scale, color: str) 
         "side": side,
         "lost": step.is_lost,
         "size": span(*step.bytes),
-        # From the arrow upwards.
+        # The lines of text, from the arrow upwards.
         "lines": [(words, round(y1 - GAP - LINE * place + 2, 1)) for place, words in enumerate(reversed(step.lines))],
         "times": [(f"{time_ms:.1f}", x, round(y + 3.5, 1), outwards) for time_ms, x, y, outwards in times],
     }

@@ -1,4 +1,4 @@
-"""Rows of loads or connections, as means over runs, for the tables of the section."""
+"""Rows of loads or connections as means over runs, for the tables of the section."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ SETTING = ["site", "network", "protocol"]
 
 
 def summary(table: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """A row for each combination of `keys`, in the order they come in: runs, and mean and sd of each column."""
+    """A row for each combination of `keys`, in the order of their first rows: runs, and mean and sd of each column."""
     groups = table.groupby(keys, sort=False)
     statistics = {"runs": groups.size()}
     for column in columns:

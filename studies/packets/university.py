@@ -1,4 +1,4 @@
-"""The bytes of a connection beside those that the university study tells of."""
+"""The bytes of a connection, compared with those that the university study reports."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,14 +10,14 @@ from studies.packets.bytes import PADDING
 from studies.packets.dissection import PacketRecord
 
 THEIRS = Path(__file__).with_name("university.csv")
-# Their quantities of a connection, by the columns of `studies.packets.runs` that have ours; others are headers.
+# Their quantities of a connection → the columns of `studies.packets.runs` with ours; their other quantities are
+# headers.
 OF_CONNECTION = {"handshake": "handshake_bytes", "connection": "bytes", "padding": PADDING}
 COLUMNS = ["site", "protocol", "quantity", "theirs", "runs", "ours", "ours_sd", "least", "most"]
 
 
 def header_rows(setting: Mapping[str, Any], packets: Iterable[PacketRecord]) -> Iterator[dict[str, Any]]:
-    """A row for each kind of header in `packets`: how many there are of it, and how many bytes, in the mean, at least
-    and at most."""
+    """A row for each kind of header in `packets`: the number of such headers, and their mean, least and most bytes."""
     sizes = pd.DataFrame([header for packet in packets for header in packet.headers], columns=["header", "bytes"])
     for header, some in sizes.groupby("header", sort=False)["bytes"]:
         yield {
@@ -27,10 +27,11 @@ def header_rows(setting: Mapping[str, Any], packets: Iterable[PacketRecord]) -> 
 
 
 def beside(connections: pd.DataFrame, headers: pd.DataFrame, transports: Mapping[str, str]) -> pd.DataFrame:
-    """Each of their numbers beside ours, by site and protocol, over all networks: bytes do not depend on the delay.
+    """Each of their numbers next to ours, by site and protocol, over all networks, since bytes do not depend on the
+    delay.
 
-    `connections` and `headers` have a row for each connection and each kind of header of each run; `transports` are
-    those of the protocols. `ours` is the mean over runs, of the connection of the first request. Columns COLUMNS.
+    `connections` and `headers` have a row for each connection and each kind of header of each run; `transports` has the
+    transport of each protocol. `ours` is the mean over runs, for the connection of the first request. Columns COLUMNS.
     """
     theirs = pd.read_csv(THEIRS, comment="#")
     first = connections[connections["first"]]

@@ -1,4 +1,4 @@
-"""States: what congestion control does while a page loads, over time."""
+"""States: the behaviour of congestion control over time while a page loads."""
 
 from base.late import late
 from studies.study import Study

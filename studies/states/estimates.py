@@ -1,7 +1,8 @@
 """Shares of time and probabilities of transitions over several runs, with intervals.
 
-Runs are what is repeated, so each counts once: what is estimated is the mean over runs of a run's own share, of all its
-connections, each weighed by its time. The spells within a run depend on each other, and would pretend to more.
+Runs are the repeated unit, so each counts once: the estimate is the mean over runs of each run's own share, which
+covers all its connections, weighted by their time. The spells within a run depend on each other, so counting them would
+overstate the precision.
 """
 
 from collections import Counter
@@ -10,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from analysis.statistics.intervals import Estimate, over_runs
 from studies.states.series import Spell, probabilities, shares, transitions
 
-# The connections of a run: the spells of each.
+# The connections of a run, each as its spells.
 Connections = Sequence[Sequence[Spell]]
 
 
 def share_estimates(runs: Sequence[Connections], confidence: float) -> dict[str, Estimate]:
-    """State → its share of time, over the runs that spent any; largest first."""
+    """State → its share of time, over the runs with any time in a state; the largest first."""
     of_runs = [of_run for of_run in map(shares, runs) if of_run]
     states = dict.fromkeys(state for of_run in of_runs for state in of_run)
     estimates = {
@@ -25,7 +26,8 @@ def share_estimates(runs: Sequence[Connections], confidence: float) -> dict[str,
 
 
 def probability_estimates(runs: Sequence[Connections], confidence: float) -> dict[tuple[str, str], Estimate]:
-    """Transition → its share among those that leave the same state, over the runs in which that state was left."""
+    """Transition → its share among the transitions that leave the same state, over the runs in which that state was
+    left."""
     of_runs = [probabilities(transitions(run)) for run in runs]
     return {
         (before, after): over_runs(
@@ -36,7 +38,7 @@ def probability_estimates(runs: Sequence[Connections], confidence: float) -> dic
 
 
 def transition_counts(runs: Sequence[Connections]) -> Counter[tuple[str, str]]:
-    """Transition → how often it was made, in all runs together."""
+    """Transition → how often it occurred, in all runs together."""
     return sum(map(transitions, runs), Counter())
 
 

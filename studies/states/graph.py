@@ -17,8 +17,8 @@ from analysis.statistics.intervals import Estimate
 
 @dataclass(frozen=True)
 class StateStyle:
-    """How a state looks: its name, the colour of its circle, whether text in that is white, and its place in every
-    graph, in sevenths of a turn from the left, clockwise. No congestion control has two states in one place."""
+    """The style of a state: its name, the colour of its circle, whether text in the circle is white, and its place in
+    every graph, in sevenths of a turn from the left, clockwise. No congestion control has two states in one place."""
 
     label: str
     color: str
@@ -39,7 +39,7 @@ STATES = {
     "pto": StateStyle("probe\ntimeout", VERMILION, 6, is_dark=True),
     "rto": StateStyle("retransmission\ntimeout", VERMILION, 6, is_dark=True),
 }
-# The arrow of a transition that is less probable has no number.
+# The arrow of a less probable transition has no number.
 LABEL_PROBABILITY = 0.05
 PANEL_INCHES = 3.3
 RADIUS, LEAST_RADIUS, MOST_RADIUS = 1.25, 0.17, 0.34
@@ -49,7 +49,8 @@ HALF_WIDTH = 2.0
 
 @dataclass(frozen=True)
 class Graph:
-    """A setting: its title, state → share of time, and transition → its probability, and its count."""
+    """The graph of a setting: its title; state → share of time; transition → its probability; and transition → its
+    count."""
 
     title: str
     shares: Mapping[str, Estimate]
@@ -58,17 +59,17 @@ class Graph:
 
 
 def state_style(state: str) -> StateStyle:
-    """How `state` looks, also one that is not among STATES."""
+    """The style of `state`, which need not be among STATES."""
     return STATES.get(state, StateStyle(state, "0.5", 2.5))
 
 
 def state_label(state: str) -> str:
-    """A state as a reader knows it."""
+    """The name of a state for readers."""
     return state_style(state).label.replace("\n", " ")
 
 
 def draw(graphs: Sequence[Graph]) -> Figure:
-    """The `graphs` side by side, two to a row."""
+    """Draw the `graphs` side by side, two to a row."""
     rows = -(-len(graphs) // 2)
     with figure_style():
         figure = Figure(figsize=(PAGE_INCHES, PANEL_INCHES * rows), layout="constrained")
@@ -100,13 +101,13 @@ def _place(state: str) -> tuple[float, float]:
 
 
 def _radius(share: float) -> float:
-    """The area grows with the share, between the smallest that can be seen and the largest that fits."""
+    """A radius whose area grows with the share, between the smallest visible and the largest that fits."""
     return LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * math.sqrt(share)
 
 
 def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> None:
-    """A bent arrow from circle to circle; the one back is bent to the other side. Dashed where the interval of the
-    probability reaches 0."""
+    """Draw a bent arrow from circle to circle; the arrow back bends to the other side. It is dashed if the interval of
+    the probability includes 0."""
     start, end, probability = before.center, after.center, estimate.mean
     shade = f"{0.72 - 0.6 * probability:.2f}"
     points_a_unit = 72 * PANEL_INCHES / (2 * HALF_WIDTH)
@@ -126,8 +127,8 @@ def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> Non
         )
     )
     if probability >= LABEL_PROBABILITY:
-        # A point on the quadratic curve whose control point lies `BEND` of its length aside; near its start, where
-        # fewer arrows of other states pass.
+        # A point on the quadratic curve whose control point is offset sideways by `BEND` times its length. The point is
+        # near the start, since fewer arrows of other states pass there.
         dx, dy = end[0] - start[0], end[1] - start[1]
         control = ((start[0] + end[0]) / 2 + BEND * dy, (start[1] + end[1]) / 2 - BEND * dx)
         t = 0.42
@@ -138,7 +139,7 @@ def _arrow(axes: Axes, before: Circle, after: Circle, estimate: Estimate) -> Non
 
 
 def _name(axes: Axes, state: str, circle: Circle, share: Estimate) -> None:
-    """The state's name outside its circle with the interval of its share, which stands within."""
+    """Write the state's name outside its circle with the interval of its share, and the share inside."""
     x, y = circle.center
     out = (circle.radius + 0.07) / RADIUS
     at = (x + x * out, y + y * out)

@@ -1,8 +1,8 @@
-"""The state of congestion control while a page loads, over time.
+"""The state of congestion control over time while a page loads.
 
-QUIC's servers log it by themselves; TCP's connections are looked up in the kernel every few milliseconds. Either way a
+QUIC's servers log it themselves; TCP's connections are read from the kernel every few milliseconds. In both cases a
 run's folder has a qlog for each connection (see `base.qlog`), the load's evidence, and `loading.json`: when the
-navigation began and when the page had all that it asked for (s since 1970).
+navigation began and when the page had received everything that it requested (s since 1970).
 """
 
 import sys
@@ -32,7 +32,7 @@ from tuning.protocols import Protocol
 
 STUDY = "states"
 
-# How long a load may go without an account of the kernel: ten times as long as usual.
+# The longest time in a load without a sample from the kernel: ten times the usual interval.
 LONGEST_GAP_MS = 50.0
 
 
@@ -41,7 +41,7 @@ LOADING = "loading.json"
 
 @dataclass(frozen=True)
 class LoadingTime:
-    """When a navigation began, and when the page had all that it asked for, in s since 1970."""
+    """When a navigation began, and when the page had received everything that it requested, in s since 1970."""
 
     navigated_s: float
     finished_s: float
@@ -49,7 +49,7 @@ class LoadingTime:
 
 @dataclass(frozen=True)
 class StatesMethod(Method):
-    """Loads a page with a qlog of each of its connections, which must be whole."""
+    """Loads a page with a qlog of each of its connections, which must be complete."""
 
     def settings(self) -> Mapping[str, Any]:
         """See `Method`."""
@@ -81,7 +81,8 @@ class StatesMethod(Method):
 
 
 def require_account(protocol: Protocol) -> None:
-    """Raises EyelevelError when neither the server of `protocol` nor the kernel says what congestion control does."""
+    """Raises EyelevelError if neither the server of `protocol` nor the kernel reports the state of congestion
+    control."""
     if not (protocol.in_kernel or server_of(protocol).logs_connections):
         raise EyelevelError(
             f"{protocol.name}: {protocol.server} gives no account of its congestion control over {protocol.transport}, "
@@ -90,7 +91,7 @@ def require_account(protocol: Protocol) -> None:
 
 
 def read_loading(folder: Path) -> LoadingTime:
-    """When the run in `folder` was navigated and had finished. Raises EyelevelError."""
+    """When the navigation of the run in `folder` began, and when the run had finished. Raises EyelevelError."""
     return structured(read_json(folder / LOADING), LoadingTime, f"{folder / LOADING} is broken")
 
 
@@ -109,7 +110,7 @@ def loading_time(folder: Path, evidence: Evidence) -> LoadingTime:
 
 
 def log_fault(protocol: Protocol, logs: list[Qlog]) -> str:
-    """Why the logs must not be believed, or nothing."""
+    """Why the logs must not be trusted; empty if they may be."""
     carrying = [log for log in logs if log.named(METRICS)]
     if not carrying:
         return "no connection was logged"
@@ -131,7 +132,7 @@ def _sampling_fault(loading: LoadingTime, folder: Path) -> str:
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+    """The measurement for `request`. Raises EyelevelError."""
     chosen = study_campaign(request, STUDY, StatesMethod())
     for protocol in chosen.protocols.values():
         require_account(protocol)

@@ -1,8 +1,8 @@
 """The report's section on congestion states, from the qlogs of a campaign's loads (`studies.states.measure`).
 
-Shares of time are means over the runs of a setting (`studies.states.estimates`). In a run they are shares of the time
-of all its connections together. A connection's time begins with it, or with the navigation if that is later, and ends
-with the last acknowledgement of data before the page had all that it asked for.
+Shares of time are means over the runs of a setting (`studies.states.estimates`). Within a run they are shares of the
+time of all its connections together. A connection's time begins with the connection, or with the navigation if that is
+later. It ends with the last acknowledgement of data before the page had received everything that it requested.
 """
 
 import math
@@ -42,7 +42,7 @@ class LoggedConnection:
 
 @dataclass(frozen=True)
 class Load:
-    """A run that counts: when it was navigated (s since 1970), its page load time, and its connections."""
+    """A run that counts: when its navigation began (s since 1970), its page load time, and its connections."""
 
     number: int
     navigated_s: float
@@ -51,7 +51,7 @@ class Load:
 
     @property
     def busiest(self) -> LoggedConnection:
-        """The connection that carried most."""
+        """The connection that carried the most bytes."""
         return max(self.connections, key=lambda connection: connection.delivered_bytes)
 
 
@@ -76,13 +76,14 @@ class SettingLoads:
 
     @property
     def typical(self) -> Load:
-        """The load with the median page load time; of two in the middle, the faster."""
+        """The load with the median page load time; with two in the middle, the faster one."""
         by_time = sorted(self.loads, key=lambda load: load.plt_ms)
         return by_time[(len(by_time) - 1) // 2]
 
 
 def read_load(folder: Path, row: Row) -> Load:
-    """The load of `row`, whose evidence is in `folder`. Raises EyelevelError when a part of it cannot be read."""
+    """The load of `row`, whose evidence is in `folder`. Raises EyelevelError if a part of the evidence cannot be
+    read."""
     loading, plt_ms = read_loading(folder), row.metrics["plt"]
     assert plt_ms is not None, "a load that counts has a load event"
     period = (loading.navigated_s, loading.finished_s)
@@ -104,7 +105,7 @@ def read_settings(campaign: Path) -> list[SettingLoads]:
 
 
 def section(campaign: Path) -> Section | None:
-    """The section on the states in the folder of `campaign`; None when it has none. Raises EyelevelError."""
+    """The section on the states in the folder of `campaign`; None if there are none. Raises EyelevelError."""
     settings = read_settings(campaign)
     if not settings:
         return None
@@ -137,7 +138,7 @@ EXPLANATIONS = (
 
 
 def _spent_time(site: str, network: str, group: Sequence[SettingLoads], confidence: float) -> str:
-    """How connections spent their time, in a sentence."""
+    """A sentence on how connections spent their time."""
     texts = []
     for setting in group:
         of_runs = [shares(run) for run in setting.runs]
@@ -151,7 +152,7 @@ def _spent_time(site: str, network: str, group: Sequence[SettingLoads], confiden
 
 
 def _of_states(of_runs: Sequence[Mapping[str, float]], states: Sequence[str], confidence: float) -> Estimate:
-    """The share of time in any of `states`, over the runs that spent any."""
+    """The share of time in any of `states`, over the runs with any time in a state."""
     sums = (sum(of_run.get(state, 0.0) for state in states) for of_run in of_runs if of_run)
     return over_runs(sums, confidence, (0, 1))
 
@@ -166,7 +167,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def share_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTable:
-    """The share of time in each state; protocols of a site and network one below the other."""
+    """The table of the share of time in each state; the protocols of a site and network follow each other."""
     rows = []
     for setting in settings:
         for state, estimate in share_estimates(setting.runs, confidence).items():
@@ -184,7 +185,7 @@ def share_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTa
 
 
 def transition_table(settings: Sequence[SettingLoads], confidence: float) -> ReportTable:
-    """The probability of each transition; protocols of a site and network one below the other."""
+    """The table of the probability of each transition; the protocols of a site and network follow each other."""
     rows = []
     for setting in settings:
         counts = transition_counts(setting.runs)
@@ -209,7 +210,7 @@ def _probability_interval(low: float, high: float) -> str:
 
 
 def _in_order_of_states(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """`rows` by site and network in their order, and by the states in `columns` in that of STATES."""
+    """`rows` by site and network in their order, and by the states in `columns` in the order of STATES."""
     places = list(dict.fromkeys((row["site"], row["network"]) for row in rows))
     states = [
         *states_graph.STATES,
@@ -227,7 +228,7 @@ def _in_order_of_states(rows: Sequence[Mapping[str, Any]], columns: Sequence[str
 
 
 def totals(settings: Sequence[SettingLoads]) -> ReportTable:
-    """The time that the shares rest on, and the busiest connections in numbers."""
+    """The table of the time that the shares rest on, and of the busiest connections in numbers."""
     rows = []
     for setting in settings:
         busiest = [load.busiest for load in setting.loads]

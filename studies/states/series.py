@@ -1,7 +1,7 @@
 """Series of windows, spells of states and shares of time, from the qlogs of connections.
 
-The functions take what `base.qlog` reads. Times are in s from a moment that the caller names (in s since 1970),
-sizes in bytes.
+The functions take the qlogs that `base.qlog` reads. Times are in s from a moment that the caller gives (in s since
+1970), sizes in bytes.
 """
 
 import math
@@ -15,13 +15,15 @@ import pandas as pd
 
 from base.qlog import METRICS, STATE, Qlog
 
-# The kernel is asked for the state of TCP's connections this often (`studies.states`). QUIC's servers log every change,
-# so their logs are sampled as often here: a short state is then as likely to be seen over QUIC as over TCP.
+# The interval at which the kernel is asked for the state of TCP's connections (`studies.states`). QUIC's servers log
+# every change, so their logs are sampled at the same interval: a short state is then equally likely to be seen over
+# QUIC and over TCP.
 SAMPLE_S = 0.005
-# An event that follows a sample by no more counts as simultaneous: less than clocks resolve, more than rounding loses.
+# An event that follows a sample within this time counts as simultaneous: the time is less than clocks resolve and more
+# than rounding loses.
 SIMULTANEOUS_S = 2e-6
 
-# Columns of a series, and their names in qlog; RTTs are in ms, rates in bit/s, losses from the start.
+# The columns of a series → their names in qlog. RTTs are in ms, rates in bit/s, losses are counted from the start.
 COLUMNS = {
     "window": "congestion_window",
     "in_flight": "bytes_in_flight",
@@ -36,7 +38,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Spell:
-    """A period that a connection has spent in one state."""
+    """A period that a connection spent in one state."""
 
     state: str
     start_s: float
@@ -50,8 +52,8 @@ class Spell:
 def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
     """A row for each event with metrics: `time_s` from `zero_s` on, and `COLUMNS`, each with its last value so far.
 
-    A column without a value so far is not a number, but for counts, which begin at 0: bytes in flight, bytes delivered
-    and losses.
+    A column without a value so far is NaN, except counts, which begin at 0: bytes in flight, bytes delivered and
+    losses.
     """
     events = qlog.named(METRICS)
     rows = [[event.data.get(name, np.nan) for name in COLUMNS.values()] for event in events]
@@ -63,9 +65,9 @@ def series(qlog: Qlog, zero_s: float) -> pd.DataFrame:
 
 def spells(qlog: Qlog, zero_s: float, end_s: float) -> list[Spell]:
     """The spells of a connection between `zero_s` and `end_s` (s since 1970), in order, sampled every `SAMPLE_S`: a
-    spell begins and ends at a sample, and one that lies between two samples is left out.
+    spell begins and ends at a sample, and a spell that lies between two samples is left out.
 
-    They end with the last of its data that was acknowledged before `end_s`: idle time afterwards does not count.
+    They end with the last data that was acknowledged before `end_s`: idle time afterwards does not count.
     """
     over_s = min(end_s, _last_delivery_s(qlog, end_s)) - zero_s
     began_s = qlog.began_s - zero_s
@@ -88,7 +90,7 @@ def _next_sample_s(at_s: float) -> float:
 
 
 def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
-    """State → its share of the time of all `connections` together, each weighed by its time; largest first."""
+    """State → its share of the time of all `connections` together, weighted by their time; the largest first."""
     seconds: Counter[str] = Counter()
     for spells_of_one in connections:
         for spell in spells_of_one:
@@ -98,7 +100,7 @@ def shares(connections: Iterable[Sequence[Spell]]) -> dict[str, float]:
 
 
 def transitions(connections: Iterable[Sequence[Spell]]) -> Counter[tuple[str, str]]:
-    """The number of transitions from one state to another, of all `connections` together."""
+    """The number of transitions between each two states, in all `connections` together."""
     return Counter(
         (before.state, after.state) for spells_of_one in connections for before, after in pairwise(spells_of_one)
     )
@@ -113,7 +115,7 @@ def probabilities(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str]
 
 
 def delivered_bytes(qlog: Qlog, zero_s: float = -math.inf, end_s: float = math.inf) -> float:
-    """The bytes that a connection has carried to the client between `zero_s` and `end_s` (s since 1970)."""
+    """The bytes that a connection carried to the client between `zero_s` and `end_s` (s since 1970)."""
     before = total = 0.0
     for event in qlog.named(METRICS):
         at_s, delivered = qlog.began_s + event.time_ms / 1e3, float(event.data.get("bytes_delivered", 0.0))
@@ -125,7 +127,7 @@ def delivered_bytes(qlog: Qlog, zero_s: float = -math.inf, end_s: float = math.i
 
 
 def _last_delivery_s(qlog: Qlog, end_s: float) -> float:
-    """When the last data were acknowledged before `end_s`, in s since 1970; the connection's beginning if none were."""
+    """When the last data before `end_s` was acknowledged, in s since 1970; the connection's beginning if none was."""
     last_s, delivered = qlog.began_s, 0.0
     for event in qlog.named(METRICS):
         at_s = qlog.began_s + event.time_ms / 1e3

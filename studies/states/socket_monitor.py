@@ -1,10 +1,9 @@
-"""`python -m studies.states.socket_monitor FOLDER`: a replay's monitor, which asks the kernel many times a second
-for the state of every TCP connection of the servers.
+"""`python -m studies.states.socket_monitor FOLDER`: a replay's monitor, which asks the kernel many times a second for
+the state of every TCP connection of the servers.
 
-Writes into FOLDER what `studies.states.socket_series` makes qlogs of:
-
-    sockets.bin    the accounts (`servers.kernel_sockets`), one whenever that of a connection had changed
-    sockets.json   how often the kernel was asked, and gaps: when (s since 1970) and for how many ms it was not
+Writes two files into FOLDER, from which `studies.states.socket_series` makes qlogs:
+    sockets.bin    the accounts (`servers.kernel_sockets`), one whenever a connection's account has changed
+    sockets.json   how often the kernel was asked, and the gaps: when (s since 1970) and for how many ms it was not
 """
 
 import json
@@ -19,8 +18,8 @@ from base.errors import reports_errors
 from servers.kernel_sockets import ACCOUNTS, RECORD, KernelSockets, identity, lasting
 
 SAMPLING = "sockets.json"
-# A fifth of the round trip of the fastest network in the paper. It takes 5 % of a core, whether there are few
-# connections or thirty: the kernel looks through its whole table.
+# A fifth of the round trip of the fastest network in the paper. Asking takes 5 % of a core, with few connections or
+# with thirty, since the kernel searches its whole table.
 INTERVAL_S = 0.005
 GAP_S = 4 * INTERVAL_S
 
@@ -29,7 +28,8 @@ GAP_S = 4 * INTERVAL_S
 def main(folder: Path) -> None:
     """Ask until SIGTERM. Raises EyelevelError."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    # Some hundred microseconds each time, which must not wait for the browser. Where that is not granted, gaps tell.
+    # Asking takes some hundred microseconds each time and must not wait for the browser, so it has real-time priority.
+    # If that is not permitted, the gaps show the waits.
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     latest: dict[bytes, bytes] = {}

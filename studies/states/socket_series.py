@@ -9,10 +9,10 @@ from base.files import sync
 from base.qlog import METRICS, PARAMETERS, QLOG_ENDING, STARTED, STATE, Event, Qlog, write_qlog
 from servers.kernel_sockets import ACCOUNTS, Bbr, TcpInfo, accounts_of_clients
 
-# Values of TcpInfo.ca_state. The kernel reduces the window when a queue of the servers' machine is full.
+# Values of TcpInfo.ca_state. REDUCED: the kernel reduced the window, since a queue of the servers' machine was full.
 REDUCED, RECOVERY, LOSS = 2, 3, 4
-# BBR's mode follows from its pacing gain (Linux, tcp_bbr.c): above the first it is in startup, below the second it
-# drains.
+# BBR's mode follows from its pacing gain (Linux, tcp_bbr.c): above the first value it is in startup, below the second
+# it drains.
 STARTUP_GAIN, DRAIN_GAIN = 2.0, 0.5
 PROBE_RTT = "probe_rtt"
 # The pacing rate of a connection without pacing.
@@ -22,7 +22,8 @@ Sample = tuple[float, TcpInfo]
 
 
 def write_qlogs(folder: Path) -> list[Path]:
-    """A qlog in `folder` for each TCP connection with a client, in place of the samples; returns their paths."""
+    """Write a qlog into `folder` for each TCP connection with a client, and remove the samples; returns the paths of
+    the qlogs."""
     connections: dict[bytes, list[Sample]] = defaultdict(list)
     for at_s, connection, info in accounts_of_clients(folder):
         connections[connection].append((at_s, info))
@@ -30,7 +31,7 @@ def write_qlogs(folder: Path) -> list[Path]:
     for samples in connections.values():
         first = samples[0][1]
         name = f"tcp-{first.server[0]}-{first.client[1]}"
-        # A port may be used again.
+        # A port may be used again by a later connection.
         earlier = sum(path.name.startswith(name) for path in paths)
         path = folder / f"{name}{f'-{earlier + 1}' if earlier else ''}{QLOG_ENDING}"
         write_qlog(path, qlog_of(samples), "Linux", ["TCP", "HTTP2"])
@@ -92,8 +93,8 @@ def metrics(info: TcpInfo) -> Mapping[str, Any]:
 
 
 def congestion_state(info: TcpInfo) -> str:
-    """The state of the connection's congestion control, under the names of quic_server (`servers/quic`), and rto: there
-    was a retransmission timeout, and not all that was sent before it is acknowledged yet."""
+    """The state of the connection's congestion control, with the names of quic_server (`servers/quic`) and rto: there
+    was a retransmission timeout, and data sent before it is not fully acknowledged yet."""
     if info.ca_state == LOSS:
         return "rto"
     if info.ca_state in (REDUCED, RECOVERY):

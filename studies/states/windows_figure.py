@@ -27,7 +27,7 @@ class ConnectionSeries:
 
 
 def draw(connections: Sequence[ConnectionSeries]) -> Figure:
-    """Window and bytes in flight above, RTT below, and a band of states for each protocol."""
+    """Draw window and bytes in flight at the top, RTT below, and a band of states for each protocol."""
     protocols = [connection.protocol for connection in connections]
     end_s = max((connection.spells[-1].end_s for connection in connections if connection.spells), default=0.0)
     with figure_style():
@@ -59,7 +59,7 @@ def draw(connections: Sequence[ConnectionSeries]) -> Figure:
 
 
 def _legend(present: Collection[str]) -> list[Patch]:
-    """An entry for each colour; corresponding states of Cubic and BBR share one."""
+    """A legend entry for each colour; corresponding states of Cubic and BBR share a colour."""
     labels_of: dict[str, list[str]] = {}
     for state in (*STATES, *sorted(set(present) - set(STATES))):
         if state in present:

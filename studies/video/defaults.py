@@ -1,9 +1,9 @@
-"""Qualities, players and rules of the study's pages, and the usual options of its command."""
+"""Qualities, players and rules of the study's pages, and the default options of its command."""
 
 NETWORKS, PROTOCOLS, VIDEOS, PLAYER, SECONDS = "lte", "tcp+,quic", "tiny,medium,hd720,hd2160,dynamic", "dash", 60
 
-# In bit/s, by the names that YouTube's player had, which Kakhki et al. chose four of. The ladder is from theirs at the
-# time (0.24 Mbit/s) to what 4K takes today (16 Mbit/s).
+# Rates in bit/s, by the names of YouTube's player; Kakhki et al. chose four of these names. The ladder extends from
+# their lowest rate (0.24 Mbit/s) to the rate of 4K today (16 Mbit/s).
 LADDER_BPS = {
     "least": 240_000,
     "tiny": 700_000,
@@ -13,9 +13,9 @@ LADDER_BPS = {
     "hd1080": 8_000_000,
     "hd2160": 16_000_000,
 }
-# As hd720, but its pictures are true ones of 1280x720: whether they make a difference to what is measured.
+# The same as hd720, but with true pictures of 1280x720, to show whether the pictures influence the measurement.
 TRUE = "hd720-true"
-# How players choose: dash.js has all three rules (BOLA: Spiteri et al., INFOCOM 2016), hls.js one.
+# How players choose a quality: dash.js has all three rules (BOLA: Spiteri et al., INFOCOM 2016), hls.js one.
 RULES = {"throughput": ("dash", "hls"), "bola": ("dash",), "dynamic": ("dash",)}
-# Where npm has put each player (package.json), below `node_modules`.
+# Where npm has installed each player (package.json), below `node_modules`.
 PLAYERS = {"dash": ("dashjs", "dist/modern/umd/dash.mediaplayer.min.js"), "hls": ("hls.js", "dist/hls.min.js")}

@@ -1,4 +1,4 @@
-"""Plays over time: what came, what was played, and the buffer, of all protocols on one axis."""
+"""Plays over time: the received data, the played quality, and the buffer, of all protocols on one axis."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,10 @@ Series = NDArray[np.float64]
 
 
 def draw(plays: Sequence[tuple[str, Play]], seconds: float, has_rule: bool) -> Figure:
-    """Draw `plays` of one video behind one network, each with its protocol, for their first `seconds`: a panel each for
-    the rate at which it came, the rate of what was played (where it `has_rule`, else that is always the same), which
-    share of plays waited, and the buffer. Lines are means, bands reach from the lower to the upper quartile."""
+    """Draw `plays` of one video on one network, each with its protocol, for their first `seconds`. There are panels
+    for the rate at which data came, the rate that was played (if the video `has_rule`; otherwise this rate is
+    constant), the share of plays that waited, and the buffer. Lines are means; bands extend from the lower to the
+    upper quartile."""
     protocols = list(dict.fromkeys(protocol for protocol, _ in plays))
     series_of = {"received\n[Mbit/s]": received, **({"played\n[Mbit/s]": shown} if has_rule else {})}
     series_of |= {WAITING: waiting, "buffer\n[s]": ahead}
@@ -34,7 +35,7 @@ def draw(plays: Sequence[tuple[str, Play]], seconds: float, has_rule: bool) -> F
         for axes, (name, series) in zip(panels, series_of.items(), strict=True):
             for protocol in protocols:
                 some = [series(play, seconds) for of_play, play in plays if of_play == protocol]
-                # Quartiles of what is yes or no say nothing.
+                # Quartiles of yes/no values say nothing.
                 _line(axes, protocol, protocols, some, has_band=name != WAITING)
             axes.set_ylabel(name)
             axes.set_ylim(bottom=0)
@@ -50,8 +51,9 @@ def draw(plays: Sequence[tuple[str, Play]], seconds: float, has_rule: bool) -> F
 
 
 def received(play: Play, seconds: float) -> tuple[Series, Series]:
-    """Times (s), and the rate (Mbit/s) at which segments came around each: the bytes of each evenly from its first byte
-    to its last. Until the last that came: of one under way when the play ended, nothing is known."""
+    """Times (s), and the rate (Mbit/s) at which segments came around each time, with the bytes of each segment spread
+    evenly from its first byte to its last. The series ends with the last segment that came: nothing is known about a
+    segment that was under way when the play ended."""
     edges = np.arange(0, seconds + BIN_S, BIN_S)
     came = np.zeros(len(edges))
     for one in play.segments:
@@ -64,20 +66,20 @@ def received(play: Play, seconds: float) -> tuple[Series, Series]:
 
 
 def shown(play: Play, seconds: float) -> tuple[Series, Series]:
-    """Times (s), and the rate (Mbit/s) of the quality that was played then; NaN before the first frame."""
+    """Times (s), and the rate (Mbit/s) of the quality played at each time; NaN before the first frame."""
     times, positions, _ = _buffer(play)
     steps = np.arange(0, seconds, STEP_S)
     numbers = np.interp(steps, times, positions) // SEGMENT_S + 1
     begun = steps >= (np.inf if play.first_frame_ms is None else play.first_frame_ms) / 1000
     rates = [play.played_mbps.get(int(number), np.nan) for number in numbers]
-    # A picture that stands still at the end of its segment is that segment's.
+    # A picture that stands still at the end of its segment belongs to that segment.
     standing: Series = pd.Series(rates, dtype=float).ffill().to_numpy(dtype=np.float64, copy=True)
     standing[~begun] = np.nan
     return steps, standing
 
 
 def waiting(play: Play, seconds: float) -> tuple[Series, Series]:
-    """Times (s), and 100 where a picture was waited for, the first or one in a rebuffer, else 0."""
+    """Times (s), and 100 if the play waited for a picture (the first one, or one in a rebuffer), else 0."""
     steps = np.arange(0, seconds, STEP_S)
     is_waiting = steps < (np.inf if play.first_frame_ms is None else play.first_frame_ms) / 1000
     for from_ms, still_ms in play.rebuffers:
@@ -86,7 +88,7 @@ def waiting(play: Play, seconds: float) -> tuple[Series, Series]:
 
 
 def ahead(play: Play, seconds: float) -> tuple[Series, Series]:
-    """Times (s), and how many seconds could be played without anything more."""
+    """Times (s), and how many seconds of video could be played without further data."""
     times, positions, untils = _buffer(play)
     steps = np.arange(0, seconds, STEP_S)
     return steps, np.interp(steps, times, untils - positions, left=0)
@@ -100,7 +102,8 @@ def _buffer(play: Play) -> tuple[Series, Series, Series]:
 def _line(
     axes: Axes, protocol: str, protocols: Sequence[str], series: Sequence[tuple[Series, Series]], *, has_band: bool
 ) -> None:
-    """A line through the means of `series`, which have the same times, where half of them have a value."""
+    """Draw a line through the means of `series`, which have the same times, wherever at least half of them have a
+    value."""
     times = series[0][0]
     values = np.array([one for _, one in series])
     known = np.isfinite(values).mean(axis=0) >= 0.5

@@ -1,4 +1,4 @@
-"""The files that players read of a video before its segments: a manifest of DASH, or playlists of HLS."""
+"""The files that players read before the segments of a video: a manifest of DASH, or playlists of HLS."""
 
 from collections.abc import Mapping
 

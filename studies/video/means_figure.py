@@ -1,4 +1,4 @@
-"""The means of the plays of all videos on one network, protocol beside protocol."""
+"""The means of the plays of all videos on one network, protocols side by side."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from studies.video.play import MEASURES
 # The measures that have a panel.
 SHOWN = ("first_frame_s", "rebuffer_s", "skipped_s", "loaded_s", "qoe")
 ROW_INCHES = 0.32
-# An axis from 0 has at least this, also where all is 0.
+# An axis from 0 extends at least to this value, even if all values are 0.
 LEAST_AXIS = 1.0
-# How far the lines of protocols are from each other, in rows.
+# The distance between the lines of two protocols, in rows.
 APART = 0.22
 
 
@@ -60,7 +60,7 @@ def _points(
     rows: Sequence[float],
     estimates: Sequence[Estimate],
 ) -> None:
-    """The mean of each of `estimates` that is of any play at its place of `rows`, with its interval."""
+    """Draw the mean and the interval of each of `estimates` at its place in `rows`; skip estimates without a play."""
     points = [(row, one) for row, one in zip(rows, estimates, strict=True) if one.runs]
     looks = line_style(protocol, protocols)
     axes.errorbar(

@@ -1,4 +1,5 @@
-"""Plays of a generated video (`studies.video.pages`), one in each load, which lasts as long as the play is observed."""
+"""Plays of a generated video (`studies.video.pages`), one in each load. A load lasts as long as the play is
+observed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ BEYOND_S = 30
 
 @dataclass(frozen=True)
 class VideoMethod(Method):
-    """Loads a page that plays a video for `seconds`, and says how that went."""
+    """Loads a page that plays a video for `seconds` and reports on the play."""
 
     seconds: int = SECONDS
 
@@ -44,13 +45,14 @@ class VideoMethod(Method):
         return self.seconds
 
     def expectations(self) -> Sequence[Expectation]:
-        """See `Method`. Nothing is expected of how much a play asks for: it is less where a protocol brings less. But
-        it asks for nothing that is not there."""
+        """See `Method`. There is no expectation on how much a play requests, since it requests less if a protocol
+        delivers less. But all its requests must be for existing files."""
         return [MISSED_REQUEST_EXPECTATION]
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
         """See `Method`."""
-        # A player asks again for a segment that failed; that a connection does not outlive an outage is a result.
+        # A player requests a failed segment again. It is a result, not an error, if a connection does not survive an
+        # outage.
         kept = tuple(one for one in evidence.requests if not (one.error and SEGMENT.fullmatch(one.url)))
         if reason := super().reason_against(setting, folder, replace(evidence, requests=kept)):
             return reason
@@ -62,7 +64,7 @@ class VideoMethod(Method):
 
 
 def campaign(request: Request) -> Measurement:
-    """The measurement that `request` asks for. Raises EyelevelError."""
+    """The measurement for `request`. Raises EyelevelError."""
     before = [
         video for site in (request.document.settings.sites if request.document else ()) if (video := page_named(site))
     ]
@@ -83,7 +85,7 @@ def campaign(request: Request) -> Measurement:
         protocols={protocol.name: protocol for protocol in over},
         runs=request.number_of_runs(RUNS),
         seed=request.plan_seed,
-        # Players measure by the clock, which the script of repeatable pages holds still.
+        # Players measure by the clock, which the script of repeatable pages stops.
         loading=Loading(
             repeatable=False,
             filmed=False,

@@ -1,9 +1,9 @@
 """Pages that play a video: a page with a player on one host; manifest and segments, each a file, on another.
 
-A page's name says what it plays, by which player, and for how long: `video-hd720-60s`, `video-bola-60s`,
-`video-throughput-hls-60s`. It plays one quality, whose manifest has no other, or lets a rule of the player choose among
-all. The same name gives the same bytes on the same machine; another version of FFmpeg may encode the pictures
-otherwise, but segments have the same sizes everywhere.
+A page's name says what it plays, with which player, and for how long: `video-hd720-60s`, `video-bola-60s`,
+`video-throughput-hls-60s`. It plays one quality, the only one in its manifest, or lets a rule of the player choose
+among all. The same name gives the same bytes on the same machine. Another version of FFmpeg may encode the pictures
+differently, but segments have the same sizes everywhere.
 """
 
 import gzip
@@ -23,12 +23,12 @@ from studies.video.media import SEGMENT_S, SOUND_BPS
 
 HOST, SEGMENTS_HOST = "video.example", "segments.video.example"
 ADDRESS, SEGMENTS_ADDRESS = "192.0.2.1", "192.0.2.2"
-# Another host may read the responses, and see when they came.
+# Allows the other host to read the responses, and to see when they came.
 OPEN_TO_ALL = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*"))
 
 NAME = re.compile(r"video-(?P<plays>[a-z0-9-]+?)(?P<hls>-hls)?-(?P<seconds>[1-9]\d*)s")
-# A video goes on for this long after its play, since players that have the whole video ask for nothing more. dash.js is
-# never farther ahead than that by default; hls.js is, where 60 MB are more than 30 s.
+# A video is this much longer than its play, since players that have the whole video request nothing more. By default,
+# dash.js never buffers further ahead than this; hls.js does if 60 MB are more than 30 s.
 AHEAD_S = 30
 SEGMENT = re.compile(rf"https://{re.escape(SEGMENTS_HOST)}/(?P<quality>[^/]+)/(?P<number>\d+)\.m4s")
 SOUND = "sound"
@@ -38,7 +38,8 @@ PAGE = Path(__file__).with_name("page.html")
 
 @dataclass(frozen=True)
 class Video:
-    """A page that `plays` a quality, or by a rule, with a `player` of `PLAYERS`, and looks on for `seconds`."""
+    """A page that `plays` a quality, or by a rule, with a `player` of `PLAYERS`, and observes the play for
+    `seconds`."""
 
     plays: str
     seconds: int
@@ -55,19 +56,19 @@ class Video:
 
     @property
     def segments(self) -> int:
-        """How many segments the whole video has."""
+        """The number of segments of the whole video."""
         return -(-(self.seconds + AHEAD_S) // SEGMENT_S)
 
     @property
     def qualities(self) -> dict[str, int]:
-        """Quality → bit/s of those that the player has."""
+        """Quality → bit/s, for the qualities that the player can choose."""
         if self.is_adaptive:
             return LADDER_BPS
         return {self.plays: LADDER_BPS["hd720" if self.plays == TRUE else self.plays]}
 
 
 def page_named(name: str) -> Video | None:
-    """The page that a site of this name is, or None when it is no such page."""
+    """The page with the site name `name`; None if `name` is not that of such a page."""
     match = NAME.fullmatch(name)
     if not match or match["plays"] not in (*LADDER_BPS, TRUE, *RULES):
         return None
@@ -76,7 +77,8 @@ def page_named(name: str) -> Video | None:
 
 
 def site(name: str) -> GeneratedSite | None:
-    """The site of this name, or None when it is no such page. Raises EyelevelError when its player is missing."""
+    """The site with this name; None if the name is not that of such a page. Raises EyelevelError if its player is
+    missing."""
     video = page_named(name)
     return GeneratedSite(recorder(video), lambda: _announced(video), is_for_study=True) if video else None
 
@@ -88,20 +90,20 @@ def _announced(video: Video) -> Recording:
 
 
 def recorder(video: Video) -> dict[str, str]:
-    """The programs that make a page, with their versions; a page that other versions made is made anew. Raises
-    EyelevelError when its player is not installed."""
+    """The programs that make a page, with their versions; a page made by other versions is made again. Raises
+    EyelevelError if its player is not installed."""
     package = _package(video.player)
     return {"name": "eyelevel video", "version": "2", package.name: str(read_json(package / "package.json")["version"])}
 
 
 def generate(video: Video) -> Recording:
-    """The recording of the page. Raises EyelevelError when player or FFmpeg are missing, or FFmpeg fails."""
+    """The recording of the page. Raises EyelevelError if player or FFmpeg are missing, or if FFmpeg fails."""
     script = (_package(video.player) / PLAYERS[video.player][1]).read_bytes()
     settings = {"rule": video.plays if video.is_adaptive else None, "seconds": video.seconds, "segment_s": SEGMENT_S}
     import jinja2
 
     page = jinja2.Template(PAGE.read_text()).render(player=video.player, manifest=_url(_manifest(video)), **settings)
-    # As the web sends scripts.
+    # Compressed, as websites send scripts.
     packed = (("Content-Encoding", "gzip"),)
     exchanges = [
         generated_exchange(f"https://{HOST}/", "text/html", page.encode(), ADDRESS),

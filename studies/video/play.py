@@ -1,4 +1,4 @@
-"""One play of a video, as its page reports it, and what is measured of it: functions of a play, without files.
+"""One play of a video, as its page reports it, and the measures of a play. The functions take a play and read no files.
 
 Times are in ms from the beginning of the navigation, unless a name says otherwise.
 """
@@ -17,32 +17,33 @@ from studies.video.pages import SEGMENT, SOUND
 # The page's performance mark has a name with this prefix (studies/video/page.html).
 MARK = "eyelevel-play "
 FRAME_MS = 1000 / FRAMES_PER_S
-# A picture that stands still for this much longer than a frame is a rebuffer. Shorter ones are hardly seen, and a busy
-# machine makes some.
+# A picture that stands still for this much longer than a frame is a rebuffer. Shorter ones are hardly visible, and a
+# busy machine causes some.
 LEAST_REBUFFER_MS = 250
-# Rebuffers with less than this between them are one. While pictures are late, sound goes on (in Chromium for 3 s), and
-# single frames are shown when some come, but those that should have been are dropped.
+# Rebuffers with less than this time between them count as one. While pictures are late, sound continues (in Chromium
+# for 3 s). Single frames are shown when some arrive, but frames that are too late are dropped.
 APART_MS = 500
-# This long after a rebuffer frames may be dropped since they were late, whatever the machine.
+# For this long after a rebuffer, frames may be dropped because they were late, on any machine.
 LATE_MS = 1000
-# A machine that drops more frames than this was itself what was measured.
+# If a machine drops a larger share of frames, the play measured the machine.
 MOST_DROPPED = 0.01
-# A picture that stands still with more than this in the buffer does so for the machine's sake.
+# If a picture stands still with more than this in the buffer, the machine is the cause.
 MOST_STILL_S = 1.0
-# The video may go this much slower than the clock beside rebuffers and shorter stops, for the machine's sake.
+# The video may fall behind the clock by this much, apart from rebuffers and shorter stops, because of the machine.
 MOST_LAG_S = 0.5
-# The player's clock may have gone so far from the one that cannot be set.
+# The player's clock may have shifted by this much from the monotonic clock.
 MOST_CLOCK_SHIFT_MS = 500
-# A video of which this much has come can begin.
+# A video can begin once this much of it has come.
 PLAYABLE_S = 2 * SEGMENT_S
-# Yin et al. (SIGCOMM 2015), "balanced": a second of waiting counts as much as a segment of 3 Mbit/s less, switches as
-# much as they change the rate.
+# The "balanced" weights of Yin et al. (SIGCOMM 2015): a second of waiting costs as much as one segment whose rate is 3
+# Mbit/s lower; a switch costs as much as it changes the rate.
 WAIT_MBPS_PER_S, SWITCH_WEIGHT = 3.0, 1.0
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment that was asked for: `protocol` as ALPN names it; of one that did not come whole, less `bytes`."""
+    """A segment that was requested. `protocol`: its name in ALPN; `bytes`: fewer if the segment did not arrive
+    completely."""
 
     url: str
     began_ms: float
@@ -53,19 +54,19 @@ class Segment:
 
     @property
     def quality(self) -> str:
-        """The name of its quality, or `SOUND`."""
+        """The name of the segment's quality, or `SOUND`."""
         match = SEGMENT.fullmatch(self.url)
         return match["quality"] if match else ""
 
     @property
     def number(self) -> int:
-        """Its place in the video, from 1."""
+        """The segment's place in the video, from 1."""
         match = SEGMENT.fullmatch(self.url)
         return int(match["number"]) if match else 0
 
     @property
     def bps(self) -> int:
-        """The rate of its quality."""
+        """The rate of the segment's quality."""
         return {**LADDER_BPS, TRUE: LADDER_BPS["hd720"], SOUND: SOUND_BPS}.get(self.quality, 0)
 
     @property
@@ -75,7 +76,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Gap:
-    """The time between two frames that were looked at, during which `frames` more were shown."""
+    """The time between two observed frames, during which `frames` more frames were shown."""
 
     from_ms: float
     to_ms: float
@@ -83,15 +84,18 @@ class Gap:
 
     @property
     def still_ms(self) -> float:
-        """For how long the picture stood still beyond the time of its frames."""
+        """How long the picture stood still, beyond the time of its frames."""
         return self.to_ms - self.from_ms - self.frames * FRAME_MS
 
 
 @dataclass(frozen=True)
 class Play:
-    """The page's account of a play (studies/video/page.html). `buffer`: a time, the position in the video then, the
-    position up to which it could go on (s), and how many frames had been dropped. `gaps`: the long ones between
-    frames. `frames`: how many were decoded."""
+    """The page's report of a play (studies/video/page.html).
+
+    `buffer`: samples of a time, the position in the video at that time, the position up to which it could continue (s),
+    and the number of frames dropped so far. `gaps`: the long gaps between frames. `frames`: the number of decoded
+    frames.
+    """
 
     first_frame_ms: float | None
     last_frame_ms: float | None
@@ -106,7 +110,8 @@ class Play:
 
     @cached_property
     def rebuffers(self) -> tuple[tuple[float, float], ...]:
-        """When the picture began to stand still, and for how long (ms). The last may not have ended with the play."""
+        """When the picture began to stand still, and for how long (ms). The last rebuffer may last until the end of the
+        play."""
         gaps = self.gaps
         if self.last_frame_ms is not None:
             gaps = (*gaps, Gap(self.last_frame_ms, self.ended_ms, 1))
@@ -124,7 +129,7 @@ class Play:
 
     @cached_property
     def dropped_frames(self) -> int:
-        """How many frames were dropped though they had come in time: not around a rebuffer."""
+        """How many frames were dropped although they had arrived in time: those that are not near a rebuffer."""
         still = [(from_ms, from_ms + still_ms + LATE_MS) for from_ms, still_ms in self.rebuffers]
         dropped = 0
         for (before_ms, _, _, before), (at_ms, _, _, now) in pairwise(self.buffer):
@@ -134,18 +139,18 @@ class Play:
 
     @property
     def played_s(self) -> float:
-        """How much of the video was played."""
+        """How much of the video was played (s)."""
         return self.buffer[-1][1] if self.buffer else 0.0
 
     @property
     def playing_s(self) -> float:
-        """For how long the picture moved; sound may have gone on without it."""
+        """How long the picture moved (s); sound may have continued without it."""
         return 0.0 if self.first_frame_ms is None else (self.ended_ms - self.first_frame_ms) / 1000 - self.rebuffer_s
 
     @property
     def lag_s(self) -> float:
-        """How much less was played than in the time since the first frame in which the picture did not stand still.
-        Less than 0 where sound went on without pictures."""
+        """How far the video fell behind (s): the time for which the picture moved since the first frame, less the
+        length of video that was played. Negative if sound continued without pictures."""
         if self.first_frame_ms is None:
             return 0.0
         short_ms = sum(gap.still_ms for gap in self.gaps if 0 < gap.still_ms <= LEAST_REBUFFER_MS)
@@ -153,41 +158,42 @@ class Play:
 
     @property
     def stopped_s(self) -> float:
-        """For how much of its rebuffers the player's clock stood still, too: neither pictures nor sound went on."""
+        """The part of the rebuffers (s) in which the player's clock stood still, too: neither pictures nor sound
+        continued."""
         return min(max(0.0, self.rebuffer_s + self.lag_s), self.rebuffer_s)
 
     @property
     def skipped_s(self) -> float:
-        """For how much of its rebuffers sound went on, and the video without its pictures."""
+        """The part of the rebuffers (s) in which sound continued, and the video skipped its pictures."""
         return self.rebuffer_s - self.stopped_s
 
     @cached_property
     def pictures(self) -> tuple[Segment, ...]:
-        """The segments of pictures that came whole, in the order in which they came."""
+        """The complete segments of pictures, in the order in which they came."""
         whole = (one for one in self.segments if one.is_whole and one.quality != SOUND)
         return tuple(sorted(whole, key=lambda one: one.ended_ms))
 
     @cached_property
     def played_mbps(self) -> Mapping[int, float]:
-        """The rate of each segment that was played, or began to be, by its number. If one came twice, the later is
-        played. There is none where sound went on without pictures."""
+        """Number of a segment → its rate, for each segment whose playing at least began. If a segment came twice, the
+        later one is played. Segments whose sound was played without pictures are missing."""
         rates = {one.number: one.bps / 1e6 for one in self.pictures}
         return {number: rates[number] for number in sorted(rates) if self.played_s_of(number) > 0}
 
     def played_s_of(self, number: int) -> float:
-        """How much of the segment of this number was played."""
+        """How much of the segment with this number was played (s)."""
         return min(max(self.played_s - SEGMENT_S * (number - 1), 0.0), SEGMENT_S)
 
     @property
     def switches_mbps(self) -> tuple[float, ...]:
-        """By how much the rate changed, at each change."""
+        """The size of each change of the rate."""
         rates = self.played_mbps.values()
         return tuple(abs(after - before) for before, after in pairwise(rates) if after != before)
 
 
 def play_of(page: Mapping[str, Any]) -> Play | None:
-    """The report of a page, from Browsertime's account of it; None when it reported nothing. Raises EyelevelError when
-    the report is broken."""
+    """The report of a page's play, from Browsertime's results; None if the page reported nothing. Raises EyelevelError
+    if the report is broken."""
     marks = [
         mark.get("name", "")
         for scripts in page.get("browserScripts", ())
@@ -198,7 +204,7 @@ def play_of(page: Mapping[str, Any]) -> Play | None:
 
 
 def fault(play: Play | None, versions: Collection[str]) -> str | None:
-    """Why a play must not count that was to go over these `versions` of HTTP, or None."""
+    """Why a play that should use these `versions` of HTTP must not count; None if it may."""
     if play is None:
         return "the page did not report a play"
     if play.errors:
@@ -224,8 +230,11 @@ def fault(play: Play | None, versions: Collection[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that a play has, None where it has none: its column, its heading, how it is written, and whether it says
-    something only where the quality can change (`of_rules`)."""
+    """A number of a play; None if the play lacks it.
+
+    `name`: its column; `heading`: its heading; `read`: computes it; `form`: its format; `of_rules`: it is meaningful
+    only if the quality can change.
+    """
 
     name: str
     heading: str
@@ -240,7 +249,7 @@ def first_frame_s(play: Play, segments: int) -> float | None:
 
 
 def _once_begun(number: Callable[[Play], float]) -> Callable[[Play, int], float | None]:
-    """Reads what a video has that began: one that never did has no rebuffers, which would look good."""
+    """Reads a number only from videos that began: a video that never began has no rebuffers, which would look good."""
     return lambda play, segments: None if play.first_frame_ms is None else number(play)
 
 
@@ -249,7 +258,7 @@ def _per_playing_s(number: Callable[[Play], float]) -> Callable[[Play, int], flo
 
 
 def loaded_s(play: Play, segments: int) -> float:
-    """How many seconds of the video came, played or not."""
+    """How many seconds of the video came, whether played or not."""
     return float(SEGMENT_S * len({one.number for one in play.pictures}))
 
 
@@ -259,14 +268,14 @@ def share_loaded(play: Play, segments: int) -> float:
 
 
 def mean_mbps(play: Play, segments: int) -> float | None:
-    """The mean rate of what was played; the last segment counts as far as it was."""
+    """The mean rate of the played video; the last segment counts only as far as it was played."""
     rates = play.played_mbps
     if not rates:
         return None
     played_s = {number: play.played_s_of(number) for number in rates}
     mean = sum(mbps * played_s[number] for number, mbps in rates.items()) / sum(played_s.values())
-    # Rounding errors would be a difference between plays of one quality, and a significant one where each protocol had
-    # an error of its own.
+    # Without this, rounding errors would be a difference between plays of one quality, and even a significant one if
+    # each protocol had a different error.
     return round(mean, 9)
 
 
@@ -278,19 +287,19 @@ def switch_mbps(play: Play, segments: int) -> float | None:
 
 def qoe(play: Play, segments: int) -> float:
     """The score of Yin et al. (SIGCOMM 2015, equation 5, with their balanced weights), over as many segments as could
-    have been played: in Mbit/s, of a play that begins at once, never waits and never switches, its rate. A segment
-    counts as far as its pictures were shown."""
+    have been played. A play that begins at once, never waits and never switches has its rate in Mbit/s as its score. A
+    segment counts only as far as its pictures were shown."""
     return _score(play, segments, play.playing_s, play.rebuffer_s)
 
 
 def qoe_by_clock(play: Play, segments: int) -> float:
-    """The score of `qoe` by the player's clock, which goes on with the sound: a segment counts as far as it was played,
-    with or without its pictures, and rebuffers count only while the player stopped."""
+    """The score of `qoe` by the player's clock, which continues with the sound: a segment counts as far as it was
+    played, with or without its pictures, and rebuffers count only while the player stopped."""
     return _score(play, segments, play.played_s, play.stopped_s)
 
 
 def _score(play: Play, segments: int, seen_s: float, stood_s: float) -> float:
-    """The score of a play of which `seen_s` counted, and that stood still for `stood_s` after its first frame."""
+    """The score of a play in which `seen_s` counted, and which stood still for `stood_s` after its first frame."""
     wait_s = stood_s + (play.ended_ms if play.first_frame_ms is None else play.first_frame_ms) / 1000
     rates_mbps = (mean_mbps(play, segments) or 0) * seen_s / SEGMENT_S
     score = rates_mbps - SWITCH_WEIGHT * sum(play.switches_mbps) - WAIT_MBPS_PER_S * wait_s

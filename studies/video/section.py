@@ -1,5 +1,5 @@
-"""The report's section on video: means, deviations, differences and p of each video's plays, which plays do not count,
-and the plays over time."""
+"""The report's section on video: means, deviations, differences and p of each video's plays, the plays that do not
+count, and the plays over time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from studies.video.pages import page_named
 from studies.video.play import LEAST_REBUFFER_MS, MEASURES, WAIT_MBPS_PER_S, Measure
 from studies.video.tables import SETTING, PlayedRun, attempts, read_runs, summary, table
 
-# Kakhki et al.'s threshold of a difference.
+# Kakhki et al.'s threshold for a difference.
 SIGNIFICANT_P = 0.01
 OF_GATES = "Each rejected attempt is listed under Exclusions, with what its gate said."
 # The words for a video that is neither better nor worse.
@@ -26,7 +26,7 @@ SAME, UNTESTED = "not shown to differ", "not compared"
 
 
 def section(folder: Path) -> Section | None:
-    """The section on the plays of the campaign in `folder`; None when there are none. Raises EyelevelError."""
+    """The section on the plays of the campaign in `folder`; None if there are none. Raises EyelevelError."""
     runs = read_runs(folder, STUDY)
     if not runs:
         return None
@@ -55,8 +55,8 @@ def section(folder: Path) -> Section | None:
 
 
 def lead(means: pd.DataFrame) -> str:
-    """For which videos the score differs, of each protocol but the first, behind each network; and how it does by the
-    player's clock, where that says something else."""
+    """The videos for which the score differs, for each protocol except the first, on each network; and the videos for
+    which the result by the player's clock is different."""
     first, *others = dict.fromkeys(means["protocol"])
     sentences, tests = [], 0
     for network, of_network in means.groupby("network", sort=False):
@@ -81,18 +81,18 @@ def lead(means: pd.DataFrame) -> str:
 
 
 def verdicts(means: pd.DataFrame, measure: str, first: str, protocol: str) -> dict[str, list[str]]:
-    """The sites of `means` of one network by what `measure` says of `protocol` against the `first`."""
+    """The sites of `means` on one network, grouped by the verdict of `measure` on `protocol` against the `first`."""
     result: dict[str, list[str]] = {"better": [], "worse": [], SAME: [], UNTESTED: []}
     of_protocol = means[(means["measure"] == measure) & (means["protocol"] == protocol)]
     for row in of_protocol.itertuples():
         better = "better" if row.difference > 0 else "worse"
-        # p is NaN unless there are two plays of each.
+        # p is NaN unless each protocol has two plays.
         result[better if row.p < SIGNIFICANT_P else UNTESTED if math.isnan(row.p) else SAME].append(str(row.site))
     return result
 
 
 def in_words(of_words: dict[str, list[str]], first: str) -> str:
-    """Which videos are better, worse or neither than over the `first` protocol."""
+    """The videos that are better, worse or neither than over the `first` protocol, in words."""
     against = {SAME: f"{SAME} from", UNTESTED: f"{UNTESTED} with"}
     return ", ".join(
         f"{against.get(word, f'{word} than')} {label(first)} for {listing([video_label(site) for site in sites])}"
@@ -102,14 +102,14 @@ def in_words(of_words: dict[str, list[str]], first: str) -> str:
 
 
 def plays_each(means: pd.DataFrame) -> str:
-    """How many plays the means rest on."""
+    """The number of plays that the means rest on."""
     least, most = int(means["plays"].min()), int(means["plays"].max())
     return f"{span(least, most)} {'play' if most == 1 else 'plays'} each"
 
 
 def scope(numbers: pd.DataFrame, protocols: Sequence[str]) -> str:
-    """How many plays count over each protocol, and why the others do not: where that is not alike, what is compared may
-    have been chosen by it."""
+    """How many plays count over each protocol, and why the others do not. If this differs between protocols, the
+    compared plays may have been selected by it."""
     parts = []
     for name in protocols:
         some = numbers[numbers["protocol"] == name]
@@ -154,13 +154,13 @@ def definitions() -> tuple[str, ...]:
 
 
 def video_label(site: str) -> str:
-    """The name of a video in the report: its quality or rule, and the player if that is not dash.js."""
+    """The name of a video in the report: its quality or rule, and the player unless it is dash.js."""
     video = page_named(site)
     return site if video is None else video.plays + (f" in {video.player}.js" if video.player == "hls" else "")
 
 
 def means_table(means: pd.DataFrame, confidence: float) -> ReportTable:
-    """The table of `tables.summary`, columns for each protocol."""
+    """The table of `tables.summary`, with columns for each protocol."""
     first, *others = dict.fromkeys(means["protocol"])
     rows = []
     for (network, site), group in means.groupby(SETTING, sort=False):
@@ -200,7 +200,7 @@ def _mean(measure: Measure, row: "pd.Series[Any]") -> str:
 def _difference(measure: Measure, row: "pd.Series[Any]") -> str:
     if math.isnan(row["difference"]):
         return NOTHING
-    # A sign in front of each number.
+    # Put a sign in front of each number.
     form = measure.form.replace("{:", "{:+")
     difference, low, high = (form.format(row[name]) for name in ("difference", "low", "high"))
     return difference if math.isnan(row["low"]) else f"{difference} ({low} to {high})"

@@ -1,7 +1,7 @@
-"""The plays of a campaign as tables: every play, what all plays of a video behind a network came to, and how many of
-those that were made do not count.
+"""The plays of a campaign as tables: every play, the summary of all plays of a video on a network, and how many
+attempts do not count.
 
-p is Welch's test of equal means, as in Kakhki et al. (IMC 2017).
+p is that of Welch's test of equal means, as in Kakhki et al. (IMC 2017).
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ class PlayedRun:
 
 
 def read_runs(folder: Path, study: str) -> list[PlayedRun]:
-    """The runs that count of the campaign in `folder`, if it is of `study`. Raises EyelevelError."""
+    """The runs that count in the campaign in `folder`, if it is of `study`. Raises EyelevelError."""
     runs = []
     for row in valid_rows(folder, study):
         file = folder / row.folder / TIMINGS
@@ -55,7 +55,7 @@ def read_runs(folder: Path, study: str) -> list[PlayedRun]:
 
 
 def table(runs: list[PlayedRun]) -> pd.DataFrame:
-    """A row for each run, with COLUMNS; what a play does not have is NaN."""
+    """A row for each run, with COLUMNS; a measure that a play lacks is NaN."""
     rows = [
         [one.network, one.site, one.protocol, one.run]
         + [measure.read(one.play, one.video.segments) for measure in MEASURES]
@@ -66,11 +66,11 @@ def table(runs: list[PlayedRun]) -> pd.DataFrame:
 
 
 def summary(plays: pd.DataFrame, protocols: Sequence[str], confidence: float) -> pd.DataFrame:
-    """A row for each network, site, measure and one of `protocols`, with SUMMARY, of the table of `table`.
+    """A row with SUMMARY for each network, site, measure and one of `protocols`, from the table of `table`.
 
-    `values` is how many of the `plays` have the measure; `mean` and `deviation` (that of the sample) are of these.
-    `difference` is that of the mean from the mean over the first protocol, with Welch's interval from `low` to `high`,
-    and `p` Welch's: all NaN for the first protocol itself, and interval and p without two values of both.
+    `values`: how many of the `plays` have the measure; `mean` and `deviation` (the sample's) are of these values.
+    `difference`: the mean less the mean over the first protocol, with Welch's interval from `low` to `high`; `p` is
+    Welch's. All of these are NaN for the first protocol itself; interval and p are NaN unless both have two values.
     """
     rows = []
     for (network, site), group in plays.groupby(SETTING, sort=False):
@@ -95,8 +95,8 @@ def _comparison(reference: "pd.Series[float]", compared: "pd.Series[float]", con
 
 
 def attempts(runs: pd.DataFrame, protocols: Iterable[str]) -> pd.DataFrame:
-    """A row for each network, site and one of `protocols`, with ATTEMPTS: how many `runs` were tried, how many `plays`
-    count, how many `attempts` were made, how many of these were `rejected`, and how many by which gate.
+    """A row with ATTEMPTS for each network, site and one of `protocols`: how many `runs` were tried, how many `plays`
+    count, how many `attempts` were made, how many of these were `rejected`, and how many by each gate.
 
     `runs` has a row for each attempt.
     """

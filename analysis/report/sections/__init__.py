@@ -1,1 +1,1 @@
-"""Sections of a campaign's report that are a module each, which is found by being there."""
+"""Sections of a campaign's report, one module each; a module in this folder is found without being registered."""

@@ -1,4 +1,4 @@
-"""All comparisons of a campaign, of which the page's script shows those that are chosen, and the runs they need."""
+"""All comparisons of a campaign, which the page's script filters for the reader, and the runs that they need."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from analysis.statistics.planning import NEEDED
 from analysis.statistics.samples import CELL
 from analysis.text import label, label_with_unit, pair_label
 
-# Significant digits of their numbers.
+# The significant digits of the comparisons' numbers.
 DIGITS = 4
 
 
@@ -28,10 +28,11 @@ def sections(findings: Findings) -> list[Section]:
 
 
 def explorer(findings: Findings) -> str:
-    """All comparisons as JSON for the page's script: names once, then a row of indices and numbers for each."""
+    """All comparisons as JSON for the page's script: first all names, then for each comparison a row of indices and
+    numbers."""
     samples, pairs = findings.samples, findings.hypotheses.comparisons
     numbers = dict(FORMS["comparisons"]["columns"])
-    # A campaign without any pair lacks most of these columns.
+    # A campaign without a pair lacks most of these columns.
     comparisons = findings.comparisons.reindex(columns=["reference", "compared", *CELL, *numbers, "verdict", "note"])
     pair_columns = zip(comparisons["reference"], comparisons["compared"], strict=True)
     columns: list[list[Any]] = [[pairs.index(Pair(*names)) for names in pair_columns]]
@@ -55,8 +56,8 @@ def explorer(findings: Findings) -> str:
 
 
 def script_json(document: Any) -> str:
-    """`document` as JSON that can stand in a <script>: "</script" would end it early, and "<!--" with "<script" would
-    keep "</script" from ending it (HTML standard, section 4.12.1.3)."""
+    """`document` as JSON that can stand in a <script>. "</script" would end the element early, and "<!--" with
+    "<script" would prevent "</script" from ending it (HTML standard, section 4.12.1.3)."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
@@ -67,7 +68,7 @@ def _short(value: float) -> float | int | None:
 
 
 def runs(findings: Findings) -> Section:
-    """The section of the runs that a campaign needs."""
+    """The section on the number of runs that a campaign needs."""
     data = findings["power"]
     figures: tuple[ReportFigure, ...] = ()
     if len(data):

@@ -1,4 +1,4 @@
-"""Whether a campaign's runs can be compared: their balance, their drift, how they scatter, and which do not count."""
+"""Whether a campaign's runs can be compared: their balance, drift and scatter, and the runs that do not count."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def diagnostics(findings: Findings) -> Section:
 
 
 def _figures(findings: Findings) -> Iterator[ReportFigure]:
-    """The order of runs, tests of equal samples, and exclusions."""
+    """The figures of the order of runs, of tests of equal samples, and of exclusions."""
     metric, confidence = findings.single_run_metric, findings.declared.confidence
     if len(residuals := findings["residuals"]):
         caption = "Each run's distance from its setting's median, over the campaign and by its place in the block."
@@ -62,7 +62,7 @@ def _figures(findings: Findings) -> Iterator[ReportFigure]:
 
 
 def _runs_within_sites(findings: Findings) -> Iterator[ReportFigure]:
-    """All runs on each network."""
+    """A figure of all runs for each network."""
     for network in findings.samples.networks:
         caption = f"Every valid run behind {label(network)}; the ticks are medians."
         arguments = (findings.samples, network, findings.single_run_metric, findings.samples.protocols)
@@ -76,12 +76,12 @@ def exclusions(findings: Findings) -> Section:
 
 
 def exclusions_of_study(campaign: CampaignTable) -> Section:
-    """The section of a study's campaign."""
+    """The section of the exclusions of a study's campaign."""
     return Section("exclusions", "Exclusions", tables=(excluded_attempts(campaign),), unfolded_rows=0)
 
 
 def excluded_attempts(campaign: CampaignTable) -> ReportTable:
-    """Every attempt that does not count."""
+    """The table of every attempt that does not count."""
     data = campaign.runs[~campaign.runs["valid"]].reindex(columns=FORMS["excluded_attempts"]["columns"])
     return report_table("excluded_attempts", data)
 

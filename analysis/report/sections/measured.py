@@ -22,7 +22,7 @@ from dataset.checks import UNCHECKED
 from tuning.protocols import Protocol
 
 NAME = "measured"
-# Keys of protocols that Table 1 has in columns.
+# Keys of protocols that have a column in Table 1.
 KEYS_IN_TABLE = {"name", "transport", "server", "alternative", "alternative_settings", "congestion_control"}
 KEYS_IN_TABLE |= {"initial_window_packets", "pacing", "connection_options", "server_sysctls"}
 
@@ -40,7 +40,7 @@ def sections(findings: Findings) -> list[Section]:
 
 
 def measured_of_study(campaign: CampaignTable) -> Section:
-    """The section of a study's campaign, whose results are in the section of the study."""
+    """The section of a study's campaign; the study's own section has the results."""
     settings = setting_tables(campaign, campaign.protocols, campaign.networks, spread(campaign.runs))
     settings[:2] = replace(settings[0], title="Protocol settings"), replace(settings[1], title="Networks")
     used = link_use(campaign.runs)
@@ -59,7 +59,7 @@ def setting_tables(
 
 
 def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
-    """The paper's Table 1: the protocol settings; of one that is loaded as deployed, those of its TCP."""
+    """The paper's Table 1: the protocol settings. A protocol that is loaded as deployed has the settings of its TCP."""
     rows = []
     for name in names:
         settings = campaign.settings.protocols.get(name, {})
@@ -87,8 +87,8 @@ def protocols(campaign: CampaignTable, names: Sequence[str]) -> ReportTable:
 
 
 def _other_keys(settings: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a protocol that have no column in Table 1, where they are not their default; and the settings of
-    the browser's kernel that differ from those of the servers'."""
+    """The keys of a protocol that have no column in Table 1 and are not at their default; and the settings of the
+    browser's kernel that differ from those of the servers' kernel."""
     defaults = {key.name: key.default for key in fields(Protocol)}
     of_servers = settings.get("server_sysctls", {})
     for key, value in settings.items():

@@ -1,4 +1,4 @@
-"""The gains as in the paper, the paper's numbers and claims, and the gains by means beyond the paper's."""
+"""The gains as in the paper, the paper's numbers and claims, and the gains by methods beyond the paper's."""
 
 import math
 from collections.abc import Iterator
@@ -52,7 +52,8 @@ def as_in_paper(findings: Findings) -> Section:
 
 
 def _maps(findings: Findings) -> Iterator[ReportFigure]:
-    """The gains of each pair, site by site; first those of the declared family, since the page shows the first one."""
+    """Maps of the gains of each pair, site by site. The pairs of the declared family come first, since the page shows
+    the first map."""
     samples, hypotheses = findings.samples, findings.hypotheses
     for pair in sorted(hypotheses.comparisons, key=lambda pair: pair not in hypotheses.family):
         gains = rows_of(findings["gains"], **pair._asdict())
@@ -83,7 +84,7 @@ def gains_by_site(findings: Findings, pair: Pair) -> ReportTable:
 
 
 def _runs_of_metrics(group: pd.DataFrame) -> list[str]:
-    """The numbers of runs of both protocols: once where all metrics have the same, else of each group of metrics."""
+    """The numbers of runs of both protocols: once if all metrics have the same, else for each group of metrics."""
     sizes = group.groupby(["runs_reference", "runs_compared"], sort=False)["metric"]
     if sizes.ngroups == 1:
         return [f"{reference}, {compared}" for (reference, compared), _ in sizes]
@@ -94,7 +95,7 @@ def _runs_of_metrics(group: pd.DataFrame) -> list[str]:
 
 
 def beside(findings: Findings) -> Section:
-    """The section of the paper's numbers."""
+    """The section of the paper's numbers, side by side with the campaign's."""
     data = findings["paper"]
     figures: tuple[ReportFigure, ...] = ()
     if data["ours"].notna().any():
@@ -124,7 +125,7 @@ def paper_agreement(findings: Findings) -> str:
 
 
 def beside_paper(findings: Findings) -> ReportTable:
-    """Each of the paper's numbers and the campaign's."""
+    """The table of each of the paper's numbers with the campaign's."""
     forms = {"ratio": percent, "ms": signed_ms}
 
     def value(unit: str, *values: float) -> str:
@@ -163,7 +164,7 @@ def claims(findings: Findings) -> Section:
 
 
 def beyond(findings: Findings) -> Section:
-    """The section of what the paper has not."""
+    """The section of results that the paper does not have."""
     data, samples = findings["aggregates"], findings.samples
     figures: tuple[ReportFigure, ...] = ()
     tables: tuple[ReportTable, ...] = ()

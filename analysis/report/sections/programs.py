@@ -20,7 +20,7 @@ from analysis.text import file_name, label, level, pair_label
 
 NAME = "programs"
 
-# The forms of its tables, as `analysis/report/tables.toml` has them.
+# The forms of this section's tables, in the format of `analysis/report/tables.toml`.
 FORMS: Mapping[str, Any] = tomllib.loads("""
 [program_differences]
 title = "Whether a contrast depends on the program"
@@ -54,7 +54,7 @@ settings that these are compared with have rows, too."
 
 
 def sections(findings: Findings) -> list[Section]:
-    """The section of a campaign with several programs."""
+    """The section of a campaign with several programs; none without."""
     campaign, declared = findings.campaign, findings.declared
     differences = program_differences(campaign, findings.samples, declared)
     if differences.empty:
@@ -80,7 +80,7 @@ def sections(findings: Findings) -> list[Section]:
 
 def _figures(gains: pd.DataFrame, differences: pd.DataFrame, confidence: float) -> Iterator[ReportFigure]:
     """A figure for each contrast and metric."""
-    # Few campaigns have one.
+    # Imported here, since few campaigns have such figures.
     from analysis.figures import programs as figure
 
     for (reference, compared, metric), rows in gains.groupby(["reference", "compared", "metric"], sort=False):

@@ -1,4 +1,4 @@
-"""The first screen of a campaign's page: the question and how much of it is answered, and what to keep in mind."""
+"""The first screen of a campaign's page: the question, how much of it is answered, and the caveats."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,17 +22,17 @@ from analysis.statistics.samples import OVER_SITES
 from analysis.stopping import interim_analyses_of
 from analysis.text import label, label_with_title, level, listing, pair_label, percent, plural, share
 
-# The note of the verdicts' table on a campaign that might have stopped earlier, and on one that did.
+# Notes of the verdicts' table: for a campaign that might have stopped earlier, and for one that did.
 INTERIM = " Intervals hold at all interim analyses at once."
 SHRUNKEN = " Shrunken: the gain of what ended a network early, without what that selection adds on average."
-# Its note on a gain that may come from waits for a processor.
+# The note on a gain if waiting for a processor may explain it.
 WAITED = (
     " * The loads of one protocol waited longer for a processor than those of the other, by more than half of this "
     "difference: it may be another on a machine with more cores."
 )
-# The share of runs that count although their first load was lost is mentioned if it is larger than this.
+# The share of runs that count although their first load was lost is mentioned only above this.
 SHOWN_SHARE = 0.005
-# From this share of lost runs on, the answer says what they could change, even where all protocols lose as many.
+# From this share of lost runs on, the answer says how they could change it, even if all protocols lose as many.
 LARGE_SHARE = 0.05
 
 
@@ -67,8 +67,8 @@ def question(findings: Findings) -> str:
     metrics = [label_with_title(name) for name in declared.family_metrics]
     networks = [label(name) for name in findings.campaign.networks]
     tests = declared.family_size(len(findings.campaign.networks))
-    # Hypotheses that were chosen after the results have no known error rate: nobody knows how many there were to choose
-    # from. Networks that were added have a family of their own, with a level of its own.
+    # Hypotheses that were chosen after the results have no known error rate, since nobody knows how many there were to
+    # choose from. Networks that were added later are a family of their own, with a level of its own.
     families = len({declared.added_networks.get(name) for name in findings.campaign.networks})
     error = f"{100 * families * declared.significant_p:g} %"
     promise = f"; the probability that any “faster” or “slower” among them is false is below {error}"
@@ -106,8 +106,8 @@ def within_margin(findings: Findings, rows: pd.DataFrame) -> int:
 
 
 def of_losses(findings: Findings, pair: Pair) -> str:
-    """The answers on `pair` that the lost runs could give, on the networks where one of its protocols lost many runs,
-    or more than the others, or where a verdict depends on which runs were lost."""
+    """How the answer on `pair` would change with the lost runs, on the networks where one of its protocols lost many
+    runs, or more runs than the others, or where a verdict depends on which runs were lost."""
     rates, bounds = findings["success_rates"], rows_of(findings["loss_bounds"], **pair._asdict())
     losers = rates[(rates["warning"] != "") | (rates["lost_share"] >= LARGE_SHARE)]
     shaken = bounds.loc[bounds["warning"] != "", "network"]
@@ -145,7 +145,7 @@ def success(rates: pd.DataFrame) -> str:
 
 
 def confirmatory(findings: Findings) -> ReportTable:
-    """The verdicts of the declared family."""
+    """The table of the verdicts of the declared family."""
     data, margin = findings["confirmatory"], equivalence_margin(findings.declared, findings.campaign)
     is_shrunken = data["gain_shrunken"].notna().any()
     stopping = (INTERIM if interim_analyses_of(findings.campaign) else "") + (SHRUNKEN if is_shrunken else "")
@@ -164,7 +164,7 @@ def confirmatory(findings: Findings) -> ReportTable:
 
 
 def _figures(findings: Findings) -> Iterator[ReportFigure]:
-    """The verdicts in each metric."""
+    """A figure of the verdicts for each metric."""
     if not findings["confirmatory"]["blocks"].any():
         return
     for metric in findings.declared.family_metrics:

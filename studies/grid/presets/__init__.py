@@ -1,4 +1,4 @@
-"""Grids by name: a TOML file each, whose keys longlook.toml explains."""
+"""Grids by name, each a TOML file whose keys longlook.toml explains."""
 
 import tomllib
 from collections.abc import Sequence
@@ -15,25 +15,25 @@ from tuning.devices import DESKTOP
 
 @dataclass(frozen=True)
 class Series:
-    """Pages that belong together: all counts by all sizes (100B, 10KB) by all numbers of servers that so many objects
-    can be spread over."""
+    """Pages that belong together: all counts by all sizes (100B, 10KB) by all numbers of servers; pages with more
+    servers than objects are left out."""
 
     counts: tuple[int, ...]
     sizes: tuple[str, ...]
     servers: tuple[int, ...] = (1,)
 
     def pages(self) -> list[Page]:
-        """Its pages, in order. Raises EyelevelError when a size is none."""
+        """The series' pages, in order. Raises EyelevelError if a size is invalid."""
         values = product(self.counts, map(read_size, self.sizes), self.servers)
         return [Page(count, size, servers) for count, size, servers in values if servers <= count]
 
     def too_few(self) -> list[tuple[int, int]]:
-        """The counts of objects and numbers of servers without a page, since there are more servers than objects."""
+        """The counts of objects and numbers of servers that have no page, since there are more servers than objects."""
         return [(count, servers) for count, servers in product(self.counts, self.servers) if servers > count]
 
     def narrowed(self, counts: Sequence[int], sizes: Sequence[str], servers: Sequence[int] = ()) -> "Series":
-        """This series with `counts` and `sizes` in place of its own where it has several, and with `servers` in place
-        of its own. An empty argument leaves its own."""
+        """This series with other `counts` and `sizes`, each only if the series has several, and with other `servers`.
+        An empty argument changes nothing."""
         series = replace(self, counts=tuple(counts)) if counts and len(self.counts) > 1 else self
         series = replace(series, sizes=tuple(sizes)) if sizes and len(self.sizes) > 1 else series
         return replace(series, servers=tuple(servers)) if servers else series
@@ -41,8 +41,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Preset:
-    """A grid: its pages, its networks, protocols and devices by name, how many rounds, how long a load may take (s),
-    and its title."""
+    """A grid: its pages; the names of its networks, protocols and devices; the number of rounds, the time limit of a
+    load (s), and its title."""
 
     series: tuple[Series, ...]
     networks: tuple[str, ...]
@@ -53,7 +53,7 @@ class Preset:
     devices: tuple[str, ...] = (DESKTOP,)
 
     def pages(self) -> list[Page]:
-        """All pages, each once. Raises EyelevelError when a size is none."""
+        """All pages, each once. Raises EyelevelError if a size is invalid."""
         return list(dict.fromkeys(page for series in self.series for page in series.pages()))
 
     def too_few(self) -> list[tuple[int, int]]:
