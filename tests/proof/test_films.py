@@ -10,6 +10,9 @@ from support.film_reference import keep_reference, metrics_of
 from support.films import ORANGE, WHITE, Scene, film, frame
 from support.material import film_paths
 
+from benchmarks.films.agreement import METRICS as SCRIPT_NAMES
+from benchmarks.films.agreement import script_metrics
+from benchmarks.films.loads import BOTH, FFMPEG_FILM, load
 from dataset.run_files import LAST, STRIP, VISUAL
 from films.playable import make_playable
 from measure.run.evidence import analyse_film
@@ -22,10 +25,9 @@ SEEDS = range(60)
 def test_metrics_of_a_campaigns_films_are_those_that_browsertimes_script_makes_of_them(path: Path) -> None:
     document = json.loads((path.parent / VISUAL).read_text())
     reference, blank_ms = metrics_of(path), document["start"]["blank_ms"]
-    names = {"fvc": "FirstVisualChange", "lvc": "LastVisualChange", "si": "SpeedIndex"}
-    expected = {name: reference[script_name] + blank_ms for name, script_name in names.items()}
+    expected = {name: reference[script_name] + blank_ms for name, script_name in SCRIPT_NAMES.items()}
     # The script counts from the blank page on. Both round down to ms.
-    assert {name: document["metrics"][name] for name in names} == pytest.approx(expected, abs=2)
+    assert {name: document["metrics"][name] for name in SCRIPT_NAMES} == pytest.approx(expected, abs=2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -62,3 +64,17 @@ def random_scenes(random: np.random.Generator) -> list[Scene]:
         picture = picture.clip(0, 255).astype(np.uint8)
         scenes.append((picture, int(random.choice([16, 33, 167, 660]))))
     return scenes
+
+
+@pytest.mark.needs_namespaces
+@pytest.mark.needs_browser
+@pytest.mark.timing
+def test_the_film_agrees_with_one_that_ffmpeg_makes_of_the_same_load(tmp_path: Path) -> None:
+    one = load("demo-news", "lte", BOTH, tmp_path / "load")
+    document, theirs = json.loads((one.folder / VISUAL).read_text()), script_metrics(one.folder / FFMPEG_FILM)
+    assert document["recorder"]["missed_pixels"] == 0
+    for name, script_name in SCRIPT_NAMES.items():
+        ours_ms = document["metrics"][name] - document["start"]["blank_ms"]
+        print(f"\n{name}: {ours_ms:.0f} ms, by FFmpeg {theirs[script_name]} ms", end="")
+        # FFmpeg's frames come 33 ms apart, and up to three of them late.
+        assert ours_ms == pytest.approx(theirs[script_name], abs=4 * 33.4)
