@@ -131,3 +131,100 @@ fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
 fn size(bytes: usize) -> [u8; 8] {
     (bytes as u64 | 1 << 56).to_be_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::area::Area;
+    use crate::log::{Record, Writer};
+
+    /// Where a cluster's time, and its pixels, begin.
+    const TIME_AT: usize = 12 + 9;
+    const PIXELS_AT: usize = TIME_AT + 8 + 9 + 4;
+
+    /// A log of 2x1 pixels with pictures at these times, of which the first is black and each has one more blue.
+    fn log(times_us: &[u64], end_us: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let head = Head { width: 2, height: 1, monotonic_us: 50, epoch_us: 0 };
+        let mut writer = Writer::new(&mut bytes, &head).unwrap();
+        for (number, time_us) in (0_u8..).zip(times_us) {
+            let blue = if number == 0 { 0 } else { number ^ (number - 1) };
+            let area = if number == 0 { Area::whole(2, 1) } else { Area { left: 1, ..Area::whole(2, 1) } };
+            let record = Record { first_us: *time_us, last_us: *time_us, drawings: number.into(), area };
+            writer.add(&record, &vec![[blue, 0, 0, 0]; area.pixels()]).unwrap();
+        }
+        writer.end(end_us, "{}").unwrap();
+        bytes
+    }
+
+    /// The time and the blue of the second pixel of each picture of a film.
+    fn pictures(log: &[u8], from_us: Option<u64>) -> Result<Vec<(u64, u8)>> {
+        let mut film = Vec::new();
+        stream(Cursor::new(log), "a.changes", from_us, &mut film)?;
+        let clusters = film.windows(4).position(|id| id == [0x1f, 0x43, 0xb6, 0x75]).unwrap();
+        Ok(film[clusters..]
+            .chunks_exact(PIXELS_AT + 8)
+            .map(|cluster| {
+                assert_eq!(cluster[4..12], size(cluster.len() - 12));
+                assert_eq!(cluster[PIXELS_AT..][..4], [0; 4]);
+                let time = u64::from_be_bytes(cluster[TIME_AT..][..8].try_into().unwrap());
+                (time, cluster[PIXELS_AT + 4])
+            })
+            .collect())
+    }
+
+    #[test]
+    fn a_film_has_each_picture_at_its_time_and_the_last_one_again_at_the_end() {
+        let log = log(&[100, 250, 1_000_000], 1_000_500);
+        assert_eq!(pictures(&log, None).unwrap(), [(0, 0), (150, 1), (999_900, 2), (1_000_400, 2)]);
+    }
+
+    #[test]
+    fn a_film_from_a_time_begins_with_the_picture_that_stood() {
+        let log = log(&[100, 250, 300], 400);
+        assert_eq!(pictures(&log, Some(100)).unwrap(), [(0, 0), (150, 1), (200, 2), (300, 2)]);
+        assert_eq!(pictures(&log, Some(249)).unwrap(), [(0, 0), (1, 1), (51, 2), (151, 2)]);
+        assert_eq!(pictures(&log, Some(250)).unwrap(), [(0, 1), (50, 2), (150, 2)]);
+        assert_eq!(pictures(&log, Some(399)).unwrap(), [(0, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn a_film_from_a_time_that_it_does_not_have_is_refused() {
+        for from_us in [0, 99, 401, u64::MAX] {
+            let refused = pictures(&log(&[100, 250], 400), Some(from_us)).unwrap_err().to_string();
+            let reason = "it has those from 100 to 400 µs";
+            assert_eq!(refused, format!("the log a.changes has no picture of {from_us} µs; {reason}"));
+        }
+    }
+
+    #[test]
+    fn pictures_of_one_time_come_one_after_the_other() {
+        let log = log(&[100, 100, 250, 250, 250, 252], 252);
+        let times: Vec<_> = pictures(&log, None).unwrap().into_iter().map(|(time, _)| time).collect();
+        assert_eq!(times, [0, 1, 150, 151, 152, 153, 154]);
+    }
+
+    #[test]
+    fn nothing_of_a_log_that_is_not_whole_is_written() {
+        let log = log(&[100, 250], 400);
+        let mut film = Vec::new();
+        assert!(stream(Cursor::new(&log[..log.len() - 1]), "", None, &mut film).is_err());
+        assert!(film.is_empty());
+    }
+
+    #[test]
+    fn whoever_reads_a_film_may_stop() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert_eq!(stream(Cursor::new(log(&[100], 400)), "", None, Broken), Ok(()));
+    }
+}
