@@ -107,8 +107,6 @@ def _decoded(
             for writing in numbers.values():
                 os.close(writing)
         series = {name: PictureSeries(receiver, *_shape(name, log)) for name, receiver in receivers.items()}
-        for name, one in series.items():
-            one.TEMP_LIMIT = 10**9 if name == "thumbnails" else len(log.changes)
         times = bytearray()
         selector = stack.enter_context(selectors.DefaultSelector())
         assert recorder.stderr and scaler.stderr
@@ -176,8 +174,6 @@ def streamed(film: Path, *options: str, nice: bool = False) -> Iterator["subproc
 class PictureSeries:
     """Pictures of one kind, arrays of this `shape`, from a pipe to their receiver. `count`: how many it has had."""
 
-    TEMP_LIMIT = 10**9
-
     def __init__(self, receiver: Receiver, *shape: int) -> None:
         self._receiver = receiver
         self._shape = shape
@@ -197,9 +193,6 @@ class PictureSeries:
         if self._bytes == len(self._picture):
             self._bytes = 0
             self.count += 1
-            if self.count > self.TEMP_LIMIT:
-                self.count -= 1
-                return True
             self._receiver(np.frombuffer(self._picture, dtype=np.uint8).reshape(self._shape))
         if not count and self._bytes:
             raise ValueError("the last picture is not whole")

@@ -26,7 +26,7 @@ def make_playable(folder: Path, *, small: bool) -> None:
     encoding: list[str | Path] = [tool("ffmpeg"), "-v", "error", "-nostdin", "-y", "-f", "matroska", "-i", "-"]
     encoding += [*(SMALL if small else LOSSLESS), *EXACT, "-movflags", "+faststart", "-f", "mp4", scratch]
     try:
-        with streamed(folder / FILM_LOG) as recorder:
+        with streamed(folder / FILM_LOG, "--to-end") as recorder:
             done = subprocess.run(encoding, stdin=recorder.stdout, capture_output=True, check=False)
             assert recorder.stdout and recorder.stderr
             recorder.stdout.close()

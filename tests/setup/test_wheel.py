@@ -19,7 +19,7 @@ CAMPAIGNS = PROJECT / "docs" / "first-hour"
 PACKAGES = ["analysis", "base", "browsers", "dataset", "eyelevel", "films", "measure", "record", "replay", "servers"]
 PACKAGES += ["studies", "tuning"]
 # Files that only machines that measure have, or build from.
-FOR_MEASURING = re.compile(r"servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
+FOR_MEASURING = re.compile(r"films/recorder/|servers/(quic|quinn)/|\.(c|md|textproto|clang-format)$")
 # Runs `eyelevel` of the folder argv[1], which may not import what argv[2] names.
 RUN_ALONE = """
 import sys

@@ -36,9 +36,9 @@ enum Command {
 
     /// Write a film to standard output, as Matroska with uncompressed pictures, whose times are exact to the µs
     Stream {
-        /// Count times from this one (CLOCK_MONOTONIC, µs), at which the film begins, rather than from the first picture
-        #[arg(long, value_name = "US")]
-        from: Option<u64>,
+        /// Show the last picture again when the film ends, so that players show it until then
+        #[arg(long)]
+        to_end: bool,
 
         /// The file that 'record' has written
         log: PathBuf,
@@ -58,12 +58,12 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<()> {
     match command {
         Command::Record { size: (width, height), log } => record(*width, *height, log),
-        Command::Stream { from, log } => {
+        Command::Stream { to_end, log } => {
             let name = log.display().to_string();
             let file = File::open(log).attempt(|| format!("read the log {name}"))?;
             // Rust's own standard output looks for ends of lines.
             let out = stdout().as_fd().try_clone_to_owned().attempt(|| "write to standard output")?;
-            stream(file, &name, *from, File::from(out))
+            stream(file, &name, *to_end, File::from(out))
         }
     }
 }

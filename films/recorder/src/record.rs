@@ -21,9 +21,6 @@ use crate::stop::Stop;
 /// Browsertime waits for this: FFmpeg says it.
 const ANNOUNCEMENT: &[u8] = b"Press [q] to stop\n";
 
-/// The most events that are read before it is looked whether to stop.
-const MOST_EVENTS: usize = 10_000;
-
 /// Film the display until it is time to stop.
 pub fn record(width: u16, height: u16, path: &Path) -> Result<()> {
     let stop = Stop::watch()?;
@@ -132,28 +129,24 @@ impl Recorder {
     /// Read the events that have come; gives the drawings with numbers below `sequence`, and the others are pending.
     fn gather(&mut self, sequence: SequenceNumber) -> Result<Drawings> {
         let mut earlier = Drawings::default();
-        for count in 0.. {
-            let Some(drawing) = self.screen.next_drawing()? else { break };
-            let is_earlier = drawing.sequence < sequence;
+        while let Some(drawing) = self.screen.next_drawing()? {
             let area = drawing.area.within(self.whole);
-            if !area.is_empty() {
-                let now_us = monotonic_us();
-                let at_us = from_server_ms(drawing.server_ms, now_us).clamp(self.last_drawing_us, now_us);
-                let thinned_out = u32::from(self.is_waiting);
-                let one = Drawings { area, count: 1, thinned_out, first_us: at_us, last_us: at_us };
-                if is_earlier {
-                    earlier.add(&one);
-                } else {
-                    if self.pending.is_empty() {
-                        self.pause_us = at_us - self.last_drawing_us;
-                    }
-                    self.pending.add(&one);
+            if area.is_empty() {
+                continue;
+            }
+            let now_us = monotonic_us();
+            let at_us = from_server_ms(drawing.server_ms, now_us).clamp(self.last_drawing_us, now_us);
+            let thinned_out = u32::from(self.is_waiting);
+            let one = Drawings { area, count: 1, thinned_out, first_us: at_us, last_us: at_us };
+            if drawing.sequence < sequence {
+                earlier.add(&one);
+            } else {
+                if self.pending.is_empty() {
+                    self.pause_us = at_us - self.last_drawing_us;
                 }
-                self.last_drawing_us = at_us;
+                self.pending.add(&one);
             }
-            if count >= MOST_EVENTS && !is_earlier {
-                break;
-            }
+            self.last_drawing_us = at_us;
         }
         Ok(earlier)
     }

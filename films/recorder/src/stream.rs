@@ -2,68 +2,37 @@
 
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 
-use crate::error::{Attempt, Error, Result};
-use crate::log::{Entry, Head, Reader};
+use crate::error::{Attempt, Result};
+use crate::log::{Entry, Head, Reader, Record};
 
 const PROGRAM: &[u8] = b"film-recorder";
 
-/// Write the film of a log, which errors call `name`. Times count from its first picture, or from a time
-/// (`CLOCK_MONOTONIC`): then the picture that stood at that time is the first one. The last picture comes again at the
-/// film's end.
+/// Write the film of a log, which errors call `name`. Times count from its first picture. With `to_end` the last picture
+/// comes again at the film's end.
 ///
 /// Nothing is written before all of the log was read, and is whole.
-pub fn stream(mut log: impl Read + Seek, name: &str, from_us: Option<u64>, out: impl Write) -> Result<()> {
-    let start = Start::find(Reader::new(&mut log, name)?, name, from_us)?;
+pub fn stream(mut log: impl Read + Seek, name: &str, to_end: bool, out: impl Write) -> Result<()> {
+    let mut checked = Reader::new(&mut log, name)?;
+    while let Entry::Picture(_) = checked.next_entry()? {}
     log.rewind().attempt(|| format!("read the log {name}"))?;
-    match write(Reader::new(log, name)?, start, out) {
+    match write(Reader::new(log, name)?, to_end, out) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.attempt(|| format!("write the film of {name}")),
     }
 }
 
-/// Where a film begins in its log.
-struct Start {
-    zero_us: u64,
-    /// How many pictures there are before its first one.
-    skipped: u64,
-}
-
-impl Start {
-    fn find(mut log: Reader<impl Read>, name: &str, from_us: Option<u64>) -> Result<Self> {
-        let (mut first_us, mut until_then) = (None, 0);
-        let end_us = loop {
-            match log.next_entry()? {
-                Entry::Picture(record) => {
-                    first_us.get_or_insert(record.last_us);
-                    until_then += u64::from(from_us.is_some_and(|from_us| record.last_us <= from_us));
-                }
-                Entry::End { at_us, .. } => break at_us,
-            }
-        };
-        let first_us = first_us.unwrap_or(end_us);
-        let zero_us = from_us.unwrap_or(first_us);
-        if !(first_us..=end_us).contains(&zero_us) {
-            return Err(Error::new(format!(
-                "the log {name} has no picture of {zero_us} µs; it has those from {first_us} to {end_us} µs"
-            )));
-        }
-        Ok(Self { zero_us, skipped: until_then.saturating_sub(1) })
-    }
-}
-
-fn write(mut log: Reader<impl Read>, start: Start, out: impl Write) -> io::Result<()> {
+fn write(mut log: Reader<impl Read>, to_end: bool, out: impl Write) -> io::Result<()> {
     let mut film = Film::begin(BufWriter::new(out), log.head())?;
-    let mut skipped = start.skipped;
+    let mut first_us = None;
     loop {
-        match log.next_entry().map_err(io::Error::other)? {
-            Entry::Picture(_) if skipped > 0 => skipped -= 1,
-            Entry::Picture(record) => {
-                film.show(record.last_us.saturating_sub(start.zero_us), log.picture())?
-            }
-            Entry::End { at_us, .. } => {
-                film.show(at_us.saturating_sub(start.zero_us), log.picture())?;
-                return film.out.flush();
-            }
+        let entry = log.next_entry().map_err(io::Error::other)?;
+        let (Entry::Picture(Record { last_us: at_us, .. }) | Entry::End { at_us, .. }) = entry;
+        let is_end = matches!(entry, Entry::End { .. });
+        if !is_end || to_end {
+            film.show(at_us - *first_us.get_or_insert(at_us), log.picture())?;
+        }
+        if is_end {
+            return film.out.flush();
         }
     }
 }
@@ -130,4 +99,85 @@ fn element(id: &[u8], content: &[u8]) -> Vec<u8> {
 /// The size of an element, in 8 bytes, of which the first bit says that they are 8.
 fn size(bytes: usize) -> [u8; 8] {
     (bytes as u64 | 1 << 56).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::area::Area;
+    use crate::log::Writer;
+
+    /// Where a cluster's time, and its pixels, begin.
+    const TIME_AT: usize = 12 + 9;
+    const PIXELS_AT: usize = TIME_AT + 8 + 9 + 4;
+
+    /// A log of 2x1 pixels with pictures at these times, of which the first is black and each has one more blue.
+    fn log(times_us: &[u64], end_us: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let head = Head { width: 2, height: 1, monotonic_us: 50, epoch_us: 0 };
+        let mut writer = Writer::new(&mut bytes, &head).unwrap();
+        for (number, time_us) in (0_u8..).zip(times_us) {
+            let blue = if number == 0 { 0 } else { number ^ (number - 1) };
+            let area = if number == 0 { Area::whole(2, 1) } else { Area { left: 1, ..Area::whole(2, 1) } };
+            let record = Record { first_us: *time_us, last_us: *time_us, drawings: number.into(), area };
+            writer.add(&record, &vec![[blue, 0, 0, 0]; area.pixels()]).unwrap();
+        }
+        writer.end(end_us, "{}").unwrap();
+        bytes
+    }
+
+    /// The time and the blue of the second pixel of each picture of a film.
+    fn pictures(log: &[u8], to_end: bool) -> Result<Vec<(u64, u8)>> {
+        let mut film = Vec::new();
+        stream(Cursor::new(log), "a.changes", to_end, &mut film)?;
+        let clusters = film.windows(4).position(|id| id == [0x1f, 0x43, 0xb6, 0x75]).unwrap();
+        Ok(film[clusters..]
+            .chunks_exact(PIXELS_AT + 8)
+            .map(|cluster| {
+                assert_eq!(cluster[4..12], size(cluster.len() - 12));
+                assert_eq!(cluster[PIXELS_AT..][..4], [0; 4]);
+                let time = u64::from_be_bytes(cluster[TIME_AT..][..8].try_into().unwrap());
+                (time, cluster[PIXELS_AT + 4])
+            })
+            .collect())
+    }
+
+    #[test]
+    fn a_film_has_each_picture_at_its_time_and_the_last_one_again_at_the_end() {
+        let log = log(&[100, 250, 1_000_000], 1_000_500);
+        let all = [(0, 0), (150, 1), (999_900, 2), (1_000_400, 2)];
+        assert_eq!(pictures(&log, true).unwrap(), all);
+        assert_eq!(pictures(&log, false).unwrap(), all[..3]);
+    }
+
+    #[test]
+    fn pictures_of_one_time_come_one_after_the_other() {
+        let log = log(&[100, 100, 250, 250, 250, 252], 252);
+        let times: Vec<_> = pictures(&log, true).unwrap().into_iter().map(|(time, _)| time).collect();
+        assert_eq!(times, [0, 1, 150, 151, 152, 153, 154]);
+    }
+
+    #[test]
+    fn nothing_of_a_log_that_is_not_whole_is_written() {
+        let log = log(&[100, 250], 400);
+        let mut film = Vec::new();
+        assert!(stream(Cursor::new(&log[..log.len() - 1]), "", true, &mut film).is_err());
+        assert!(film.is_empty());
+    }
+
+    #[test]
+    fn whoever_reads_a_film_may_stop() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert_eq!(stream(Cursor::new(log(&[100], 400)), "", true, Broken), Ok(()));
+    }
 }

@@ -178,3 +178,191 @@ impl<R: Read> Reader<R> {
         Error::new(format!("the log {} is damaged at byte {}: {what}", self.name, self.record_offset))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Writer;
+    use super::*;
+
+    const HEAD: Head = Head { width: 4, height: 3, monotonic_us: 1_000, epoch_us: 1_700_000_000_000_000 };
+    const WHOLE: Area = Area { left: 0, top: 0, right: 4, bottom: 3 };
+    const PART: Area = Area { left: 1, top: 1, right: 3, bottom: 3 };
+    const FIRST: Record = Record { first_us: 2_000, last_us: 2_000, drawings: 0, area: WHOLE };
+    const SECOND: Record = Record { first_us: 3_000, last_us: 4_500, drawings: 2, area: PART };
+    const ACCOUNT: &str = "{\"drawings\": 2}";
+
+    /// A log of these records, whose pixels become 1, 2, 3, …
+    fn log(records: &[Record]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &HEAD).unwrap();
+        for (number, record) in (1..).zip(records) {
+            writer.add(record, &vec![[number, 0, 0, 0]; record.area.pixels()]).unwrap();
+        }
+        writer.end(9_000, ACCOUNT).unwrap();
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Entry>> {
+        let mut reader = Reader::new(bytes, "a.changes")?;
+        let mut entries = Vec::new();
+        loop {
+            entries.push(reader.next_entry()?);
+            if let Some(Entry::End { .. }) = entries.last() {
+                return Ok(entries);
+            }
+        }
+    }
+
+    fn refusal(bytes: &[u8]) -> String {
+        read(bytes).unwrap_err().to_string()
+    }
+
+    /// Where the second record of a log begins.
+    fn second() -> usize {
+        HEAD_BYTES + RECORD_BYTES + usize::from(log(&[FIRST])[HEAD_BYTES + 28])
+    }
+
+    fn damaged(at: usize, what: &str) -> String {
+        format!("the log a.changes is damaged at byte {at}: {what}")
+    }
+
+    /// The log with these bytes in the place of its own.
+    fn with(at: usize, new: &[u8]) -> Vec<u8> {
+        let mut bytes = log(&[FIRST, SECOND]);
+        bytes[at..][..new.len()].copy_from_slice(new);
+        bytes
+    }
+
+    #[test]
+    fn a_log_is_read_as_it_was_written() {
+        let bytes = log(&[FIRST, SECOND]);
+        let entries = read(&bytes).unwrap();
+        let end = Entry::End { at_us: 9_000, account: ACCOUNT.into() };
+        assert_eq!(entries, [Entry::Picture(FIRST), Entry::Picture(SECOND), end]);
+        let mut reader = Reader::new(&bytes[..], "").unwrap();
+        assert_eq!(reader.head(), HEAD);
+        reader.next_entry().unwrap();
+        assert_eq!(reader.picture(), [[1, 0, 0, 0]; 12]);
+        reader.next_entry().unwrap();
+        let blues: Vec<_> = reader.picture().iter().map(|pixel| pixel[0]).collect();
+        assert_eq!(blues, [1, 1, 1, 1, 1, 3, 3, 1, 1, 3, 3, 1]);
+    }
+
+    #[test]
+    fn the_bytes_of_a_log_are_those_of_the_readme() {
+        let bytes = log(&[FIRST]);
+        assert_eq!(&bytes[..8], b"EYEFILM1");
+        assert_eq!(bytes[8..16], [4, 0, 3, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[16..24], 1_000_u64.to_le_bytes());
+        assert_eq!(bytes[24..32], 1_700_000_000_000_000_u64.to_le_bytes());
+        let end = &bytes[second()..];
+        assert_eq!(end[..16], [9_000_u64.to_le_bytes(); 2].concat());
+        assert_eq!(end[16..28], [0; 12]);
+        assert_eq!(end[28..32], (ACCOUNT.len() as u32).to_le_bytes());
+        assert_eq!(&end[32..], ACCOUNT.as_bytes());
+    }
+
+    #[test]
+    fn a_log_that_ends_anywhere_before_its_end_is_not_whole() {
+        let bytes = log(&[FIRST, SECOND]);
+        for length in 0..bytes.len() {
+            let start = format!("the log a.changes is not whole: it ends at byte {length}, ");
+            assert!(refusal(&bytes[..length]).starts_with(&start), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_no_recorder_wrote_is_refused() {
+        assert_eq!(refusal(&with(0, b"EYEFILM2")), damaged(0, "this is no log of a film"));
+        assert_eq!(refusal(&with(8, &[0, 0])), damaged(0, "it has 0x3 pixels"));
+        assert_eq!(refusal(&with(10, &[1, 0x20])), damaged(0, "it has 4x8193 pixels"));
+        assert_eq!(refusal(&with(13, &[1])), damaged(0, "bytes 12 to 15 are not 0"));
+        assert_eq!(refusal(&with(22, &[0xff])), damaged(0, "its time is too late"));
+        assert_eq!(refusal(&with(31, &[0xff])), damaged(0, "its time is too late"));
+    }
+
+    #[test]
+    fn times_that_go_back_are_refused() {
+        let back = "its times go back";
+        let early = Record { first_us: 999, ..FIRST };
+        assert_eq!(refusal(&log(&[early])), damaged(HEAD_BYTES, back));
+        let crossed = Record { last_us: 2_999, ..SECOND };
+        assert_eq!(refusal(&log(&[FIRST, crossed])), damaged(second(), back));
+        let overlapping = Record { first_us: 1_999, ..SECOND };
+        assert_eq!(refusal(&log(&[FIRST, overlapping])), damaged(second(), back));
+        let late = Record { last_us: LATEST_US + 1, ..SECOND };
+        assert_eq!(refusal(&log(&[FIRST, late])), damaged(second(), "its time is too late"));
+        // The end's time, too.
+        let late = Record { last_us: 9_001, ..FIRST };
+        assert_eq!(refusal(&log(&[late])), damaged(second(), back));
+    }
+
+    #[test]
+    fn areas_outside_the_screen_are_refused() {
+        for area in [
+            Area { right: 5, ..PART },
+            Area { bottom: 4, ..PART },
+            Area { left: 3, ..PART },
+            Area { top: 3, ..PART },
+            Area { left: 60_000, top: 60_000, right: 65_535, bottom: 65_535 },
+            Area { left: 1, top: 1, right: 1, bottom: 1 },
+        ] {
+            let edges = [area.left, area.top, area.right, area.bottom].map(u16::to_le_bytes).concat();
+            let refused = refusal(&with(second() + 20, &edges));
+            assert_eq!(refused, damaged(second(), "its area is not inside the screen"), "{area:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_whose_first_picture_is_not_the_whole_screen_is_refused() {
+        let what = "the first picture is not of the whole screen";
+        assert_eq!(refusal(&log(&[SECOND])), damaged(HEAD_BYTES, what));
+        assert_eq!(refusal(&log(&[])), damaged(HEAD_BYTES, "its area is not inside the screen"));
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_pixels_of_the_area_are_refused() {
+        let size = second() + 28;
+        let what = "it has more bytes than its area takes";
+        assert_eq!(refusal(&with(size, &[0xff; 4])), damaged(second(), what));
+        // An area of fewer pixels, and of more.
+        let what = "its bytes are not the LZ4 block of its area";
+        assert_eq!(refusal(&with(second() + 24, &[2, 0])), damaged(second(), what));
+        assert_eq!(refusal(&with(second() + 24, &[4, 0])), damaged(second(), what));
+        // A block that copies from before its beginning.
+        assert_eq!(refusal(&with(second() + RECORD_BYTES, &[0x0f, 9, 9])), damaged(second(), what));
+    }
+
+    #[test]
+    fn any_byte_may_be_damaged_without_harm() {
+        let bytes = log(&[FIRST, SECOND]);
+        for (at, byte) in bytes.iter().enumerate() {
+            for bit in 0..8 {
+                // It is refused, or means something else; nothing panics.
+                let _ = read(&with(at, &[byte ^ 1 << bit]));
+            }
+        }
+    }
+
+    #[test]
+    fn unused_bytes_of_pixels_are_0() {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &HEAD).unwrap();
+        writer.add(&FIRST, &[[1, 2, 3, 4]; 12]).unwrap();
+        writer.end(9_000, ACCOUNT).unwrap();
+        assert_eq!(refusal(&bytes), damaged(HEAD_BYTES, "unused bytes are not 0"));
+    }
+
+    #[test]
+    fn a_last_record_that_is_not_one_is_refused() {
+        let bytes = log(&[FIRST, SECOND]);
+        let end = bytes.len() - ACCOUNT.len() - RECORD_BYTES;
+        let what = "its last record is none";
+        assert_eq!(refusal(&with(end + 8, &9_001_u64.to_le_bytes())), damaged(end, what));
+        assert_eq!(refusal(&with(end + 16, &[1])), damaged(end, what));
+        assert_eq!(refusal(&with(end + 28, &[1, 0, 1])), damaged(end, what));
+        assert_eq!(refusal(&with(end + RECORD_BYTES, &[0xff])), damaged(end, "its account is not UTF-8"));
+        let more = [&bytes[..], &[0]].concat();
+        assert_eq!(refusal(&more), damaged(bytes.len(), "there is more after its last record"));
+    }
+}
