@@ -273,7 +273,7 @@ def other_display(evidence: Evidence, claim: Claim) -> str | None:
     painted any of it."""
     if claim.window and evidence.film_size not in (None, claim.window):
         return f"the film is {evidence.film_size} pixels large, the window {claim.window}"
-    # Of a page that was followed, the film also shows the pages before it.
+    # The film of a page that was followed also shows the pages before it.
     if evidence.visual and evidence.first_paint is not None and not evidence.followed_ms:
         ahead_ms = evidence.first_paint - evidence.visual.fvc
         if ahead_ms > FILM_AHEAD_MS:
