@@ -39,7 +39,7 @@ class ReplaySpec:
     ready, and ends in an orderly way on SIGTERM.
     `shells`: the name of the shells that emulate the network (`replay.shells.registry`).
     `flows`: background flows, without time to settle; the network's own unless given.
-    `cross_traffic_awaits_turn`: whether background flows wait for the client's request to begin (`replay.cross_traffic`).
+    `cross_traffic_awaits_turn`: whether background flows begin only on request of the client (`replay.cross_traffic`).
     `cross_traffic_log`: the file for the bytes of background flows over time.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
