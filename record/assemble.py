@@ -208,8 +208,8 @@ def _comparable(url: str) -> str:
 
 
 def _is_page(exchange: Exchange) -> bool:
-    """Whether it is an HTML document. Tracking pixels and cookie exchanges may have the type text/html without being
-    one."""
+    """Whether the response is an HTML document. Tracking pixels and cookie exchanges may have the type text/html
+    without being one."""
     response = exchange.response
     if response.status != 200 or not response.is_html:
         return False

@@ -36,8 +36,8 @@ class BrokenContent(UndecodableContent):
 
 
 class Budget:
-    """A limit for the decoded bytes of all bodies of `source` (a recording or a site) together, or of those of some
-    `kind`: at most `most`. Without it, many small bodies could each take a second."""
+    """A limit of `most` bytes for the decoded bodies of `source` (a recording or a site) together, or for those of a
+    `kind`. Without a limit, many small bodies could each take a second."""
 
     def __init__(
         self, source: object, most: int | None = None, kind: str = "compressed or chunked bodies, decoded"

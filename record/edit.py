@@ -39,7 +39,7 @@ class Edit:
         return cls(kind, pattern, value)
 
     def matches(self, url: str) -> bool:
-        """Whether it applies to `url`."""
+        """Whether this edit applies to `url`."""
         # A bracket means itself; fnmatch needs it in a set of one character.
         return fnmatchcase(url, self.pattern.replace("[", "[[]"))
 

@@ -103,7 +103,7 @@ class Response(NamedTuple):
 
     @property
     def is_chunked(self) -> bool:
-        """Whether its header fields announce chunk framing."""
+        """Whether the header fields announce chunk framing."""
         return "chunked" in (self.header("transfer-encoding") or "").lower()
 
     def without_chunks(self) -> "Response":

@@ -106,7 +106,7 @@ def is_recorded_ip(text: object) -> bool:
 
 
 def _is_viewport(viewport: object) -> bool:
-    """Whether it is a width and a height in pixels."""
+    """Whether `viewport` is a width and a height in pixels."""
     is_pair = isinstance(viewport, list | tuple) and len(viewport) == 2
     return is_pair and all(type(pixels) is int and 0 < pixels <= SCREEN_PIXELS for pixels in viewport)  # type: ignore[attr-defined]
 

@@ -21,7 +21,7 @@ SCRIPT_BYTES = 64 << 10
 # The script is inserted into HTML documents, where these texts would end it or hide what follows.
 NOT_IN_HTML = re.compile("</script|<!--", re.IGNORECASE)
 VALUE = re.compile(r"\benv\.([A-Za-z_][A-Za-z0-9_]*)")
-# It is accepted as an address, a name, and most passwords.
+# Pages accept this value as an address, a name, and most passwords.
 PLACEHOLDER = "Visitor-1@page.example"
 # A shorter value would also occur in unrelated content.
 LEAST_LETTERS = 4

@@ -135,8 +135,8 @@ class Site:
         return {exchange.authority: exchange.folder for exchange in self.exchanges}
 
     def request_headers(self, url: str) -> Headers:
-        """The header fields with which a request for `url` is exported; of the recorded ones, a site stores only the
-        user agent.
+        """The header fields with which a request for `url` is exported. A site stores only the user agent; the referrer
+        is generated.
 
         The start page has no referrer. It is the referrer of all others, so that an import finds it again.
         """

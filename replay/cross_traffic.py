@@ -23,8 +23,8 @@ from replay.spec import PRIVATE, ReplaySpec
 from tuning.cross_traffic import Flow, flows_of, steady_s
 
 FOLDER = PRIVATE / "cross_traffic"
-# The socket at which the client requests, once it is its load's turn, that the flows begin, and is told when they are
-# steady.
+# The socket for starting the flows: when it is the load's turn, the client sends BEGIN, and receives STEADY once the
+# flows are steady.
 CONTROL = FOLDER / "control"
 BEGIN, STEADY = b"begin\n", "steady"
 # The files that the process writes: one at its end, and one while it runs, with a row for each flow every 50 ms.

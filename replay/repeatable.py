@@ -21,7 +21,8 @@ SCRIPT = Path(__file__).with_name("repeatable.js")
 # The time that pages see if their recording has none; any time would do.
 UNKNOWN_TIME_MS = 1_767_225_600_000
 
-# The beginning of a document. Pieces that a script fetches and joins itself may also have the type HTML.
+# The beginning of a document. The content type is not enough: fragments that a script inserts itself may also be sent
+# as HTML.
 DOCUMENT = re.compile(
     # Each comment's end is matched only once (?>, *+); with backtracking, each further comment would double the time.
     rb"(?:\xef\xbb\xbf)?\s*(?:(?><!--.*?-->|<\?xml.*?\?>)\s*)*+(?:<!doctype\s+html|<html|<head)",

@@ -112,11 +112,11 @@ class Server(ABC):
         """
 
     def lacked_buffers(self, folder: Path) -> bool:
-        """Whether it ever lacked space for data in BUFFERS, by its log in `folder`."""
+        """Whether the server ever lacked space for data in BUFFERS, by its log in `folder`."""
         return False
 
     def refusal(self, protocol: Protocol) -> str | None:
-        """Why it cannot serve with `protocol`, in one line; None if it can."""
+        """Why the server cannot serve with `protocol`, in one line; None if it can."""
         if protocol.transport not in self.transports:
             return f"{self.name} serves over {' and '.join(self.transports)}, not over {protocol.transport}"
         if protocol.congestion_control not in self.congestion_controls:
@@ -131,7 +131,7 @@ class Server(ABC):
         return None
 
     def network_refusal(self, protocol: Protocol, network: Network) -> str | None:
-        """Why it cannot serve with `protocol` on `network`, in one line; None if it can."""
+        """Why the server cannot serve with `protocol` on `network`, in one line; None if it can."""
         return None
 
     def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
@@ -139,8 +139,8 @@ class Server(ABC):
         return protocol.connection_options
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        """The order in which it sends the responses of one connection, as the name of one of quic_server's schedulers
-        (see `protocols.toml`); None if it is unknown, or not under the server's control."""
+        """The order in which the server sends the responses of one connection, as the name of one of quic_server's
+        schedulers (see `protocols.toml`); None if the order is unknown, or not under the server's control."""
         return None
 
     def window_segment_bytes(self, protocol: Protocol) -> int:
@@ -148,9 +148,9 @@ class Server(ABC):
         return protocol.segment_bytes
 
     def reno_kept_share(self, protocol: Protocol) -> float:
-        """The share of its window that its Reno keeps after a loss."""
+        """The share of its window that the server's Reno keeps after a loss."""
         return 0.5  # RFC 5681, section 3.1
 
     def cubic_connections(self, protocol: Protocol) -> int:
-        """The number of connections that its Cubic emulates."""
+        """The number of connections that the server's Cubic emulates."""
         return protocol.emulated_connections or 1

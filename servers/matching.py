@@ -72,8 +72,8 @@ class Matcher(Generic[T]):
         self._served: set[int] = set()
         for exchange in recorded:
             parts = urlsplit(exchange.url)
-            # A site may have thousands of exchanges, so save memory: each authority is stored once, and a list of one
-            # has no spare capacity.
+            # A site may have thousands of exchanges, so save memory: each authority is stored once, and a list with a
+            # single element has no spare capacity.
             path = (exchange.method, intern(normal_authority(parts.netloc)), parts.path or "/")
             candidate = Candidate(exchange.status, exchange.content_range, exchange.response)
             queries = self._by_path.setdefault(path, {})
@@ -111,7 +111,7 @@ class Matcher(Generic[T]):
 
 
 def _best_fitting(repeats: Iterable[Candidate[T]], headers: Mapping[str, str]) -> list[Candidate[T]]:
-    """Those of `repeats` that best fit a request with `headers`, in recorded order."""
+    """The recordings among `repeats` that best fit a request with `headers`, in recorded order."""
     requested_range = headers.get("range")
     conditional = "if-none-match" in headers or "if-modified-since" in headers
     fits = [(fit_of(requested_range, conditional, r.status, r.content_range), r) for r in repeats]

@@ -7,10 +7,10 @@ from tuning.protocols import Protocol
 
 # The tags with which a client chooses the congestion control.
 CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
-# The default initial window; a tag IW… sets another.
+# The default initial window of quic_server; a tag IW… sets another.
 WINDOW_PACKETS = 32
-# Its schedulers, and the numbers of connections that its Cubic can emulate. Defaults apply unless a protocol sets
-# others.
+# The schedulers of quic_server, and the numbers of connections that its Cubic can emulate. Defaults apply unless a
+# protocol sets others.
 SCHEDULERS = ("urgency", "urgency-incremental", "urgency-first-come", "fair", "first-come")
 OWN_SCHEDULER = "urgency"
 EMULATED_CONNECTIONS = tuple(range(1, 11))

@@ -10,7 +10,8 @@ from typing import ClassVar
 from servers.own_quic import SEGMENT_BYTES, OwnQuicServer
 from tuning.protocols import Protocol
 
-# Its order of service, by the name of quic_server's equivalent scheduler: responses take turns of one packet.
+# quinn_server's order of service, by the name of quic_server's equivalent scheduler: responses take turns of one
+# packet.
 ORDER_OF_SERVICE = "fair"
 # quinn keeps its window at two of its longest packets or more.
 LEAST_WINDOW_PACKETS = 2

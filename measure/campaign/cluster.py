@@ -446,7 +446,7 @@ def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display:
     """Write what a worker measured into `results`: the evidence first, and the rows when all evidence is on the disk.
 
     The whole file system is synchronised, twice. That takes about as long as synchronising one file, and a run has a
-    dozen.
+    dozen files.
     """
     for warning in measured.warnings:
         display.notify(Notice(warning))

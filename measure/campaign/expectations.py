@@ -17,7 +17,7 @@ from dataset.gates import EXCHANGE_UNUSED, LAST_FRAME_UNLIKE, REQUEST_MISSED
 from dataset.reasons import Reason
 from films.frames import unlike_blocks
 
-# Among this many runs, a few odd ones do not change what is usual.
+# Among ENOUGH runs, a few odd ones do not change what is usual.
 ENOUGH = 6
 
 # A run may have this many more failed requests, or fewer used exchanges, than usual: a fixed number or a share of the

@@ -21,9 +21,10 @@ BLOCKS = 2
 class GivenUpSites:
     """The cells of a campaign that get no more runs.
 
-    A cell is given up when all its attempts failed by one gate (faults of the machine aside) and all runs of `BLOCKS`
-    blocks are given up, of which one was measured since the campaign was resumed. So resuming gives each cell another
-    try. A verdict that accepts one of its runs also brings a cell back. `withdrawn` cells (cell → why) stay given up.
+    A cell is given up when all its attempts failed by one gate (faults of the machine aside), and all runs of `BLOCKS`
+    blocks are given up. One of these blocks must have been measured since the campaign was resumed, so resuming gives
+    each cell another try. A verdict that accepts one of its runs also brings a cell back. `withdrawn` cells (cell →
+    why) stay given up.
     """
 
     def __init__(

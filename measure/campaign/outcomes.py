@@ -52,7 +52,7 @@ class RunOutcomes:
         if folder not in self._frames:
             frame = self._read(self._folder / folder)
             if frame is None and folder in self._digests:
-                # It may become known later.
+                # The picture may become known later.
                 return self._elsewhere[self._digests[folder]]
             if self._spare_bytes <= 0:
                 return frame

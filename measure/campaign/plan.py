@@ -61,8 +61,8 @@ def plan(
 
 
 def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begun: int) -> list[PlannedBlock]:
-    """The `first` blocks as they are, of which this many have `begun`, followed by the runs of `blocks` that are not in
-    them.
+    """The `first` blocks as they are, followed by the runs of `blocks` that are not in them; `begun` is the number of
+    blocks that have begun.
 
     Planned blocks are not changed, so a protocol, a browser or a variant that is added later has blocks of its own.
     Blocks that have begun keep their places. The others are sorted by round, so that later additions catch up first;

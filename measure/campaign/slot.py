@@ -30,10 +30,10 @@ MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, or the `lane` with this number, whose cores this process runs on. It times canaries in `browser`;
-    `canaries` are the earlier ones. Once there are enough to know the usual time, a canary holds for all blocks that
-    begin within `canary_s`. If the machine is busy, the slot waits up to `patience_s`, with a new canary every
-    `pause_s`."""
+    """This machine, or the `lane` with this number; this process runs on its cores. The slot times canaries in
+    `browser`; `canaries` are the earlier ones. Once there are enough canaries to know the usual time, a canary holds
+    for all blocks that begin within `canary_s`. If the machine is busy, the slot waits up to `patience_s`, with a new
+    canary every `pause_s`."""
 
     patience_s = 900.0
     pause_s = 10.0

@@ -193,7 +193,7 @@ class CapturedConnection:
 
 
 def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
-    """The last connection that carried more than half as much as the one that carried most."""
+    """The connection that carried most; if several carried more than half as much, the last of them."""
     connections = list(connections)
     most_bytes = max(connection.sent_bytes for connection in connections)
     return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]

@@ -124,7 +124,7 @@ async def _run_worker(
 
         async def farewell() -> None:
             if worker:
-                # It may be measuring; that ends with this process.
+                # The worker may be measuring; the measurement ends with this process.
                 await worker.close(timeout=FAREWELL_S, executor_wait=False, reason="signal")
 
         await _until_signal(life(), farewell)

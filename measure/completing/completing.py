@@ -67,7 +67,7 @@ OUR_RECORDER = "mitmproxy"
 
 @dataclass(frozen=True)
 class Completing:
-    """How sites are completed: the number of loads over each of the protocols, and how they are made (for example,
+    """How sites are completed: the number of loads over each of the protocols, and how the loads are made (for example,
     filmed).
 
     `origin_ca`: the certificate authority that signs servers' certificates when something is fetched, in place of the

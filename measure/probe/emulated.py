@@ -69,15 +69,16 @@ REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
 # An overload of the link lasts this long.
 OVERLOAD_S = 3.0
-# A managed queue is not measured by how full it gets. It gets this factor of the link's rate, for this long, in at
-# least this many packets per second.
+# A managed queue is not measured by how full it gets. Instead it gets MANAGED_OVERLOAD times the link's rate for
+# MANAGED_S, in at least MANAGED_PACKETS_PER_S.
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
 # How long packets may wait, at the end of such an overload, in a queue without a limit.
 UNLIMITED_WAIT_MS = 2000.0
-# On and off: this many periods are measured, but not for longer than LONGEST_PERIODS_S. Consecutive lost packets show
+# On and off: PERIODS periods are measured, but not for longer than LONGEST_PERIODS_S. Consecutive lost packets show
 # that the link was off if there are so many that chance causes them only once in a billion packets.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
-# Delays and losses over time are measured for one period, for this long at most, by at least this many packets.
+# Delays and losses over time are measured for one period, but for at most LONGEST_CONDITIONS_S, with at least
+# CONDITIONS_PACKETS packets.
 CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
 TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # so high that even the peaks of a trace are saturated
 RESOLUTIONS = 20

@@ -30,7 +30,7 @@ ECT, CE = 0b10, 0b11
 
 # A flow that fills a queue has this factor of the link's rate.
 OVERLOAD = 1.5
-# On links faster than this, the factor is lower, since a program cannot send 1.5 times as much.
+# On links faster than FAST_MBPS, the factor is FAST_OVERLOAD, since a program cannot send 1.5 times as much.
 FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
 # With every `SPARSE_EVERY` packets of a managed flow goes one packet of another, sparse flow, whose numbers begin at
 # `SPARSE`.

@@ -37,12 +37,12 @@ FULL_SHARE = 0.8
 # sent is overloaded; otherwise more is sent, at most FLOODS times.
 KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
 ECHO_INTERVAL_S = 0.02
-# Losses are counted at this share of a direction's rate, with at most this many packets per second, so that no queue
+# Losses are counted at a rate of LOSS_SHARE of the direction's, with at most LOSS_PACKETS_PER_S, so that no queue
 # fills.
 LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
 # Packets are given up when none has come for a round trip and this much longer (s).
 QUIET_S = 0.3
-# The rate over time is taken from this many groups of packets, none smaller than this.
+# The rate over time is taken from GROUPS groups of packets, each with at least LEAST_GROUP packets.
 GROUPS, LEAST_GROUP = 12, 20
 # The link counts as busy before a packet that waited for more than this share of a full queue. (The wait of a single
 # packet can also come from a sender or a machine that stood still.)
@@ -58,7 +58,8 @@ NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
 LEAST_DROPS = 10
 # A queue has filled if it drops at least this share of the packets that exceed the link's rate.
 DROPPED_SHARE = 0.5
-# A queue whose limit is in packets seems shorter when it is filled with short packets; by this much.
+# A queue whose limit is in packets seems shorter when it is filled with short packets: by at least COUNTED_SHARE of its
+# length and COUNTED_PACKETS full-sized packets.
 COUNTED_SHARE, COUNTED_PACKETS = 0.3, 2
 
 
@@ -85,9 +86,9 @@ class Flood:
     """Observations of an overloaded direction.
 
     `mbps` is its rate, including IP and UDP headers; 80 % of groups of consecutive packets had rates from `low_mbps` to
-    `high_mbps`. `wait_ms` is a packet's median wait in a full queue, by this many `packets`; 80 % of waits were from
-    `low_wait_ms` to `high_wait_ms`. `fills`: whether the queue became full; `is_managed`: whether it drops packets
-    before it is full.
+    `high_mbps`. `wait_ms` is the median wait in a full queue, and 80 % of waits were from `low_wait_ms` to
+    `high_wait_ms`, measured by `packets` packets. `fills`: whether the queue became full; `is_managed`: whether it
+    drops packets before it is full.
     """
 
     mbps: float

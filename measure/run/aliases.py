@@ -38,7 +38,7 @@ def choose_protocol(wanted: str, known: Catalogue[Protocol]) -> Protocol:
 
 
 def base_name(name: str) -> str:
-    """The name of the protocol of which `name` is an alias."""
+    """The name of the protocol that the alias `name` stands for."""
     base, separator, number = name.rpartition(SEPARATOR)
     return base if separator and number.isdecimal() else name
 

@@ -109,20 +109,20 @@ class Load:
         self.close()
 
     def age_s(self) -> float:
-        """The time (s) since its preparation began."""
+        """The time (s) since the load's preparation began."""
         return time.monotonic() - self._since_s
 
     def await_ready(self) -> None:
-        """Wait until it is prepared, or has failed."""
+        """Wait until the load is prepared, or has failed."""
         if self._replay:
             self._prompter.await_sign(self._replay.ended, READY)
 
     def has_ended(self) -> bool:
-        """Whether it has failed before it began."""
+        """Whether the load has failed before it began."""
         return self._replay is None or first_readable(self._replay.ended, timeout_s=0) is not None
 
     def lift(self) -> None:
-        """Give it ordinary priority if it has idle priority. Raises EyelevelError."""
+        """Give the load ordinary priority if it has idle priority. Raises EyelevelError."""
         if self._idle and self._replay:
             try:
                 self._idle.lift(self._replay.pid)
@@ -130,7 +130,7 @@ class Load:
                 raise EyelevelError(f"idle priority cannot be lifted: {error}") from None
 
     def make(self, moments: Moments = NO_CALLS) -> str | None:
-        """Let it begin when it is ready, and wait for its end; returns why the replay failed, or None."""
+        """Let the load begin when it is ready, and wait for its end; returns why the replay failed, or None."""
         if not self._replay:
             return self._fault
         try:
@@ -146,17 +146,17 @@ class Load:
         return None
 
     def close(self) -> None:
-        """End it at any stage; afterwards, only the files in its folder remain."""
+        """End the load at any stage; afterwards, only the files in its folder remain."""
         with suppress(EyelevelError):
             self.lift()  # otherwise its end would take long on a busy machine
         self._ends.close()
 
     def _become_ordinary(self, replay: Replay) -> None:
-        """Make sure that it is measured like a run that was not prepared at idle priority. Raises EyelevelError."""
+        """Make sure that the load is measured like one that was not prepared at idle priority. Raises EyelevelError."""
         if self._idle:
             self.lift()
             self.await_ready()
-            # When it was first lifted, its first process may not have had idle priority yet.
+            # When the load was first lifted, its first process may not have had idle priority yet.
             self.lift()
             require_ordinary(replay.pid)
             self._idle = None

@@ -1,5 +1,5 @@
-"""Pictures with the sizes, in pixels and bytes, of those on real pages. A film's metrics depend on nothing else in
-them.
+"""Pictures with the sizes, in pixels and bytes, of pictures on real pages; a film's metrics depend on no other
+property.
 
 They are computed only with arithmetic that IEEE 754 rounds exactly, without sines or powers: numpy's results for those
 differ between processors, and the pictures must be the same everywhere.

@@ -44,7 +44,7 @@ PAGE_INFO = "urn:pageinfo:"
 # The note in sites from web archives about servers whose addresses were not recorded.
 SERVERS = {"server_ips": "not recorded; one for each host"}
 
-# The length of each digest algorithm's value in bytes; its length as text shows how it is encoded.
+# Digest algorithm → the length of its values in bytes. The length of a value's text then shows its encoding.
 DIGESTS_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 
 # The URL of a page that an archive lists, and its date in ms.

@@ -21,8 +21,8 @@ class AddressSpace(Enum):
 
 
 class AddressPolicy(Enum):
-    """The addresses to which a recording may connect: only public ones; also those in the same space as its page, which
-    the user requested by the page's URL; or all."""
+    """The addresses to which a recording may connect. PUBLIC: only public ones. SAME_SPACE: also those in the same
+    space as its page, which the user requested by the page's URL. ALL: all."""
 
     PUBLIC = "public"
     SAME_SPACE = "same space"

@@ -98,7 +98,7 @@ def _await_script(session: Session) -> None:
         try:
             state = session.await_answer(AWAIT_SCRIPT)
         except WebDriverError as error:
-            if error.kind == "javascript error":  # the document was left
+            if error.kind == "javascript error":  # the page was left meanwhile
                 continue
             done = session.run(SCRIPT_SO_FAR)
             so_far = f"it did {', '.join(done)}" if done else "none of its steps was done"

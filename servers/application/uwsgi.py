@@ -43,7 +43,7 @@ class RunningApplication:
         self._ready = ready
 
     def await_ready(self) -> None:
-        """Return when it answers requests. Raises EyelevelError, with the reason, when it fails."""
+        """Return when the application answers requests. Raises EyelevelError, with the reason, when it fails."""
         with pidfd(self._daemon.process) as ended:
             first_readable(self._ready.fileno(), ended, timeout_s=START_TIMEOUT_S)
         # Empty if uWSGI has ended, or is not ready in time.

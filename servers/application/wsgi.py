@@ -80,12 +80,12 @@ class StoredResponse(NamedTuple):
     wait_s: float  # the recorded server's time to the first byte
 
     def pieces(self) -> Iterable[bytes]:
-        """Its body in pieces. Raises OSError."""
+        """The response's body in pieces. Raises OSError."""
         return [self.stored_body] if isinstance(self.stored_body, bytes) else self.stored_body.pieces()
 
     @property
     def body(self) -> bytes:
-        """Its whole body. Raises OSError."""
+        """The response's whole body. Raises OSError."""
         return b"".join(self.pieces())
 
 

@@ -112,7 +112,7 @@ Case = TypeVar("Case", Whole, OneWay)
 
 @dataclass(frozen=True)
 class Judge(Generic[Case]):
-    """The judge of one property: `applies` says to which cases, `judge` makes the checks."""
+    """The judge of one property: `applies` decides whether a case has the property, and `judge` makes the checks."""
 
     judge: Callable[[Case], Iterable[Check]]
     applies: Callable[[Case], bool] = lambda case: True

@@ -23,7 +23,8 @@ from tuning.protocols import Protocol
 NAME = "largest window"
 # The round trip is chosen so that the window yields this rate; programs can send and receive faster.
 RATE_MBPS = 10.0
-# The window is measured after the round trips in which slow start doubles it to the limit, plus this many more.
+# The window is measured for WATCHED_S, after the round trips in which slow start doubles it to the limit, and
+# FURTHER_ROUND_TRIPS more.
 FURTHER_ROUND_TRIPS, WATCHED_S = 4, 3.0
 # HTTP's bytes are fewer than those that QUIC's window counts, and a machine is sometimes late.
 TOLERANCE = 0.1
