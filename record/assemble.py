@@ -185,8 +185,9 @@ def _listed(url: str) -> str:
 def user_agent(exchanges: Sequence[Exchange], start_url: str) -> str | None:
     """The user agent of the browser that loaded the page `start_url`, whatever other programs requested.
 
-    It is the user agent of the request for the page; if there are several, the one that more of the page's requests
-    have. Without such a request, it is the most frequent one of the page's requests; without these, of all requests.
+    It is the user agent of the request for the page. If several requests for the page have different ones, it is the
+    one that most of the page's requests have. Without a request for the page, it is the most frequent one of the page's
+    requests; without these, of all requests.
     """
     agents = [(e, agent) for e in exchanges if (agent := first_value(e.request_headers, "user-agent"))]
     of_page = Counter(agent for e, agent in agents if _referrer(e) == _comparable(start_url))

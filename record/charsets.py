@@ -39,7 +39,7 @@ def charset_of(content_type: str, beginning: str) -> str | None:
     for ending, pattern in (("html", IN_HTML), ("xml", IN_XML), ("/css", IN_CSS)):
         if kind.endswith(ending) and (match := pattern.search(beginning[:DECLARED_WITHIN])):
             label = match[1].lower()
-            # A declaration that can be read as ASCII is not in UTF-16, whatever it says.
+            # If a declaration can be read as ASCII, the text is not in UTF-16, even if the declaration says so.
             return "utf-8" if label.startswith("utf-16") else label
     return "utf-8" if kind.endswith(("json", "xml")) else None
 

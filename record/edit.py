@@ -40,7 +40,7 @@ class Edit:
 
     def matches(self, url: str) -> bool:
         """Whether this edit applies to `url`."""
-        # A bracket means itself; fnmatch needs it in a set of one character.
+        # A bracket in a pattern means itself; fnmatch needs it in a set of one character.
         return fnmatchcase(url, self.pattern.replace("[", "[[]"))
 
 

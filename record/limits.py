@@ -33,9 +33,9 @@ HEADER_FIELDS = 1000
 REASON_BYTES = 1024
 # The length of a site's name, without that of a variant.
 NAME_LETTERS = 100
-# Longer URLs do not fit into a request to uWSGI together with a referrer of the same length.
+# The longest URL. Longer ones do not fit into a request to uWSGI together with a referrer of the same length.
 URL_BYTES = 24 << 10
-# The user agent is an argument of the browser's command line.
+# The longest user agent, which is an argument of the browser's command line.
 USER_AGENT_BYTES = 1024
 
 # The longest time that a server waits when it replays the recorded server's think time.
@@ -44,7 +44,7 @@ THINK_TIME_S = 60.0
 # At most this much of a message's beginning is read before it is judged: its header fields, and its format's own
 # framing.
 HEAD_BYTES = 1 << 20
-# URLs and header fields of a recording together.
+# A limit for the URLs and header fields of a recording together.
 TEXT_BYTES = 64 << 20
 # Limits for the list of what was left out: lines, letters of a line, and letters of all lines.
 LINES = 10_000

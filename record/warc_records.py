@@ -17,7 +17,8 @@ from record.limits import HEAD_BYTES, SITE_BYTES, TEXT_BYTES
 
 # The most that archives may contain together: a site's bodies, and as much again of other data.
 ARCHIVE_BYTES = 2 * SITE_BYTES
-# A limit for the header lines of all records. Each line costs more time than its letters do.
+# A limit for the header lines of all records together. Each line counts as LINE_COST_BYTES more, since a line costs
+# more time than its letters do.
 LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
 
 BLOCK_BYTES = 1 << 16

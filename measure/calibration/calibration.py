@@ -1,4 +1,4 @@
-"""Trying numbers of lanes, from many to few, until the largest that disturbs no run is known."""
+"""Tries numbers of lanes, by bisection, until the largest number that disturbs no run is known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -59,7 +59,7 @@ def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
 def one_round(lanes: Sequence[Lane], cores: Sequence[Sequence[int]], number: int, turn: Turn) -> Round:
     """Time a `turn` under each condition, in an order drawn for the round, on a machine with these `cores`.
 
-    Each round times another lane. Raises LoadsDoNotCount, EyelevelError.
+    Each round times a different lane. Raises LoadsDoNotCount, EyelevelError.
     """
     one = lanes[number % len(lanes)]
     others = [lane for lane in lanes if lane != one]

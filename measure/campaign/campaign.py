@@ -97,7 +97,7 @@ class Campaign:
 
     @property
     def browsers(self) -> tuple[str, ...]:
-        """The names of all its browsers."""
+        """The names of all browsers of the campaign."""
         return (self.loading.browser, *self.further_browsers)
 
     def document(self) -> CampaignDocument:

@@ -37,8 +37,8 @@ def measure_in_lanes(work: Work) -> None:
 
 
 def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
-    """Give each of `lanes` a block, and another one when that has ended, until all of `work` is done, or the next block
-    may not begin. Raises the error that ends a lane."""
+    """Give each of `lanes` a block, and the next one when that has ended, until all of `work` is done, or the next
+    block may not begin. Raises the error that ends a lane."""
     idle, busy = list(lanes), dict[object, tuple[RunningLane, Block]]()
     coming = ComingBlocks(work.blocks, work.results, {lane.lane.number for lane in idle})
     while True:

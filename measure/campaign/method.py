@@ -46,7 +46,8 @@ class Method:
     sees_tunnels: bool = False
 
     def settings(self) -> Mapping[str, Any]:
-        """The settings that results depend on besides those of every campaign; they go into `campaign.json`."""
+        """The method's own settings on which results depend, in addition to those of every campaign; they go into
+        `campaign.json`."""
         return {}
 
     def observers(self, setting: Setting, folder: Path) -> Observers:
@@ -117,7 +118,7 @@ class Method:
     ) -> None:
         """Load the page once in a fresh browser with a fresh replay; the evidence is in `folder`.
 
-        Each `attempt` meets other losses. `preparation` is the load that `prepare` has begun, if any; the run itself
+        Losses differ between attempts. `preparation` is the load that `prepare` has begun, if any; the run itself
         begins now. `moments.quiet` returns whether the preparation of the next run has begun.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)

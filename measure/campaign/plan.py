@@ -20,7 +20,8 @@ NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
 def seed_of(run: Run, seed: int) -> int:
-    """The seed of the losses that the network draws for `run`, in a campaign with `seed`. Each run has another one.
+    """The seed of the losses that the network draws for `run`, in a campaign with `seed`. Each run has a different
+    seed.
 
     Protocols do not share seeds, because the tests that compare protocols assume independent runs.
     """

@@ -284,7 +284,7 @@ def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
     """The outcome of `run` for expectations if it had ended at `stop_ms`; without its last picture if the picture
     changed later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
-    # The browser's own requests are not counted; treat those that began later in the same way.
+    # The browser's own requests are not counted. To leave out late requests, mark these as the browser's, too.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
     counts = read_request_log(run.folder / REQUEST_LOG, requests)
     picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)

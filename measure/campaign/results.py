@@ -249,7 +249,8 @@ def _sweep(folder: Path) -> None:
 
 
 def follow_decisions(folder: Path) -> None:
-    """Apply a campaign's verdicts to its `runs.csv`; if the campaign is being measured, its process does so later."""
+    """Apply a campaign's verdicts to its `runs.csv`. While the campaign is being measured, do nothing: its own process
+    applies them later."""
     with suppress(Locked), locked(folder):
         Results(folder)
 

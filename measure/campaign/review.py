@@ -58,7 +58,7 @@ class ReviewedAttempt:
 
 @dataclass(frozen=True)
 class Summary:
-    """A setting in the list of settings."""
+    """A setting's line on the page of all settings."""
 
     site: str
     network: str

@@ -133,10 +133,9 @@ class _Counter:
 
 
 def segment_before_capture(device: str) -> None:
-    """Make the kernel cut TCP data into packets before it passes the data to `device`, so that captures show these
-    packets.
+    """Make the kernel cut TCP data into packets before `device` gets it, so that captures show these packets.
 
-    Otherwise the emulated network does so, after the capture. Raises EyelevelError.
+    Otherwise the emulated network cuts the data, after the capture. Raises EyelevelError.
     """
     value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STSO, 0), 8)
     request = struct.pack("16sP", device.encode(), ctypes.addressof(value)).ljust(40, b"\0")

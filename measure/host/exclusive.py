@@ -37,8 +37,8 @@ def measuring_alone(activity: str) -> Iterator[None]:
     """Reserve this machine for `activity` ("validating"), and keep its processors awake, until the context or this
     process ends.
 
-    Processes started by the one that has the lock may measure, too. Raises EyelevelError when somebody else measures:
-    one line that says who does, and since when.
+    The process that has the lock may start processes that measure, too. Raises EyelevelError when somebody else
+    measures: one line that says who does, and since when.
     """
     path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:
@@ -109,5 +109,5 @@ def _described(pid: int | None) -> str:
         if len(command) > COMMAND_LETTERS:
             command = f"{command[:COMMAND_LETTERS]}…"
         return f"{process.username()} has been measuring on this machine since {since} (process {pid}: {command})"
-    except psutil.Error:  # it has ended, or this user may not see it
+    except psutil.Error:  # the process has ended, or this user may not see it
         return "somebody measures on this machine, in a process that cannot be seen from here"

@@ -189,7 +189,7 @@ def require_ordinary(root: int) -> None:
     this process's."""
     groups = Path("/proc/self/cgroup").read_text()
     for process in _tree(root):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
             name = Path(f"/proc/{process}/comm").read_text().strip()
             if idle_threads(process):
                 raise EyelevelError(f"{name} of this run still has idle priority")
@@ -201,7 +201,7 @@ def require_ordinary(root: int) -> None:
 def idle_threads(process: int) -> list[int]:
     """The threads of `process` with the policy SCHED_IDLE."""
     threads = []
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
         for entry in os.scandir(f"/proc/{process}/task"):
             with suppress(ProcessLookupError):
                 if os.sched_getscheduler(int(entry.name)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_IDLE:

@@ -136,7 +136,7 @@ class Schedstat(Account):
                 return ProcessTimes(run_ns, None)
             waits = self._waits.setdefault(process, {})
             for thread in os.scandir(f"/proc/{process}/task"):
-                with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
                     waits[thread.name] = self._times_of_thread(thread.path)[1]
             return ProcessTimes(run_ns, sum(waits.values()))
         except OSError:

@@ -34,7 +34,7 @@ def idle_processors(latency: Path = LATENCY) -> str:
 @contextmanager
 def processors_awake(latency: Path = LATENCY) -> Iterator[None]:
     """Keep the processors awake while the context lasts, if `idle_processors` says AWAKE. Raises EyelevelError when the
-    kernel does not do so."""
+    kernel does not keep them awake."""
     if idle_processors(latency) == ASLEEP:
         yield
         return

@@ -47,7 +47,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the case's folder."""
         return f"{self.server.name}-{self.browser.name}-{self.test.name}-{self.http_version}".replace(" ", "-")
 
 
@@ -74,7 +74,8 @@ class InteropMethod(ObservationMethod):
         return GATES
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
-        """See `Method`."""
+        """Why the load must not count, or None: a usual gate rejects it, a request was not recorded, or the test's
+        requirements are not met."""
         assert self.test
         if reason := super().reason_against(setting, folder, evidence):
             return reason

@@ -63,8 +63,8 @@ ECHO_ROUNDS = 20
 PACKETS_WITHOUT_LOSS = 4000
 LOSS_PACKETS_PER_S = 3000.0
 LOAD = 0.9
-# The load of a link that retransmits. When a packet that others wait for has come, these follow at once and must fit
-# into a queue.
+# The load of a link that retransmits. When a repeated packet arrives, packets that waited for it follow at once; they
+# must fit into a queue.
 REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
 # An overload of the link lasts this long.

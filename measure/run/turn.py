@@ -93,7 +93,8 @@ def _take_standard_input() -> socket.socket:
 
 
 class Prompter:
-    """The other end. `standard_input` is for the visit; close it here once the visit has it."""
+    """The end of the process that prepared the load. `standard_input` is for the visit; close it here once the visit
+    has it."""
 
     def __init__(self) -> None:
         self._socket, self.standard_input = socket.socketpair()

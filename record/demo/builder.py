@@ -67,13 +67,14 @@ class Host:
     ip: str
     software: str = "nginx/1.16.1"
     encoding: str = "gzip"
-    """The content-encoding of its text: gzip, br, or none if empty."""
+    """The content-encoding of the host's text: gzip, br, or none if empty."""
     days: int = 30
-    """How long its files may be cached; pages and data are not."""
+    """How many days the host's files may be cached; pages and data may not be cached."""
     is_cdn: bool = False
-    """A cache in front of another server: it sends the age of a file, and lets other sites read files and timings."""
+    """Whether it is a cache in front of another server: then it sends the age of a file, and lets other sites read
+    files and timings."""
     cookie: str = ""
-    """The cookie that its pages and data set, `name=value`."""
+    """The cookie that the host's pages and data set, `name=value`."""
 
     def headers(self, url: str, size: int, encoding: str) -> list[tuple[str, str]]:
         """The header fields for a file of `size` bytes at `url`."""

@@ -250,8 +250,8 @@ def write(site: Site, path: Path) -> None:
     entries = []
     for exchange in map(site.recorded, site.exchanges):
         begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0].removesuffix(".")]
-        # Sites do not store which exchange a connection was opened for, but a HAR can store connections only with
-        # entries.
+        # A HAR stores connections only with entries, but a site does not know for which exchange a connection was
+        # opened. So the first exchanges of each host get the connections.
         entries.append(_entry(exchange, site, begun.pop(0) if begun else None))
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
     creator = {"name": "Eyelevel", "version": "1"}

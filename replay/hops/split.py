@@ -95,7 +95,7 @@ def _haproxy(program: Path, configuration: Path) -> Iterator[Daemon]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as readiness:
         readiness.bind(str(FOLDER / "ready"))
         environment = {**os.environ, NOTIFY_SOCKET: str(FOLDER / "ready")}
-        # The program is a script next to its own folder.
+        # `program` is a script next to the program's own folder; the jail needs the folder of both.
         jail = Jail((program.resolve().parent,), writable=(FOLDER,), variables=(NOTIFY_SOCKET,))
         command = jailed(jail, [program.resolve(), "-Ws", "-f", configuration])
         with running("HAProxy", command, FOLDER / "haproxy.log", environment=environment) as daemon:

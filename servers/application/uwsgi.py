@@ -22,7 +22,7 @@ START_TIMEOUT_S = 20.0
 PACKAGES = ("base", "record", "servers")
 
 THREADS = 8
-# The number of connections that may wait for a thread.
+# At most this many connections wait for a thread.
 BACKLOG = 1024
 # A response that waits for its think time occupies a thread, so there are as many as a page may have requests at once.
 # So does a response that is accepted only as fast as the browser accepts it.

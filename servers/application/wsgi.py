@@ -176,8 +176,8 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
 
 
 def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]:
-    """The exchange in the file `path`, which is `file` in its site. Raises OSError, and ValueError for one that a
-    server cannot send."""
+    """The exchange in the file `path`; `file` is that file's name within its site. Raises OSError, and ValueError for
+    an exchange that a server cannot send."""
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
     # The replay links the site's files, which `Site.load` has checked, into the servers' folder.
@@ -219,7 +219,8 @@ def _stored(path: Path, begin: int, body: bytes) -> bytes | BodyInFile:
 
 
 def _require_true_length(method: str, response: Response) -> None:
-    """Refuse a response with two Content-Lengths, or one that is not its body's. Raises MalformedMessage."""
+    """Refuse a response with two Content-Lengths, or with one that differs from its body's length. Raises
+    MalformedMessage."""
     lengths = [value for name, value in response.headers if name.lower() == "content-length"]
     has_length = method != "HEAD" and response.status not in (204, 304)
     if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):

@@ -28,7 +28,8 @@ from replay.hops.registry import hop_of
 from tuning import protocols
 from tuning.networks import Network
 
-# The number of each; the least time is used, so that losses and a busy machine do not matter.
+# How many echoes and connections are measured. The least time of each is used, so that losses and a busy machine do not
+# matter.
 ECHOES, CONNECTIONS = 20, 10
 TOLERANCE_MS, TOLERANCE = 3.0, 0.01
 # The processor time that a handshake may take at both ends together. If a handshake takes no less than the path's round
