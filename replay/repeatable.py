@@ -31,8 +31,8 @@ DOCUMENT = re.compile(
 # The script is inserted after the first of these tags in the document, or at its very beginning.
 TAGS = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(?=[\s>])", rb"<html(?=[\s>])", rb"<!doctype")]
 
-# In a worker's script, ours goes after a byte order mark; the script stays strict if it begins with "use strict"
-# (ECMAScript, 11.2.1).
+# Our script is inserted into a worker's script after its byte order mark. The result stays strict if the worker's
+# script begins with "use strict" (ECMAScript, 11.2.1).
 BEGINNING = re.compile(
     rb"(?P<mark>\xef\xbb\xbf)?(?P<strict>\s*(?:(?>/\*.*?\*/|//[^\n]*\n)\s*)*+(?:'use strict'|\"use strict\"))?",
     re.DOTALL,

@@ -83,7 +83,8 @@ def _comparison(quantity: str, rounds: Sequence[Round]) -> Comparison:
 
 
 def verdict(of: Sequence[Comparison], bound: float = BOUND) -> str:
-    """Whether lanes disturb, by the comparisons of all quantities."""
+    """The verdict on lanes, from the comparisons of all quantities: DISTURBED if any quantity is, OPEN if any is not
+    decided, otherwise EQUIVALENT."""
     verdicts = {one.verdict(bound) for one in of}
     if DISTURBED in verdicts:
         return DISTURBED

@@ -136,7 +136,7 @@ def measure_block(
                         over=partial(_go_on, slot, prepare, analyses, folders[run], began_s),
                     ),
                 )
-                analyses.add(folders[run], time.monotonic() - began_s)  # needed if the load was never over
+                analyses.add(folders[run], time.monotonic() - began_s)  # for loads that failed before they were over
             analyses.finish()
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)

@@ -200,8 +200,7 @@ def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
 
 
 def request_after_s(connections: Iterable[CapturedConnection]) -> float:
-    """The least time from a connection's first packet to its first request, as the one that a busy machine delayed
-    least.
+    """The least time from a connection's first packet to its first request, since a busy machine prolongs it.
 
     If a server has several connections, as with a returning browser, its last one counts. Raises EyelevelError.
     """

@@ -1,4 +1,4 @@
-//! The congestion controls, and the log of what a connection's does over time.
+//! The congestion controls, and the log of a connection's congestion control over time.
 
 use std::any::Any;
 use std::sync::Arc;

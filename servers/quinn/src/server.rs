@@ -305,7 +305,7 @@ async fn serve_request(resolver: RequestResolver<RequestConnection, Bytes>, site
 }
 
 async fn respond(request: &http::Request<()>, stream: &mut Stream, site: &Site) -> Result<()> {
-    // The answer is sent after the whole request has come, as by NGINX, and does not depend on its body.
+    // Like NGINX, answer after the whole request has come. The answer does not depend on the body.
     while stream.recv_data().await?.is_some() {}
     let uri = request.uri();
     let request = Request {
