@@ -81,7 +81,7 @@ def require_decodable(body: bytes, encoding: str, budget: Budget) -> None:
 
 
 def _counted(body: bytes, coding: str, budget: Budget | None) -> Iterator[bytes]:
-    """`_pieces(body, coding)`, counted against the `budget` and limited to the length of a body."""
+    """`_pieces(body, coding)`. The pieces count against `budget`, and may not be longer than BODY_BYTES together."""
     count = 0
     for piece in _pieces(body, coding):
         if budget:

@@ -35,7 +35,7 @@ class OwnQuicServer(Server):
         (program,) = self.programs
         command = jailed(serving.jail(), [tool(program), *self._options(serving)])
         with running(program, command, serving.folder / f"{program}.log", stdout=subprocess.PIPE) as servers:
-            for _ in serving.listening():  # it prints a line for each endpoint when it can serve there
+            for _ in serving.listening():  # the program prints a line for each endpoint once it serves there
                 servers.first_line()
             yield
 

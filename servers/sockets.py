@@ -1,4 +1,4 @@
-"""Sets options on the sockets of a server program that cannot set them itself, from outside.
+"""Sets options on the sockets of a server program from outside, since the program itself cannot set them.
 
 With `pidfd_getfd(2)`, a process can get copies of the descriptors of processes that it may trace. Accepted sockets
 inherit the options of the listening socket.

@@ -35,7 +35,7 @@ class Work:
     after: Callable[[Block], tuple[Run, Setting] | None]
 
 
-# Measures all of a work. Raises EyelevelError when that cannot continue.
+# Measures all blocks of a `Work`. Raises EyelevelError when the measurement cannot continue.
 Place = Callable[[Work], None]
 
 

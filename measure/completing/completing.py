@@ -71,9 +71,9 @@ class Completing:
     filmed).
 
     `origin_ca`: the certificate authority that signs servers' certificates when something is fetched, in place of the
-    public ones. `address_policy`: to which addresses fetching may connect. A site's own URL may have come from somebody
-    else together with the site. So, unlike the URL of a page to be recorded, it does not permit fetching from addresses
-    that are not public. `record`: the recorder; returns whether it made the site. `exchanges`: the most that a site may
+    public ones. `address_policy`: to which addresses fetching may connect. A site and its URL may come from somebody
+    else. So a site's URL does not permit fetching from addresses that are not public, unlike the URL that a user gives
+    to the recorder. `record`: the recorder; returns whether it made the site. `exchanges`: the most that a site may
     have.
     """
 

@@ -43,7 +43,7 @@ class ProcessTimes:
 
 
 class Account(ABC):
-    """A way to read these times from the kernel."""
+    """A way to read the times of processes from the kernel."""
 
     name: str
 

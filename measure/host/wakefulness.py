@@ -23,7 +23,7 @@ AWAKE, ASLEEP = "awake", "asleep"
 def idle_processors(latency: Path = LATENCY) -> str:
     """The state of idle processors while something is measured here: AWAKE, or ASLEEP if they cannot be kept awake
     through the kernel's file `latency`."""
-    # Some containers forbid opening it, regardless of its mode.
+    # Some containers forbid opening the file, regardless of its mode.
     try:
         with latency.open("r+b", buffering=0):
             return AWAKE

@@ -26,7 +26,7 @@ from base.text import excerpt, printable
 # Both ends must have the same version; raise it with each change of the messages.
 VERSION = 1
 PROGRAM = "eyelevel probe-network"
-# For TCP and UDP; not assigned in IANA's list.
+# The port for both TCP and UDP; it is not assigned in IANA's list.
 PORT = 8617
 SECRET_BYTES = 32
 NUMBER_BYTES = 16

@@ -125,7 +125,7 @@ class Server:
 
     def _greet(self, connection: socket.socket, address: str) -> None:
         """Check whether the other end has the secret, and if so serve its probe."""
-        # However slowly the stranger sends.
+        # The deadline holds however slowly the stranger sends.
         deadline = threading.Timer(self._greeting_s, _hang_up, [connection])
         deadline.daemon = True
         deadline.start()

@@ -21,9 +21,9 @@ PICTURE_BYTES = 5_000
 PICTURE_PATHS = tuple(f"/picture-{number}" for number in range(1, PICTURES + 1))
 # Larger than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
-# For the lossy network: enough for its rate to show how losses are answered.
+# The size for the lossy network: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000
-# For the network with one loss: enough for the window to grow back for 5 s at 10 Mbit/s.
+# The size for the network with one loss: enough for the window to grow back for 5 s at 10 Mbit/s.
 LOSS_BYTES = 8_400_000
 # The pause between two transfers: longer than a retransmission timeout, after which a window is outdated (RFC 9293
 # section 3.8.1, RFC 5681 section 4.1), but shorter than the quiet time of the load.

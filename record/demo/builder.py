@@ -41,7 +41,7 @@ from record.site import Exchange, Recording
 TEMPLATES = Path(__file__).with_name("templates")
 VISITED = datetime(2019, 10, 8, 7, 30, tzinfo=UTC)
 
-# By the ending of the path; a path without an ending is a page.
+# Content types by the ending of a path; a path without an ending is a page.
 CONTENT_TYPES = {
     "": "text/html; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -71,7 +71,7 @@ class Host:
     days: int = 30
     """How many days the host's files may be cached; pages and data may not be cached."""
     is_cdn: bool = False
-    """Whether it is a cache in front of another server: then it sends the age of a file, and lets other sites read
+    """Whether the server is a cache in front of another one: then it sends the age of a file, and lets other sites read
     files and timings."""
     cookie: str = ""
     """The cookie that the host's pages and data set, `name=value`."""

@@ -389,7 +389,7 @@ def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -
     """`headers` without the pseudo-header fields of HTTP/2 and SPDY, such as `status: 200`, which some tools list as
     header fields.
 
-    The tools append a real field of that name: `status: 200, 200 OK`.
+    If there is a real field with the same name, the tools join the two: `status: 200, 200 OK`.
     """
     if version.lower().startswith("http/1"):
         return headers

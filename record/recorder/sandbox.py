@@ -20,7 +20,7 @@ from record.recorder.spec import RecordSpec
 def run(spec: RecordSpec) -> bool:
     """Record `spec`; returns whether the site was made. If not, the recorder has printed why.
 
-    Raises EyelevelError when the kernel permits neither our namespaces nor those of the browser's sandbox.
+    Raises EyelevelError when the kernel does not permit our namespaces, or those of the browser's sandbox.
     """
     require_browsing("recording")
     command = [*namespaced("mount", "ipc"), sys.executable, "-m", "record.recorder.inside"]

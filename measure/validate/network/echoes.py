@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 
 ECHOES = 12
-# So far apart that packets seldom meet.
+# Echoes are so far apart that packets seldom meet.
 APART_S = 0.002
 # Answers are awaited for this long after the last request, longer than the round trip to any server.
 PATIENCE_S = 12.0

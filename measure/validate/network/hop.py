@@ -153,7 +153,7 @@ def main(host: str, address: str) -> None:
         started_s = time.monotonic()
         with socket.create_connection((address, 443), TIMEOUT_S) as plain:
             connected_s = time.monotonic()
-            # Otherwise the request waits for the acknowledgement of the handshake's end (Nagle's algorithm).
+            # Without this option, the request waits for the acknowledgement of the handshake's end (Nagle's algorithm).
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with context.wrap_socket(plain, server_hostname=host) as secure:
                 secured_s = time.monotonic()

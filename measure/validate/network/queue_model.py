@@ -132,7 +132,7 @@ class CoDel(Model):
 
 
 class FQCoDel(CoDel):
-    """RFC 8290, for a single flow; the limit is that of all flows."""
+    """The queue of RFC 8290, for a single flow; the limit is that of all flows."""
 
     def enqueue(self, now_s: float) -> None:
         self.arrivals.append(now_s)
@@ -144,7 +144,7 @@ class FQCoDel(CoDel):
 
 
 class Pie(Model):
-    """RFC 8033, section 4; the wait is taken from the packets' times (section 5.2)."""
+    """The queue of RFC 8033, section 4; the wait is taken from the packets' times (section 5.2)."""
 
     def __init__(self, queue: Queue, limit: float, size_bytes: int) -> None:
         super().__init__(queue, limit, size_bytes)

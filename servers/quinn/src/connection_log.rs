@@ -179,8 +179,8 @@ impl Inner {
     }
 
     fn add_event(&mut self, now_ms: f64, name: &str, data: &Value) {
-        // The connection's own events have the time at which packets came in, when later events may have been written
-        // already.
+        // An event of the connection itself bears the time at which its packets came in. By now, later events may have
+        // been written, so its time is raised to theirs.
         self.last_ms = self.last_ms.max(rounded(now_ms));
         self.add_record(&json!({"time": self.last_ms, "name": name, "data": data}));
     }

@@ -54,7 +54,7 @@ fn fit_of_part(range: &str, content_range: &str) -> Option<Fit> {
     }
 }
 
-/// Only digits, at most as many as any file's length has.
+/// A number of only digits, at most as many as any file's length has; `None` for anything else.
 fn number(text: &str) -> Option<u64> {
     let sound = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()
