@@ -4,9 +4,9 @@
 
 Before and after the runs, `measure.instruments.pace` checks that their devices keep their paces.
 
-A run is over when nothing of it is measured any more; then its film is analysed. Then, too, the next run is prepared
-(`preparer`), or already from the run's quiet time on at idle priority (`measure.host.idle_priority`). The next run
-begins when no film is being analysed, unless films have cores of their own (`analyses`).
+A run is over when nothing of it is measured any more; then its film is analysed, and the next run is prepared
+(`preparer`). With idle priority (`measure.host.idle_priority`), the preparation begins earlier, in the run's quiet
+time. The next run begins when no film is being analysed, unless films have cores of their own (`analyses`).
 
     one run     ─── load, quiet ─┬─ browser's end ─┐
     its film                     ├─ analysed ──────┤

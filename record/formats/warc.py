@@ -354,7 +354,7 @@ def _head_of_revisit(record: Record) -> Response | None:
 
 
 def _repeated(revisit: Record, head: Response | None, originals: _Originals, method: str) -> Response:
-    """The response of a record that repeats another's body; with its own head, unless that has status 304."""
+    """The response of a record that repeats another's body; with its own `head`, if any, unless that has status 304."""
     original = originals.of(revisit)
     if head is None or head.status == HTTPStatus.NOT_MODIFIED:
         return original
