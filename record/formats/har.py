@@ -472,7 +472,8 @@ def _fresh(response: Response, content: dict[str, Any]) -> Response:
 def _packed(response: Response, names: list[str], content: dict[str, Any], budget: Budget) -> int:
     """The number of the response's content-encodings (`names`) that its body still has.
 
-    Some proxies write bodies as they were sent. We do not, and text that is not in base64 is always decoded.
+    Some proxies write bodies as they were sent. Our own archives state this in ENCODED, so there is nothing to
+    guess (0). Text without base64 is always decoded.
     """
     length = response.header("content-length") or ""
     if ENCODED in content or content.get("encoding") != "base64":
