@@ -1,13 +1,14 @@
-"""Measuring: page loads of replayed sites, filmed, checked and put into a table. A room for each part:
+"""Measuring: page loads of replayed sites are filmed, checked and put into a table. The packages:
 
-- `run`: one load, and what it left: `visit` (the load, inside the replay), `evidence` (what happened), `gates` (whether
-  it counts). `captures` are its packets; `live` loads pages from the web itself.
-- `campaign`: many loads. The `engine` measures a plan of blocks at a `place`: this machine, its `lanes`, a `cluster`.
-  There each `block` makes its runs, compares them with the others of their site (`expectations`), and keeps them
-  (`results`). `status` and `review` look at one from outside; `single_load` is a load without one.
-- `host`: the machine on which loads are made. `calibration` finds out how many lanes it takes; `cluster` has the nodes
-  of clusters.
-- `validate`: whether networks and protocols are as configured. `interop`: whether servers and browsers understand each
-  other. `path` probes a path of the internet.
-- `sites`: how complete recorded sites are. `completing` completes them.
+- `run`: one load. `visit` makes it, inside the replay; `evidence` reads from its files what happened; `gates` decide
+  whether it counts. `captures` reads its packets. `live` loads pages from the web itself.
+- `campaign`: many loads. The `engine` measures a plan of blocks at a `place`: this machine, its `lanes`, or a
+  `cluster`. There, each `block` makes its runs, compares them with the other runs of their site (`expectations`) and
+  stores them (`results`). `status` and `review` inspect a campaign from outside; `single_load` makes a load without a
+  campaign.
+- `host`: the machine that makes the loads. `calibration` finds out how many lanes a machine takes; `cluster` has the
+  nodes of clusters.
+- `validate`: whether networks and protocols behave as configured. `interop`: whether servers and browsers understand
+  each other. `probe` measures a path of the internet.
+- `sites`: how complete recorded sites are. `completing` fetches what they lack.
 """

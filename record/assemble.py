@@ -1,4 +1,4 @@
-"""Makes a recording of the exchanges of an importer: all in https, with a start page and the recorder's name."""
+"""Makes a recording from an importer's exchanges: everything in https, with a start page and the recorder's name."""
 
 import math
 import re
@@ -19,15 +19,15 @@ from record.site import Exchange, Recording
 from record.upgrade import upgrade
 from record.urls import normal_url, redirected
 
-# Documents that were loaded before the page (a login, a consent, a start of the browser's own) are the referrers of a
-# few requests, too. A document may be the start if it is the referrer of at least this share of the number of requests
-# that the most frequent referrer has.
+# Documents that were loaded before the page (a login, a consent, a start page of the browser) are also referrers of a
+# few requests. A document may be the start if it is the referrer of at least this share of the number of requests of
+# the most frequent referrer.
 NAMED_SHARE = 0.1
-# Marks near the beginning of an HTML document, which no text has; and the first bytes of pictures.
+# Marks near the beginning of an HTML document that never occur in plain text; and the first bytes of pictures.
 MARKUP = re.compile(rb"<[a-z!]", re.IGNORECASE)
 PICTURES = (b"GIF8", b"\x89PNG", b"\xff\xd8\xff", b"RIFF")
 MARKUP_BYTES = 1 << 16
-# The number of likely pages that an error names, and the letters of each URL.
+# An error names this many likely pages, and shows this many letters of each URL.
 LIKELY, LIKELY_LETTERS = 5, 200
 
 
@@ -62,23 +62,23 @@ def assemble(intake: Intake, recorder: dict[str, str], *, listed: Iterable[str] 
 
 
 def _timed_from_first(exchanges: list[Exchange]) -> list[Exchange]:
-    """The exchanges with times that count from the earliest."""
+    """The exchanges, with times counted from the earliest."""
     begin_ms = min((e.started_ms for e in exchanges if e.started_ms is not None), default=0.0)
     return [e if e.started_ms is None else replace(e, started_ms=round(e.started_ms - begin_ms, 3)) for e in exchanges]
 
 
 def beginning_at(recording: Recording, url: str) -> Recording:
-    """`recording` as one of the page that `url` means. Raises EyelevelError (`chosen_page`)."""
+    """`recording` with the page that `url` means as its start. Raises EyelevelError (`chosen_page`)."""
     page = chosen_page(recording.exchanges, url)
     if page == recording.url:
         return recording
     agent = user_agent(recording.exchanges, page)
-    # The load that an archive describes is of the page that it begins with.
+    # An archive describes the load of the page that it begins with, not of this one.
     return replace(recording, url=page, user_agent=agent if is_user_agent(agent) else None, live=None)
 
 
 def chosen_page(exchanges: Sequence[Exchange], url: str) -> str:
-    """The recorded URL that `url` means. Raises EyelevelError, with the likely ones, when there is none."""
+    """The recorded URL that `url` means. Raises EyelevelError, which lists likely URLs, when there is none."""
     try:
         wanted = _comparable(normal_url(url))
     except MalformedMessage as error:
@@ -92,17 +92,17 @@ def chosen_page(exchanges: Sequence[Exchange], url: str) -> str:
 
 
 def first_lines(skipped: Iterable[str]) -> str:
-    """The beginning of what was left out, for an error. A page's own line is among the first."""
+    """The first lines about what was left out, for an error. The line about the page itself is among them."""
     return "; ".join(line[:300] for line in islice(skipped, 3))
 
 
 def start_page(exchanges: Iterable[Exchange], listed: Iterable[str], intake: Intake) -> Exchange:
     """The exchange that the browser began with.
 
-    It is the first of the URLs that the archive itself lists as its pages (`listed`) of which a page was recorded;
-    those before it are left out of the `intake` with the reason. Otherwise it is the first document by time that others
-    name as their referrer, or where times are not known, the one that most name. When redirects led to this document,
-    the first redirect is returned. Raises EyelevelError, which says what was left out, when there is no page.
+    The archive may list its pages (`listed`): then this is the first listed URL with a recorded page; the listed URLs
+    before it are left out of the `intake`, with the reason. Otherwise it is the first document by time that others name
+    as their referrer; if times are unknown, the document that most others name. If redirects led to this document, the
+    first redirect is returned. Raises EyelevelError, which says what was left out, when there is no page.
     """
     exchanges = list(exchanges)
     recorded = {_comparable(e.url): e for e in reversed(exchanges) if e.method == "GET"}
@@ -122,14 +122,14 @@ def start_page(exchanges: Iterable[Exchange], listed: Iterable[str], intake: Int
 
 
 def likely_starts(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The documents that a browser may have begun with, the likeliest first; none when there is no HTML page."""
+    """The documents that a browser may have begun with, the likeliest first; empty if there is no HTML page."""
     exchanges = list(exchanges)
-    # A page that loads itself again, or that scripts ask for, names itself.
+    # A page that loads itself again, or that its scripts request, names itself as referrer.
     names = Counter(_referrer(e) for e in exchanges if _referrer(e) != _comparable(e.url))
     documents = [e for e in exchanges if e.method == "GET" and _is_page(e)]
     if not documents:
         return []
-    # Most start pages have no referrer. One that was entered by a link has a referrer outside the recording.
+    # Most start pages have no referrer. One that was reached by a link has a referrer outside the recording.
     recorded = {_comparable(e.url) for e in exchanges}
     entries = [
         e
@@ -168,14 +168,14 @@ def _is_later(one: Exchange, other: Exchange) -> bool:
 
 
 def _named(exchange: Exchange, names: Counter[str]) -> int:
-    """How many others name the exchange as their referrer; to other origins browsers name its origin alone."""
+    """How many other exchanges name this one as their referrer. Requests to other origins name only its origin."""
     url = _comparable(exchange.url)
     origin = url.partition("/")[0] + "/"
     return names[url] + (names[origin] if origin != url else 0)
 
 
 def _listed(url: str) -> str:
-    """A URL of an archive's list of pages, normalised for comparison; "" if it is malformed."""
+    """A URL from an archive's list of pages, normalised for comparison; "" if it is malformed."""
     try:
         return _comparable(normal_url(url))
     except MalformedMessage:
@@ -183,10 +183,11 @@ def _listed(url: str) -> str:
 
 
 def user_agent(exchanges: Sequence[Exchange], start_url: str) -> str | None:
-    """The user agent of the browser that loaded the page `start_url`, whatever others have asked for.
+    """The user agent of the browser that loaded the page `start_url`, whatever other programs requested.
 
-    It is that of the request for the page, of several the one that more requests of the page have. Where that is not
-    known, it is that of most requests of the page, and else of most of all.
+    It is the user agent of the request for the page. If several requests for the page have different ones, it is the
+    one that most of the page's requests have. Without a request for the page, it is the most frequent one of the page's
+    requests; without these, of all requests.
     """
     agents = [(e, agent) for e in exchanges if (agent := first_value(e.request_headers, "user-agent"))]
     of_page = Counter(agent for e, agent in agents if _referrer(e) == _comparable(start_url))
@@ -202,12 +203,14 @@ def _referrer(exchange: Exchange) -> str:
 
 
 def _comparable(url: str) -> str:
-    """`url` in a form to compare: referrers keep the scheme of the recording, and URLs may have been upgraded."""
+    """`url` without its scheme, for comparison: referrers keep the scheme of the recording, while URLs may have been
+    upgraded."""
     return url.partition("://")[2]
 
 
 def _is_page(exchange: Exchange) -> bool:
-    """Whether it is an HTML document. Tracking pixels and cookie exchanges have only the type text/html."""
+    """Whether the response is an HTML document. Tracking pixels and cookie exchanges may have the type text/html
+    without being one."""
     response = exchange.response
     if response.status != 200 or not response.is_html:
         return False
@@ -215,7 +218,7 @@ def _is_page(exchange: Exchange) -> bool:
         text = decode_beginning(response.body, response.encoding)
     except UndecodableContent:
         return bool(response.body)
-    beginning = text[:MARKUP_BYTES].replace(b"\0", b"")  # of UTF-16
+    beginning = text[:MARKUP_BYTES].replace(b"\0", b"")  # UTF-16 contains zeros
     return not text.startswith(PICTURES) and MARKUP.search(beginning) is not None
 
 

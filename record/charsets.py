@@ -1,9 +1,10 @@
-"""The character encoding of a text, as browsers find it (HTML, section 13.2.3; CSS Syntax, section 3.2)."""
+"""The character encoding of a text, determined as by browsers (HTML, section 13.2.3; CSS Syntax, section 3.2)."""
 
 import re
 
-# Labels that browsers know (Encoding standard, section 4.2) → Python's codec, where it has another name or where theirs
-# has more letters. `PYTHONS` are the same in both. Rare ones are not here: texts in them are sent as UTF-8.
+# Labels that browsers know (Encoding standard, section 4.2) → Python's codec, if its name differs, or if browsers use
+# an encoding with more characters. `PYTHONS` matches labels that mean the same to both. Rare encodings are left out:
+# texts in them are sent as UTF-8.
 CODECS = {
     **dict.fromkeys(("utf8", "utf-8"), "utf-8"),
     **dict.fromkeys(("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin1"), "cp1252"),
@@ -20,7 +21,7 @@ PYTHONS = re.compile(
 )
 
 PARAMETER = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
-# The beginning in which a declaration is looked for: that of the pages whose heads are longest.
+# A declaration is searched for within this many characters, which includes the longest heads of pages.
 DECLARED_WITHIN = 1 << 16
 IN_HTML = re.compile(r"""<meta\s[^>]*?charset\s*=\s*["']?\s*([^\s"'/>;]+)""", re.IGNORECASE)
 IN_XML = re.compile(r"""<\?xml\s[^>]*?encoding\s*=\s*["']([^"']+)""")
@@ -29,7 +30,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def charset_of(content_type: str, beginning: str) -> str | None:
-    """The label, in lower case, of the character encoding of a text that begins so. None when nothing names it."""
+    """The label, in lower case, of the character encoding of a text with this beginning. None if nothing names it."""
     if beginning.startswith(BYTE_ORDER_MARK):
         return "utf-8"
     if match := PARAMETER.search(content_type):
@@ -38,23 +39,24 @@ def charset_of(content_type: str, beginning: str) -> str | None:
     for ending, pattern in (("html", IN_HTML), ("xml", IN_XML), ("/css", IN_CSS)):
         if kind.endswith(ending) and (match := pattern.search(beginning[:DECLARED_WITHIN])):
             label = match[1].lower()
-            # A declaration that is read as ASCII is not in UTF-16, whatever it says.
+            # If a declaration can be read as ASCII, the text is not in UTF-16, even if the declaration says so.
             return "utf-8" if label.startswith("utf-16") else label
     return "utf-8" if kind.endswith(("json", "xml")) else None
 
 
 def encoded(text: str, charset: str) -> bytes | None:
-    """`text` in the encoding of this label; None when it has other letters, or the label is not known."""
+    """`text` in the encoding with this label; None if it has characters that the encoding lacks, or the label is
+    unknown."""
     codec = CODECS.get(charset, charset if PYTHONS.fullmatch(charset) else None)
     try:
         content = text.encode(codec) if codec else None
-        # Some codecs replace letters by similar ones.
+        # Some codecs replace characters by similar ones.
         return content if content is None or content.decode(codec or "") == text else None
     except UnicodeError:
         return None
 
 
 def with_charset(content_type: str, charset: str) -> str:
-    """`content_type` with this charset in the place of its own."""
+    """`content_type` with its charset replaced by this one."""
     without = PARAMETER.sub("", content_type)
     return f"{without}; charset={charset}"

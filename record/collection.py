@@ -1,7 +1,7 @@
-"""All sites that can be named: the recorded ones in `sites/`, demo sites, and generated pages (`record.page_sources`).
+"""All sites that can be named: recorded ones in `sites/`, demo sites, and generated pages (`record.page_sources`).
 
-Demo sites and pages are generated when they are first needed. Demo sites go into `sites/`. Pages go into the cache,
-since there may be many and large ones.
+Demo sites and pages are generated when they are first needed. Demo sites go into `sites/`; pages go into the cache,
+since there may be many, and large ones.
 """
 
 import sys
@@ -24,19 +24,19 @@ def recorded_names(folder: Path = SITES) -> list[str]:
 
 
 def sites_in(folder: Path, wanted: list[str]) -> list[Site]:
-    """The sites in `folder`; only those named in `wanted`, if it has names. Raises EyelevelError."""
+    """The sites in `folder`; only those in `wanted`, unless that is empty. Raises EyelevelError."""
     names = recorded_names(folder)
     chosen = choose("site", wanted, {name: name for name in names}) if wanted else names
     return [Site.load(folder / name) for name in chosen]
 
 
 def available_names() -> list[str]:
-    """The names that `load_site` knows, without generated pages, whose number has no limit."""
+    """The names that `load_site` knows, without generated pages, whose number is unlimited."""
     return list(dict.fromkeys([*recorded_names(), *DEMO_SITES]))
 
 
 def load_site(name: str) -> Site:
-    """The site `name`, an available one or a generated page. Raises EyelevelError when it is broken."""
+    """The site `name`: an available one, or a generated page. Raises EyelevelError when it is broken."""
     if page := _generated_page(name):
         return _load_generated(*page)
     folder = SITES / name
@@ -48,7 +48,7 @@ def load_site(name: str) -> Site:
 
 
 def _generated_page(name: str) -> tuple[Path, GeneratedSite] | None:
-    """The folder of the page `name` in the cache, and what makes it; None when no source has it."""
+    """The folder of the page `name` in the cache, and what generates it; None if no source has such a page."""
     for prefix, page_of in SOURCES.items():
         if name.startswith(prefix) and (page := page_of(name)):
             return cache_dir() / prefix.strip("-") / name, page
@@ -57,7 +57,7 @@ def _generated_page(name: str) -> tuple[Path, GeneratedSite] | None:
 
 def _load_generated(folder: Path, page: GeneratedSite) -> Site:
     if folder.is_dir():
-        # A broken one is generated again.
+        # A broken page is generated again.
         with suppress(EyelevelError):
             site = Site.load(folder)
             if site.recorder == page.recorder:
@@ -68,14 +68,14 @@ def _load_generated(folder: Path, page: GeneratedSite) -> Site:
 
 
 def choose_site(name: str) -> Site:
-    """The one available site `name`. Raises EyelevelError that lists the available ones."""
+    """The available site that `name` means. Raises EyelevelError that lists the available ones."""
     return load_site(choose_one("site", name, {name: name for name in available_names()}))
 
 
 def choose_sites(wanted: str | list[str]) -> list[Site]:
-    """The sites that `wanted` names. "all" means those in sites/, or the demo sites when there are none.
+    """The sites that `wanted` names. "all" means those in sites/, or the demo sites if there are none.
 
-    Generated pages are sites, too, but only by their names. Raises EyelevelError.
+    Generated pages can be chosen, too, but only by name. Raises EyelevelError.
     """
     if wanted == "all":
         names = recorded_names() or list(DEMO_SITES)

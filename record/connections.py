@@ -1,7 +1,7 @@
-"""How a recorder was connected to recorded servers: what it saw of each connection when that began.
+"""The recorder's connections to servers, as observed when each began.
 
-A site keeps this as it was seen; what follows from it for a replay is `record.round_trips`'. Standard library only: the
-recorder's addon in mitmproxy loads it, too.
+A site stores these observations unchanged; `record.round_trips` derives from them what a replay needs. Standard library
+only: the recorder's addon in mitmproxy loads this module, too.
 """
 
 import math
@@ -12,27 +12,28 @@ from typing import Any
 
 from record.limits import SERVERS
 
-# The most connections of a site that are kept: a browser opens six to a host over HTTP/1.1.
+# At most this many connections of a site are stored: a browser opens six to a host over HTTP/1.1.
 CONNECTIONS = 6 * SERVERS
-# No handshake that ended well takes longer.
+# No successful handshake takes longer.
 HANDSHAKE_MS = 60_000.0
 CERTIFICATES, CERTIFICATE_BYTES, NAMES = 16, 1 << 16, 2000
-# A host's name, or one for all of a domain (RFC 6125, section 6.4.3).
+# The name of a host, or a wildcard for a domain (RFC 6125, section 6.4.3).
 NAME = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 NAME_LETTERS = 255
-# The name of a protocol that TLS has agreed on (RFC 7301).
+# The name of a protocol in ALPN (RFC 7301).
 HTTP1 = "http/1.1"
 ALPN = re.compile(r"[A-Za-z0-9./+_-]{1,32}")
 
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection to a server for a `host`. In a recording, `server` is the recorded IP, in a site the address.
+    """One connection to a server for a `host`. In a recording, `server` is the recorded IP; in a site, it is the
+    address.
 
-    `handshake_ms`: how long the handshake of TCP took, which is one round trip, or that of QUIC, TLS included.
-    `tls_ms`: how long TLS took after TCP. `alpn`: what was agreed on to speak. `certificates`: how many bytes each
-    certificate of the chain has (DER), as they were sent, the server's own first; `names` are those of hosts in that
-    one. Nothing where the recorder did not see it.
+    `handshake_ms`: the time of the TCP handshake, which is one round trip; or of the QUIC handshake, including TLS.
+    `tls_ms`: the time of the TLS handshake after TCP. `alpn`: the negotiated protocol. `certificates`: the size in
+    bytes of each certificate of the chain (DER), in the order sent, the server's own first; `names` are the host names
+    in the server's own certificate. Empty or None if the recorder did not see it.
     """
 
     server: str
@@ -53,9 +54,9 @@ class RecordedRtt:
 
 
 def recorded_rtts(connections: Iterable[Connection]) -> dict[str, RecordedRtt]:
-    """The `server` of connections → its round-trip time, where one was recorded.
+    """Connection's `server` → its round-trip time, if one was recorded.
 
-    A handshake takes one round trip, and by how much both ends are late. So the shortest is nearest to the path's own.
+    A handshake takes one round trip plus delays at both ends. So the shortest one is nearest to the path's own time.
     """
     times_ms: dict[str, list[float]] = {}
     for connection in connections:
@@ -65,7 +66,7 @@ def recorded_rtts(connections: Iterable[Connection]) -> dict[str, RecordedRtt]:
 
 
 def http1_servers(connections: Iterable[Connection]) -> frozenset[str]:
-    """Each `server` of connections of which all agreed on HTTP/1.1, as far as that is known of any."""
+    """Each `server` whose connections all negotiated HTTP/1.1, as far as known."""
     spoken: dict[str, set[str]] = {}
     for connection in connections:
         if connection.alpn:
@@ -77,8 +78,9 @@ KEYS = {one.name for one in fields(Connection)}
 
 
 def sound(connection: Connection) -> Connection:
-    """`connection` without what no site may hold; it may come from anybody. Raises ValueError when its host is none."""
-    # A root's dot is no part of what a browser sends as the name (RFC 6066, section 3).
+    """`connection`, which may come from anybody, without values that no site may hold. Raises ValueError when its host
+    is no host name."""
+    # Browsers send a name without the root's dot (RFC 6066, section 3).
     host = connection.host.lower().removesuffix(".")
     if not _is_name(host):
         raise ValueError(f"{host[:NAME_LETTERS]!r} is no host's name")
@@ -96,7 +98,7 @@ def sound(connection: Connection) -> Connection:
 
 
 def parse_connection(document: Any) -> Connection:
-    """The connection that an index holds. Raises ValueError when no import writes such a one."""
+    """The connection described in an index. Raises ValueError unless an import could have written it."""
     if not isinstance(document, dict) or document.keys() != KEYS:
         raise ValueError("it does not have the values of a connection, which are " + ", ".join(sorted(KEYS)))
     certificates, names = document["certificates"], document["names"]

@@ -1,6 +1,7 @@
 """Content-encodings: decoding a body as browsers do, and encoding it again.
 
-A text of several, such as `gzip, br`, names them in the order in which they were put on (RFC 9110, section 8.4).
+A text with several codings, such as `gzip, br`, names them in the order in which they were applied (RFC 9110, section
+8.4).
 """
 
 import gzip
@@ -14,13 +15,13 @@ import brotli
 from base.errors import EyelevelError
 from record.limits import BODY_BYTES, DECODED_BYTES
 
-# A body that turns out to be broken has cost as much, at most, as was not seen of it.
+# Bodies are decoded in pieces of this size, so little work is lost when a body turns out to be broken.
 PIECE_BYTES = 1 << 16
 
-# Flags of a gzip header, by which it has further parts (RFC 1952, section 2.3.1).
+# Flags of a gzip header that announce further parts (RFC 1952, section 2.3.1).
 HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
 GZIP_HEADER_BYTES = 10
-# The least level at which most servers pack by zstd.
+# The zstd level at which most servers compress, at least.
 ZSTD_LEVEL = 3
 # Codings whose streams begin with bytes that no text has.
 MARKED = ("gzip", "zstd")
@@ -31,12 +32,12 @@ class UndecodableContent(ValueError):
 
 
 class BrokenContent(UndecodableContent):
-    """The body is not what its Content-Encoding says, or too long."""
+    """The body does not match its Content-Encoding, or is too long."""
 
 
 class Budget:
-    """The bytes to which all bodies of `source`, a recording or a site, may be decoded together, or those of some
-    `kind`: at most `most`. Without such a limit, many small bodies could each take a second."""
+    """A limit of `most` bytes for the decoded bodies of `source` (a recording or a site) together, or for those of a
+    `kind`. Without a limit, many small bodies could each take a second."""
 
     def __init__(
         self, source: object, most: int | None = None, kind: str = "compressed or chunked bodies, decoded"
@@ -52,19 +53,19 @@ class Budget:
 
 
 def codings(encoding: str) -> list[str]:
-    """The codings that a Content-Encoding names, in lower case and in the order in which they were put on."""
+    """The codings in a Content-Encoding, in lower case, in the order in which they were applied."""
     names = (name.strip().lower().removeprefix("x-") for name in encoding.split(","))
     return [name for name in names if name not in ("", "identity")]
 
 
 def decode(body: bytes, encoding: str, budget: Budget | None = None) -> bytes:
-    """`body` without its content-encoding; a `budget` is spent on whatever was encoded. Raises UndecodableContent, and
-    EyelevelError when the budget is spent.
+    """`body` without its content-encoding; all decoded bytes count against `budget`. Raises UndecodableContent, and
+    EyelevelError when the budget is used up.
 
-    Bytes behind a stream of gzip, deflate or Brotli are ignored, as in browsers.
+    Bytes after a stream of gzip, deflate or Brotli are ignored, as in browsers.
     """
     for coding in reversed(codings(encoding) if body else []):
-        content = io.BytesIO()  # its value is no copy
+        content = io.BytesIO()  # unlike b"".join, getvalue() makes no copy
         for piece in _counted(body, coding, budget):
             content.write(piece)
         body = content.getvalue()
@@ -80,7 +81,7 @@ def require_decodable(body: bytes, encoding: str, budget: Budget) -> None:
 
 
 def _counted(body: bytes, coding: str, budget: Budget | None) -> Iterator[bytes]:
-    """`_pieces(body, coding)`, on which the `budget` is spent, as far as a body may be long."""
+    """`_pieces(body, coding)`. The pieces count against `budget`, and may not be longer than BODY_BYTES together."""
     count = 0
     for piece in _pieces(body, coding):
         if budget:
@@ -100,8 +101,8 @@ def decode_beginning(body: bytes, encoding: str) -> bytes:
 
 
 def is_packed(body: bytes, encoding: str, budget: Budget) -> bool:
-    """Whether `body`, which may have been decoded already, is in `encoding` from its first byte to its last. The
-    `budget` as in `decode`."""
+    """Whether `body`, which may have been decoded already, is in `encoding` from its first byte to its last. `budget`
+    as in `decode`."""
 
     def has_content(stream: bytes) -> bool:
         try:
@@ -109,12 +110,13 @@ def is_packed(body: bytes, encoding: str, budget: Budget) -> bool:
         except UndecodableContent:
             return False
 
-    # Streams of Brotli and raw ones of deflate begin with any byte. Only whole ones end with their last.
+    # Streams of Brotli and raw deflate may begin with any byte; a body in one of these must also break when its last
+    # byte is removed.
     return has_content(body) and (codings(encoding)[-1] in MARKED or not has_content(body[:-1]))
 
 
 def encode(content: bytes, encoding: str) -> bytes:
-    """`content` in `encoding`, the same bytes every time. Raises UndecodableContent."""
+    """`content` in `encoding`; always the same bytes. Raises UndecodableContent."""
     for coding in codings(encoding):
         if coding not in CODINGS:
             raise UndecodableContent(f"unknown content-encoding {coding}")
@@ -123,8 +125,8 @@ def encode(content: bytes, encoding: str) -> bytes:
 
 
 def _pieces(body: bytes, coding: str) -> Iterator[bytes]:
-    """The content of `body` without this coding, piece by piece, so that a decompression bomb cannot fill the memory.
-    Raises UndecodableContent."""
+    """The content of `body` without this coding, in pieces, so that a decompression bomb cannot fill the memory. Raises
+    UndecodableContent."""
     if coding not in CODINGS:
         raise UndecodableContent(f"unknown content-encoding {coding}")
     try:
@@ -138,7 +140,7 @@ def _parts(body: bytes) -> Iterator[bytes]:
 
 
 def _from_gzip(body: bytes) -> Iterator[bytes]:
-    """The first member alone. Its check sum is not looked at, as browsers do not."""
+    """The content of the first member only. Its checksum is not verified; browsers do not verify it either."""
     if not body.startswith(b"\x1f\x8b\x08"):
         raise ValueError("it does not begin as gzip does")
     flags, place = body[3], GZIP_HEADER_BYTES
@@ -151,7 +153,8 @@ def _from_gzip(body: bytes) -> Iterator[bytes]:
 
 
 def _from_deflate(body: bytes) -> Iterator[bytes]:
-    """Both zlib's streams, of any window, and raw ones are sent under this name (RFC 9110, section 8.4.1.2)."""
+    """Servers send both zlib streams, with any window, and raw deflate streams under this name (RFC 9110, section
+    8.4.1.2)."""
     try:
         zlib.decompressobj().decompress(body[:PIECE_BYTES], PIECE_BYTES)
     except zlib.error:
@@ -173,7 +176,8 @@ def _inflated(body: bytes, window: int) -> Iterator[bytes]:
 
 
 def _from_brotli(body: bytes) -> Iterator[bytes]:
-    """The library refuses a part in which bytes are behind the stream: that part is read again, byte by byte."""
+    """The library refuses a part that contains bytes after the end of the stream: such a part is read again, byte by
+    byte."""
     stream, count = brotli.Decompressor(), 0
     for start in range(0, len(body), PIECE_BYTES):
         part = body[start : start + PIECE_BYTES]
@@ -191,7 +195,7 @@ def _from_brotli(body: bytes) -> Iterator[bytes]:
 
 
 def _from_part(stream: brotli.Decompressor, part: bytes) -> Iterator[bytes]:
-    # A decoder keeps a copy of what it has not used yet each time.
+    # The decoder copies its unused input at each call, so it gets parts, not whole bodies.
     yield stream.process(part, output_buffer_limit=PIECE_BYTES)
     while not stream.is_finished():
         piece = stream.process(b"", output_buffer_limit=PIECE_BYTES)
@@ -201,7 +205,7 @@ def _from_part(stream: brotli.Decompressor, part: bytes) -> Iterator[bytes]:
 
 
 def _from_bytes(before: bytes, part: bytes) -> Iterator[bytes]:
-    """The content of a Brotli stream that ends, or breaks, within `part`, which comes after `before`."""
+    """The content of a Brotli stream that ends, or breaks, within `part`, which follows `before`."""
     stream = brotli.Decompressor()
     for piece in chain(_parts(before), (part[place : place + 1] for place in range(len(part)))):
         yield from _from_part(stream, piece)
@@ -240,7 +244,7 @@ def _encoded_brotli(content: bytes) -> bytes:
     return bytes(brotli.compress(content, quality=5))
 
 
-# Coding → how it is taken off a body, piece by piece, and how it is put on.
+# Coding → a function that decodes a body in pieces, and one that encodes content.
 CODINGS: dict[str, tuple[Callable[[bytes], Iterator[bytes]], Callable[[bytes], bytes]]] = {
     "gzip": (_from_gzip, _encoded_gzip),
     "deflate": (_from_deflate, zlib.compress),

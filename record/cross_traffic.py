@@ -1,4 +1,4 @@
-"""The site that background flows over QUIC download from: one file of noise."""
+"""The site that background flows over QUIC download: one file of noise."""
 
 import random
 
@@ -11,7 +11,7 @@ RECORDER = {"name": "eyelevel cross traffic", "version": "1"}
 
 
 def generate() -> Recording:
-    """The recording of this site; the same bytes each time."""
+    """The recording of this site; always the same bytes."""
     file = random.Random(HOST).randbytes(FILE_BYTES)
     exchange = generated_exchange(f"https://{HOST}{FILE_PATH}", "application/octet-stream", file, "192.0.2.1")
     return Recording(exchange.url, (exchange,), RECORDER)

@@ -1,6 +1,5 @@
-"""Variants of a site: `shop@no-fonts` is `shop` with some of its responses dropped, replaced, delayed, or with further
-header fields. A variant is a site of its own; what it was made of, and by which edits, stands beside its recorder.
-"""
+"""Variants of a site: `shop@no-fonts` is `shop` with some responses dropped, replaced or delayed, or with further
+header fields. A variant is a complete site; its recorder's entry also names its original and the edits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +15,15 @@ from record.layout import ORIGINALS
 from record.limits import BODY_BYTES, THINK_TIME_S
 from record.site import Exchange, Recording, Site
 
-# Keys of `Site.recorder` that a variant has: the original's name and digest, and the edits, a line each.
+# Keys of `Site.recorder` in a variant: the original's name and digest, and the edits.
 ORIGINAL, ORIGINAL_SHA256, EDITS = "variant of", "original sha256", "edits"
 DELAY = "delay"
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit: `kind` (a key of KINDS), the URLs that it is of (`*` and `?` stand for any text and letter), and by
-    what it changes them: nothing, a file's path, milliseconds, or a header field `Name: value`."""
+    """One edit: `kind` (a key of KINDS), the `pattern` of the URLs that it changes (`*` stands for any text, `?` for
+    any character), and a `value`: none, a file's path, milliseconds, or a header field `Name: value`."""
 
     kind: str
     pattern: str
@@ -32,7 +31,7 @@ class Edit:
 
     @classmethod
     def parse(cls, kind: str, text: str) -> "Edit":
-        """The edit that `text` means: `PATTERN`, or `PATTERN -> VALUE`. Raises EyelevelError."""
+        """The edit in `text`: `PATTERN`, or `PATTERN -> VALUE`. Raises EyelevelError."""
         pattern, _, value = (part.strip() for part in text.partition(" -> "))
         if not pattern or bool(value) != (kind != "drop"):
             form = "PATTERN" if kind == "drop" else "'PATTERN -> VALUE'"
@@ -40,15 +39,15 @@ class Edit:
         return cls(kind, pattern, value)
 
     def matches(self, url: str) -> bool:
-        """Whether it is an edit of `url`."""
-        # A bracket is a letter like others (in a set of one letter).
+        """Whether this edit applies to `url`."""
+        # A bracket in a pattern means itself; fnmatch needs it in a set of one character.
         return fnmatchcase(url, self.pattern.replace("[", "[[]"))
 
 
 def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recording:
-    """`site` after `edits`, one after the other, as a recording to store. `original_sha256` is the digest of `site`.
+    """`site` after `edits`, applied in order, as a recording to store. `original_sha256` is the digest of `site`.
 
-    Raises EyelevelError when an edit cannot be made or changes nothing, or there is none.
+    Raises EyelevelError when an edit is not possible or changes nothing, or when there are no edits.
     """
     if not edits:
         raise EyelevelError(f"nothing to edit of {site.name}: name what to drop, replace, delay or add")
@@ -72,12 +71,12 @@ def variant(site: Site, original_sha256: str, edits: Sequence[Edit]) -> Recordin
 
 
 def is_variant(site: Site) -> bool:
-    """Whether `site` was made of another one."""
+    """Whether `site` is a variant."""
     return ORIGINAL in site.recorder
 
 
 def require_think_time(site: Site, think_time: bool) -> None:
-    """Refuse to load a variant with delays where servers take no time to answer. Raises EyelevelError."""
+    """Raises EyelevelError for a variant with delays when servers do not replay think time."""
     edits = site.recorder.get(EDITS, "").split("; ")
     if not think_time and any(edit.startswith(f"{DELAY} ") for edit in edits):
         raise EyelevelError(f"{site.name} has delays, which servers keep with THINK_TIME=recorded alone; set that")
@@ -125,7 +124,7 @@ def _delay(edit: Edit, recording: Recording) -> "Change":
     rtts = recorded_rtts(recording.connections)
 
     def change(exchange: Exchange) -> Exchange:
-        # Think time is the time to the first byte less the round trip.
+        # Think time is the time to the first byte minus the round trip.
         rtt = rtts.get(exchange.recorded_ip)
         return replace(exchange, ttfb_ms=float(edit.value) + (rtt.rtt_ms if rtt else 0.0))
 

@@ -1,4 +1,4 @@
-"""Sites that are generated when they are first needed, and their exchanges: plain answers that no cache keeps."""
+"""Sites that are generated when they are first needed, and their exchanges: plain responses that no cache stores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from record.site import Exchange, Recording
 class GeneratedSite:
     """A site that is generated.
 
-    `recorder`: what it is made with; a site that another version has made is made anew. `generate` makes it, and raises
-    EyelevelError when it cannot. `is_for_study`: whether only its study can load it, so that nobody may choose it.
+    `recorder`: the program and version that generate it; a site made by another version is generated again. `generate`
+    makes it, and raises EyelevelError when it cannot. `is_for_study`: only its study can load it, so nobody else may
+    choose it.
     """
 
     recorder: dict[str, str]
@@ -21,6 +22,7 @@ class GeneratedSite:
 
 
 def generated_exchange(url: str, content_type: str, body: bytes, server: str, more: Headers = ()) -> Exchange:
-    """A GET of `url`. The server at the IP address `server` answers with `body` and the header fields `more`."""
+    """A GET of `url`. The server at the IP address `server` answers with `body` and the further header fields
+    `more`."""
     headers = (("Content-Type", content_type), ("Content-Length", str(len(body))), ("Cache-Control", "no-store"), *more)
     return Exchange("GET", url, Response(200, "OK", headers, body), server)

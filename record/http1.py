@@ -1,7 +1,7 @@
 """HTTP/1.1 messages as bytes: the form in which responses are recorded and stored (RFC 9112).
 
-Header values are `str` decoded as Latin-1, so that every byte survives the round trip. Uses the
-standard library only, since uWSGI's interpreter loads it too.
+Header values are `str`, decoded as Latin-1, so that every byte survives the round trip. Standard library only, since
+uWSGI's interpreter loads this module, too.
 """
 
 import re
@@ -12,23 +12,23 @@ from record.limits import CHUNK_BYTES, DECODED_BYTES, HEAD_BYTES, HEADER_BYTES, 
 
 Headers = tuple[tuple[str, str], ...]
 
-# Between the header fields and the body, with the end of the last line.
+# The end of the last header line, and the empty line before the body.
 BLANK_LINE = b"\r\n\r\n"
 
-# Methods that pages may use (Fetch standard, section 2.2.1), in letters that NGINX accepts.
+# Methods that pages may use (Fetch standard, section 2.2.1), limited to the characters that NGINX accepts.
 METHOD = re.compile(r"(?!(?:CONNECT|TRACE|TRACK)$)[A-Z_-]+")
-# A field's name (RFC 9110, section 5.1), and what no value can have.
+# A field's name (RFC 9110, section 5.1), and the characters that no value may contain.
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 NOT_IN_A_LINE = re.compile("[\r\n\0]")
 
-# The statuses that can be replayed; 101 is not, since it switches to another protocol.
+# The statuses that can be replayed. Status 101 cannot, since it switches to another protocol.
 STATUSES = range(200, 600)
 
 LENGTH = re.compile("[0-9]{1,15}")
 CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 
-# Connection-specific fields (RFC 9113 section 8.2.2), and those that would send the browser to
-# another protocol or server than the one under test.
+# Connection-specific fields (RFC 9113 section 8.2.2), and fields that would send the browser to a protocol or server
+# other than the one under test.
 NOT_REPLAYED = frozenset(
     {
         "alt-svc",
@@ -42,13 +42,14 @@ NOT_REPLAYED = frozenset(
     }
 )
 
-# These describe a body. NGINX removes them from responses without one, so such responses are stored without them.
+# These fields describe a body. NGINX removes them from responses without one, so such responses are stored without
+# them.
 ABOUT_CONTENT = frozenset({"content-type", "last-modified"})
 
 
-# A response has at most one of each of these (RFC 9110, section 5.3). NGINX sends the last Content-Type and Location
-# that are not empty. NGINX 1.22 sends all of the others, and 1.26 the first alone. One is stored, so that all servers
-# agree.
+# A response has at most one of each of these fields (RFC 9110, section 5.3). NGINX sends the last Content-Type and
+# Location that are not empty. NGINX 1.22 sends all of the other fields, and 1.26 only the first. Only one is stored, so
+# that all servers agree.
 SINGLE = frozenset(
     {
         "content-length",
@@ -71,9 +72,9 @@ class MalformedMessage(ValueError):
 
 
 class Response(NamedTuple):
-    """A response: status, reason phrase, header fields in recorded order, body with its content-encoding on.
+    """A response: status, reason phrase, header fields in recorded order, and the body with its content-encoding.
 
-    (No dataclass: what `dataclasses` imports takes 1.5 MB of uWSGI.)
+    (Not a dataclass: the imports of `dataclasses` take 1.5 MB of memory in uWSGI.)
     """
 
     status: int
@@ -87,7 +88,7 @@ class Response(NamedTuple):
 
     @property
     def encoding(self) -> str:
-        """The body's content-encoding in lower case, of all fields that name one; empty when it has none."""
+        """The body's content-encoding in lower case, joined from all fields that name one; empty if it has none."""
         values = (value for name, value in self.headers if name.lower() == "content-encoding")
         return ", ".join(value.strip().lower() for value in values if value.strip())
 
@@ -102,13 +103,13 @@ class Response(NamedTuple):
 
     @property
     def is_chunked(self) -> bool:
-        """Whether it says that its body is framed in chunks."""
+        """Whether the header fields announce chunk framing."""
         return "chunked" in (self.header("transfer-encoding") or "").lower()
 
     def without_chunks(self) -> "Response":
         """This response without chunk framing and its header field.
 
-        Some recorders store the header field but not the framing; such a response stays as it is.
+        Some recorders store the header field but not the framing; such a response is returned unchanged.
         """
         if not self.is_chunked:
             return self
@@ -119,10 +120,10 @@ class Response(NamedTuple):
         return self._replace(headers=without_fields(self.headers, {"transfer-encoding"}), body=body)
 
     def replayable(self, method: str) -> "Response":
-        """This response as a server can send it again over any version of HTTP.
+        """This response in a form that a server can send over any version of HTTP.
 
-        Connection-specific fields are removed, and so is chunk framing. Content-Length has the body's true length
-        wherever that field is allowed (RFC 9110 section 8.6).
+        Connection-specific fields and chunk framing are removed. Content-Length is the body's true length wherever that
+        field is allowed (RFC 9110 section 8.6).
         """
         body = self.without_chunks().body
         headers = without_fields(_last_of_single(self.headers), NOT_REPLAYED)
@@ -130,7 +131,7 @@ class Response(NamedTuple):
         if without_body:
             body, headers = b"", without_fields(headers, ABOUT_CONTENT)
         if method == "HEAD":
-            body = b""  # its Content-Length, that of the GET response, is kept if it is one
+            body = b""  # keep a valid Content-Length: it is that of the GET response
             headers = tuple(h for h in headers if h[0].lower() != "content-length" or LENGTH.fullmatch(h[1]))
         else:
             headers = without_fields(headers, {"content-length"})
@@ -154,9 +155,10 @@ def first_value(headers: Iterable[tuple[str, str]], name: str) -> str | None:
 
 
 def require_sendable_fields(headers: Headers) -> None:
-    """Refuse header fields that not every server can send; those of a stored response without our own.
+    """Refuse header fields that not every server can send; `headers` are those of a stored response without our own
+    fields.
 
-    uWSGI takes 64 KiB of them, quic_server any number. Raises MalformedMessage.
+    uWSGI accepts 64 KiB of them, quic_server any number. Raises MalformedMessage.
     """
     size = sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
     if size > HEADER_BYTES:
@@ -166,7 +168,7 @@ def require_sendable_fields(headers: Headers) -> None:
 
 
 def without_fields(headers: Headers, names: Container[str]) -> Headers:
-    """`headers` without the fields called by one of `names` (lower case)."""
+    """`headers` without the fields whose names are in `names` (lower case)."""
     return tuple((name, value) for name, value in headers if name.lower() not in names)
 
 
@@ -215,7 +217,7 @@ def format_response(response: Response) -> bytes:
 
 
 def unchunk(body: bytes) -> bytes:
-    """The content of a chunked body (RFC 9112 section 7.1), trailers dropped. Raises MalformedMessage."""
+    """The content of a chunked body (RFC 9112 section 7.1), without trailers. Raises MalformedMessage."""
     if body.count(b"\r\n") > DECODED_BYTES // CHUNK_BYTES:
         raise MalformedMessage("it has more chunks than those of a page")
     content = bytearray()

@@ -1,8 +1,9 @@
-"""The index of a site, `site.json`: reading it, and admitting only what an import could have written.
+"""The index of a site, `site.json`: reads it, and accepts only what an import could have written.
 
-A site may come from anybody, and its values become addresses, paths, command lines and header fields. So all code
-behind `Site.load` can trust them: servers have addresses of 198.18.0.0/15, URLs are in https and as browsers send them,
-files are regular ones inside the site's folder, one for each exchange, and numbers are within `record.limits`.
+A site may come from anybody, and its values become addresses, paths, command lines and header fields. After
+`Site.load`, all code can trust them: servers have addresses in 198.18.0.0/15, URLs are https and in the form that
+browsers send, files are regular ones inside the site's folder, one for each exchange, and numbers are within
+`record.limits`.
 
 Standard library only.
 """
@@ -35,7 +36,7 @@ INDEX_BYTES = 256 << 20
 KEYS = {"format", "url", "recorder", "user_agent", "viewport", "servers", "exchanges", "skipped"}
 OPTIONAL_KEYS = {"connections"}
 EXCHANGE_KEYS = {"method", "url", "status", "server", "file", "bytes", "started_ms", "ttfb_ms"}
-# A recorded server's address or, where there is none, a host's name with some words.
+# The most letters of a recorded server: an address or, without one, a host's name with some words.
 RECORDED_IP_LETTERS = 400
 SCREEN_PIXELS = 1 << 14
 
@@ -95,17 +96,17 @@ def checked_index(index: object) -> dict[str, Any]:
 
 
 def is_user_agent(agent: object) -> bool:
-    """Whether a browser can be started with `agent` as its own name."""
+    """Whether a browser can be started with `agent` as its user agent."""
     return isinstance(agent, str) and len(agent) <= USER_AGENT_BYTES and agent.isprintable()
 
 
 def is_recorded_ip(text: object) -> bool:
-    """Whether `text` can stand for a recorded server."""
+    """Whether `text` can denote a recorded server."""
     return isinstance(text, str) and len(text) <= RECORDED_IP_LETTERS and text.isprintable()
 
 
 def _is_viewport(viewport: object) -> bool:
-    """Whether it is a width and a height in pixels."""
+    """Whether `viewport` is a width and a height in pixels."""
     is_pair = isinstance(viewport, list | tuple) and len(viewport) == 2
     return is_pair and all(type(pixels) is int and 0 < pixels <= SCREEN_PIXELS for pixels in viewport)  # type: ignore[attr-defined]
 
@@ -163,7 +164,7 @@ def _exchanges(exchanges: object, servers: Iterable[str]) -> list[dict[str, Any]
 
 
 def _checked_exchange(exchange: object, order: int) -> str:
-    """The authority of one exchange. Raises ValueError, and EyelevelError for a host that is none."""
+    """The authority of one exchange. Raises ValueError, and EyelevelError for an invalid host."""
     if not isinstance(exchange, dict) or exchange.keys() != EXCHANGE_KEYS:
         raise BrokenIndex("it does not have the values of an exchange, which are " + ", ".join(sorted(EXCHANGE_KEYS)))
     checks: dict[str, Callable[[Any], bool]] = {
@@ -192,8 +193,8 @@ def _is_time(time_ms: object) -> bool:
 
 
 def _require_files(folder: Path, files: Iterable[str]) -> None:
-    """Refuse a folder in which a file is missing or is none, that has further ones where responses lie, or that holds
-    more than a site's may.
+    """Refuse a folder in which a file is missing or is not regular, which has additional files in the folders of
+    responses, or which is larger than a site may be.
 
     Raises BrokenIndex, and OSError.
     """
@@ -215,7 +216,7 @@ def _require_files(folder: Path, files: Iterable[str]) -> None:
     for entry in (entry for entry in os.scandir(folder) if entry.name not in hosts):
         if not entry.is_file(follow_symlinks=False):
             raise BrokenIndex(f"{excerpt(entry.name)} in its folder is not its own")
-        if entry.name in OURS:  # which are bounded where they are read
+        if entry.name in OURS:  # these are limited where they are read
             continue
         further_files += 1
         stored_bytes += entry.stat(follow_symlinks=False).st_size

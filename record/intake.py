@@ -1,7 +1,7 @@
-"""Decides what of a recording enters a site, for every importer and for the recorder.
+"""Decides what of a recording enters a site, for all importers and the recorder.
 
-An exchange that cannot be replayed is left out and named with the reason. Header fields that must not be published are
-removed. So all other code can trust the methods, URLs, status codes and header fields of a site.
+An exchange that cannot be replayed is left out, and named with the reason. Header fields that must not be published are
+removed. So all other code can trust a site's methods, URLs, status codes and header fields.
 """
 
 import math
@@ -46,18 +46,18 @@ from record.privacy import without_credentials
 from record.site import Exchange, kept_request_headers
 from record.urls import normal_url
 
-# The beginning of a line about what is not left out, but not as it was recorded.
+# The beginning of lines about exchanges that are in the site, but differ from the recording.
 CHANGED = "changed: "
 
 FOLD = re.compile("\r?\n[ \t]+")
-# The beginning of a chunked body (RFC 9112, section 7.1), and what may be behind one that is not.
+# The beginning of a chunked body (RFC 9112, section 7.1); and line ends that may follow a body that is not chunked.
 FIRST_CHUNK = re.compile(rb"[0-9A-Fa-f]{1,15}[ \t]*(;[^\r\n]*)?\r\n")
 LINE_ENDS = (b"\r\n", b"\r\n\r\n")
 
 
 class Intake:
-    """Collects the exchanges that can be replayed, and a line for each that was left out. Its `budget` is spent on all
-    bodies."""
+    """Collects the exchanges that can be replayed, and a line for each one that was left out. All bodies count against
+    `budget`."""
 
     def __init__(self, source: str, *, keep_cookies: bool) -> None:
         self.source = printable(source)
@@ -72,15 +72,15 @@ class Intake:
         self._hosts: set[str] = set()
 
     def take(self, name: str, read: Callable[[], Exchange]) -> bool:
-        """Take the exchange that `read` returns, and say whether it was taken. If it is refused, the reason goes to
+        """Take the exchange that `read` returns; returns whether it was taken. If it is refused, the reason goes to
         `skipped` under `name`.
 
-        Raises EyelevelError when all exchanges together are more than those of a page.
+        Raises EyelevelError when all exchanges together are more than a page can have.
         """
         try:
             exchange = admitted(read(), self.budget, keep_cookies=self.keep_cookies)
-        # MalformedMessage is a ValueError, too. Other errors of a library or of Python about odd text cost one
-        # exchange, too.
+        # MalformedMessage is a ValueError. Any other ValueError, raised by a library or by Python for an odd text, also
+        # costs only this exchange.
         except (ValueError, OSError) as error:
             self.leave_out(name, error)
             return False
@@ -94,13 +94,14 @@ class Intake:
         return True
 
     def connect(self, connection: Connection) -> None:
-        """Take what a recorder saw of a connection. One of no host, and what is more than a site keeps, is left."""
+        """Take a recorder's observations of a connection. Connections without a host, and those beyond the limit, are
+        dropped."""
         if len(self.connections) < CONNECTIONS:
             with suppress(ValueError):
                 self.connections.append(sound(connection))
 
     def leave_out(self, name: str, reason: Exception | str) -> None:
-        """Add a line to `skipped`: what is left out, and why. Lines beyond the limit are only counted."""
+        """Add a line to `skipped`: what was left out, and why. Lines beyond the limit are only counted."""
         if len(self.skipped) >= LINES or self._skipped_letters > LINES_LETTERS:
             self._further_skipped += 1
             return
@@ -109,11 +110,11 @@ class Intake:
         self.skipped.append(line)
 
     def change(self, name: str, how: str) -> None:
-        """Add a line to `skipped`: in what a site is not as it was recorded."""
+        """Add a line to `skipped` about how the site differs from the recording."""
         self.leave_out(f"{CHANGED}{name}", how)
 
     def all_skipped(self) -> list[str]:
-        """All lines, and one with the number of those that did not fit."""
+        """All lines, and one more with the number of those that did not fit."""
         return [*self.skipped, *([f"{self._further_skipped:,} more"] if self._further_skipped else [])]
 
     def _require_one_page(self) -> None:
@@ -140,12 +141,12 @@ def bounded(file: Path) -> bytes:
 
 
 def with_true_length(method: str, response: Response, budget: Budget) -> Response:
-    """`response` without chunk framing, if its body is as long as its header fields say; for formats that hold bodies
-    as they were sent.
+    """`response` without chunk framing, if its body has the length that its header fields state; for formats that
+    contain bodies as they were sent.
 
-    Some archives count a line end behind the body as a part of it; that is removed. A body that is announced as chunked
-    and does not begin with a chunk is one that a recorder has freed of the framing. The `budget` is spent on chunks.
-    Raises MalformedMessage for a body that is cut short or too long: it is not what the server sent.
+    Some archives count a line end after the body as a part of it; this is removed. If a body is announced as chunked
+    but does not begin with a chunk, the recorder has already removed the framing. Chunks count against `budget`. Raises
+    MalformedMessage for a body that is cut short or too long, since the server did not send that.
     """
     if response.is_chunked:
         if FIRST_CHUNK.match(response.body):
@@ -170,8 +171,8 @@ def with_true_length(method: str, response: Response, budget: Budget) -> Respons
 
 
 def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Exchange:
-    """`exchange` in the form that a site stores; `budget` is spent on its body. Raises ValueError when it cannot be
-    replayed, and EyelevelError when the budget is spent."""
+    """`exchange` in the form that a site stores; its body counts against `budget`. Raises ValueError when it cannot be
+    replayed, and EyelevelError when the budget is used up."""
     method, response = exchange.method, exchange.response
     if not METHOD.fullmatch(method):
         raise MalformedMessage(f"{excerpt(method)} is no method that a page can use")
@@ -185,7 +186,8 @@ def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Excha
         budget.spend(CHUNK_BYTES * response.body.count(b"\r\n"))
     if not is_recorded_ip(exchange.recorded_ip):
         raise MalformedMessage(f"{excerpt(exchange.recorded_ip)} is no server's address")
-    # Recorded fields with the names of our own (gateways send them) would say which request the response answers.
+    # Gateways record fields with the same names as our own. If they were kept, they would determine which request the
+    # response answers.
     headers = without_originals(_sendable(response.headers))
     headers = headers if keep_cookies else without_credentials(headers)
     sound = response._replace(reason=NOT_IN_A_LINE.sub(" ", _latin1(response.reason))[:REASON_BYTES], headers=headers)
@@ -202,9 +204,9 @@ def admitted(exchange: Exchange, budget: Budget, *, keep_cookies: bool) -> Excha
 
 
 def _sendable(headers: Headers) -> Headers:
-    """The header fields that HTTP/2 and HTTP/3 can carry (RFC 9113, section 8.2.1), values as bytes in Latin-1.
+    """The header fields that HTTP/2 and HTTP/3 can carry (RFC 9113, section 8.2.1), with values as bytes in Latin-1.
 
-    A value may be folded (RFC 9112, section 5.2). Other line breaks separate values: some tools join the fields of one
+    Values may be folded (RFC 9112, section 5.2). Other line breaks separate values: some tools join fields of the same
     name in this way.
     """
     lines = ((name, line) for name, value in headers for line in re.split("\r?\n", FOLD.sub(" ", value)))
@@ -234,7 +236,7 @@ def _require_decodable(response: Response, budget: Budget) -> None:
 
 
 def _time(time_ms: float | None, limit_ms: float = math.inf) -> float | None:
-    """A time in ms, `limit_ms` at most, or None for what is no time: tools write -1 when they do not know it."""
+    """A time in ms, at most `limit_ms`; None if it is no time: tools write -1 for an unknown one."""
     if isinstance(time_ms, bool) or not isinstance(time_ms, int | float):
         return None
     try:

@@ -1,13 +1,13 @@
-"""How a site is laid out on disk: the names of its files and folders, and of the header fields that are ours.
+"""The layout of a site on disk: the names of its files and folders, and of our own header fields.
 
     site.json                   index: where the page starts, how it was recorded, every exchange
-    completeness.json           what is known of how complete it is; no part of the recording
-    live.json                   how long its page took in loads without the recorder; no part of it either
-    script.mjs                  the steps that are done in its page in each load, if there are any
+    completeness.json           how complete it is, if known; not part of the recording
+    live.json                   how long its page took in loads without the recorder; not part of the recording
+    script.mjs                  the steps that are made in its page in each load, if any
     <host>/<NNNNN>-<slug>       one raw response each
 
-<host> is a host's name, with a port other than 443 behind a comma, which no host name can have. Sites written before
-have an underscore there; they are read as they are. Standard library only.
+<host> is a host's name; a port other than 443 follows after a comma, which no host name contains. Older sites have an
+underscore in place of the comma, and can still be read. Standard library only.
 """
 
 import re
@@ -19,26 +19,26 @@ from record.http1 import Headers, MalformedMessage, without_fields
 
 FORMAT = 1
 INDEX, COMPLETENESS, LIVE, PAGE_SCRIPT = "site.json", "completeness.json", "live.json", "script.mjs"
-# The files in a site's folder that are ours.
+# Our own files in a site's folder.
 OURS = (INDEX, COMPLETENESS, LIVE, PAGE_SCRIPT)
 
-# The benchmark range of RFC 2544. Servers have consecutive addresses in order of first use.
+# The benchmark range of RFC 2544. Servers have consecutive addresses in the order of first use.
 FIRST_SERVER = IPv4Address("198.18.0.1")
 
-# The servers read from these which request a stored response answers. Browsers never get them.
+# These fields tell the servers which request a stored response answers. Browsers never receive them.
 ORIGINAL_URL = "X-Original-Url"
 ORIGINAL_METHOD = "X-Original-Method"
-ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # how long the server took to answer, where that was recorded
+ORIGINAL_WAIT_MS = "X-Original-Wait-Ms"  # how long the server took to answer, if recorded
 ORIGINALS = frozenset(name.lower() for name in (ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT_MS))
 
 AUTHORITY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?(:[0-9]{1,5})?")
 FILE_NAME = re.compile("([0-9]{5})-[A-Za-z0-9._-]{1,60}")
-# The longest name that Linux's file systems take.
+# The longest name that Linux's file systems accept.
 NAME_BYTES = 255
 
 
 def without_originals(headers: Headers) -> Headers:
-    """A stored response's header fields without those that name the request it answers."""
+    """A stored response's header fields without our own, which name the request that it answers."""
     return without_fields(headers, ORIGINALS)
 
 
@@ -54,9 +54,9 @@ def require_single_originals(headers: Headers) -> None:
 
 
 def authority_of(url: str) -> str:
-    """The authority of an https URL as servers see it: lower case, without the default port.
+    """The authority of an https URL as servers see it: in lower case, without the default port.
 
-    Raises ValueError for a text that is no URL.
+    Raises ValueError when `url` is no URL.
     """
     authority = urlsplit(url).netloc.rpartition("@")[2].lower()
     return authority.removesuffix(":443")
@@ -68,9 +68,9 @@ def server_addresses(count: int) -> list[str]:
 
 
 def host_folder(authority: str) -> str:
-    """The name of the folder that holds an authority's responses; no two authorities have one name.
+    """The name of the folder for an authority's responses; different authorities have different names.
 
-    Raises EyelevelError for an authority that is no host name, since it could lead out of the site.
+    Raises EyelevelError when the authority is no host name, since such a name could lead out of the site.
     """
     if not AUTHORITY.fullmatch(authority):
         raise EyelevelError(f"{authority!r} in the recording is no host name; leave out its exchanges")
@@ -79,19 +79,19 @@ def host_folder(authority: str) -> str:
     name = authority.replace(":", ",")
     if len(name) <= NAME_BYTES:
         return name
-    from hashlib import sha256  # only for such names: it takes 0.6 MB of uWSGI
+    from hashlib import sha256  # imported only for such names, since it takes 0.6 MB of uWSGI
 
     digest = sha256(authority.encode()).hexdigest()[:32]
     return f"{name[: NAME_BYTES - len(digest) - 1]},{digest}"
 
 
 def file_name(order: int, url: str) -> str:
-    """The name of the file of the exchange in this place of the recorded order, from 0."""
+    """The name of the file of the exchange at this place in the recorded order, from 0."""
     return f"{order:05d}-{_slug(url)}"
 
 
 def is_file_name(name: str, order: int) -> bool:
-    """Whether a file of the exchange in this place can have that name."""
+    """Whether the file of the exchange at this place may have that name."""
     match = FILE_NAME.fullmatch(name)
     return match is not None and int(match[1]) == order
 

@@ -1,7 +1,7 @@
-"""Live loads: how long a recorded page took when a browser loaded it from the web itself, without the recorder between.
+"""Live loads: how long a recorded page took when a browser loaded it from the web itself, without the recorder.
 
-They are kept with the site as `sites/<name>/live.json`, and are no part of the recording (`measure.live` reads them).
-Standard library only.
+They are stored with the site as `sites/<name>/live.json`, and are not part of the recording (`measure.live` reads
+them). Standard library only.
 """
 
 import json
@@ -20,9 +20,8 @@ HTTP_VERSIONS = ("http/1.1", "h2", "h3")
 
 @dataclass(frozen=True)
 class LiveLoad:
-    """One load: metrics in ms by their names, and how many of the page's requests used each version of HTTP
-    (http/1.1, h2, h3); and what the machine's canary took just before (`measure.host.canary`), in ms by its tasks,
-    which loads of archives do not tell."""
+    """One load: metric → ms; version of HTTP (http/1.1, h2, h3) → number of the page's requests; and task of the
+    machine's canary just before the load (`measure.host.canary`) → ms. Loads in archives have no canary."""
 
     metrics: Mapping[str, float]
     protocols: Mapping[str, int]
@@ -33,9 +32,9 @@ class LiveLoad:
 class LiveLoads:
     """The live loads of one page.
 
-    `browser`: which browser made them. `loaded_at`: when the first began (ISO 8601). `network`: the name of the access
-    network that they went over, as the settings name it, if that is known, with its values then, `network_settings`.
-    `round_trips_ms`: address of a server → the shortest handshake of TCP with it in all loads.
+    `browser`: the browser that made them. `loaded_at`: when the first began (ISO 8601). `network`: the name, in our
+    settings, of the access network used, if known; `network_settings` are its settings at the time. `round_trips_ms`:
+    address of a server → its shortest TCP handshake in all loads.
     """
 
     browser: str
@@ -47,17 +46,17 @@ class LiveLoads:
 
     @property
     def requests(self) -> Counter[str]:
-        """How many requests of all loads used each version of HTTP."""
+        """Version of HTTP → number of requests in all loads."""
         return sum((Counter(load.protocols) for load in self.loads), Counter())
 
 
 def write_live(live: LiveLoads, folder: Path) -> None:
-    """Keep `live` in the folder of its site. Raises OSError."""
+    """Write `live` into the folder of its site. Raises OSError."""
     write_atomically(folder / LIVE, json.dumps({"format": FORMAT, **asdict(live)}, indent=1) + "\n")
 
 
 def http_version(name: str) -> str:
-    """The version of HTTP as ALPN names it, of the `name` that an archive has for it: h2 of HTTP/2, http/2.0, h2."""
+    """The version of HTTP, as ALPN names it, from the `name` in an archive: h2 for HTTP/2, http/2.0 and h2."""
     name = name.lower()
     if "quic" in name or "3" in name:
         return "h3"

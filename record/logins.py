@@ -1,18 +1,20 @@
-"""Logins that a recording has: a browser that is asked for one again shows a dialog, and waits for its answer."""
+"""Logins in a recording. A browser that is asked for a login shows a dialog and waits, so a replay must not ask."""
 
 import re
 from collections.abc import Iterable
 
 from record.site import Exchange
 
-# The statuses by which a server and a proxy ask for a login, and their fields (RFC 9110, sections 15.5.2 and 15.5.8).
+# The statuses with which a server or a proxy asks for a login, and their header fields (RFC 9110, sections 15.5.2 and
+# 15.5.8).
 FIELDS = {401: "www-authenticate", 407: "proxy-authenticate"}
-# The schemes in which browsers answer by themselves. Others (Bearer) are the page's, whose script gets the status.
+# The schemes to which browsers respond with a dialog. Other schemes (Bearer) are left to the page's script, which gets
+# the status.
 SCHEMES = re.compile(r"(?:^|,)\s*(?:basic|digest|negotiate|ntlm)\b", re.IGNORECASE)
 
 
 def without_logins(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[str]]:
-    """The exchanges without those that ask for a login where the answer after it was recorded, and a line for each
+    """The exchanges without requests for a login if the answer after the login was recorded; and a line for each
     login."""
     exchanges = list(exchanges)
     answers = {(e.method, e.url): e for e in exchanges if not _asks_for_login(e)}
@@ -32,7 +34,7 @@ def without_logins(exchanges: Iterable[Exchange]) -> tuple[list[Exchange], list[
 
 
 def _is_in_order(one_ms: float | None, other_ms: float | None) -> bool:
-    """Whether the first came first, as far as it is known: some formats have no times."""
+    """Whether the first came first, as far as is known: some formats have no times."""
     return one_ms is None or other_ms is None or one_ms <= other_ms
 
 

@@ -1,4 +1,4 @@
-"""Which names a site can have: its name is also that of its folder in `sites/`."""
+"""The names that sites may have; a site's name is also the name of its folder in `sites/`."""
 
 import re
 from pathlib import Path
@@ -7,19 +7,19 @@ from base.errors import EyelevelError
 from base.places import SITES
 from record.limits import NAME_LETTERS
 
-# Between the name of a site and that of a variant of it (`record.edit`).
+# Separates the name of a site from that of its variant (`record.edit`).
 VARIANT = "@"
 
 
 def original_of(name: str) -> str:
-    """The name of the site that the site `name` is a variant of; its own when it is none."""
+    """The name of the original if the site `name` is a variant; otherwise `name`."""
     return name.partition(VARIANT)[0]
 
 
 def require_site_name(name: str, where: str = "") -> str:
-    """`name`, if a site can have it: a path could lead out of `sites/`, and a leading dot would hide the folder.
+    """`name`, if a site may have it. A path could lead out of `sites/`, and a leading dot would hide the folder.
 
-    Raises EyelevelError; its text begins with `where`, the place that `name` was read from.
+    Raises EyelevelError; its text begins with `where`, the place from which `name` was read.
     """
     if not re.fullmatch(rf"\w[\w.-]{{0,{NAME_LETTERS - 1}}}({VARIANT}[\w.-]{{1,40}})?", name):
         prefix = f"{where}: " if where else ""

@@ -1,8 +1,8 @@
-"""A site's page script: a few steps that are done in its page in each load, such as to accept cookies.
+"""A site's page script: a few steps that are made in its page in each load, such as accepting cookies.
 
-It is the body of an async function in JavaScript. Its functions `click`, `fill`, `wait`, `gone` and `loaded` are steps
-(`page_script.js`), and `env.NAME` is a value that it fills in: from the environment while the page is recorded, and
-PLACEHOLDER in every load of the recording, so that no value is kept anywhere. Standard library only.
+It is the body of an async JavaScript function. Its functions `click`, `fill`, `wait`, `gone` and `loaded` are steps
+(`page_script.js`). `env.NAME` is a value to fill in: taken from the environment while the page is recorded, and
+PLACEHOLDER in every load of the recording, so that real values are stored nowhere. Standard library only.
 """
 
 import json
@@ -15,15 +15,15 @@ from base.errors import EyelevelError
 from base.text import printable
 
 RUNNER = Path(__file__).with_name("page_script.js")
-# The state of the script in the page's document (`page_script.js`).
+# The script's state, stored in the page's document (`page_script.js`).
 STATE = 'window[Symbol.for("eyelevel.page_script")]'
 SCRIPT_BYTES = 64 << 10
-# It is put into documents of HTML, where these would end it, or hide what follows.
+# The script is inserted into HTML documents, where these texts would end it or hide what follows.
 NOT_IN_HTML = re.compile("</script|<!--", re.IGNORECASE)
 VALUE = re.compile(r"\benv\.([A-Za-z_][A-Za-z0-9_]*)")
-# It passes for an address, a name, and most passwords.
+# Pages accept this value as an address, a name, and most passwords.
 PLACEHOLDER = "Visitor-1@page.example"
-# A shorter value is in too much that has nothing to do with it.
+# A shorter value would also occur in unrelated content.
 LEAST_LETTERS = 4
 
 
@@ -41,7 +41,7 @@ def read_page_script(path: Path) -> str:
 
 
 def values_of(script: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The values that `script` fills in, by the names of their variables. Raises EyelevelError."""
+    """Variable → the value that `script` fills in. Raises EyelevelError."""
     names = dict.fromkeys(VALUE.findall(script))
     if missing := [name for name in names if len(environment.get(name, "")) < LEAST_LETTERS]:
         raise EyelevelError(
@@ -57,10 +57,10 @@ def placeholders(script: str) -> dict[str, str]:
 
 
 def runnable(script: str, values: Mapping[str, str]) -> str:
-    """A classic script that runs the page script `script` with `values` in the document that it is in."""
+    """A classic script that runs the page script `script` with `values` in its document."""
     lines = (line.strip() for line in RUNNER.read_text().splitlines())
     runner = "\n".join(line for line in lines if line and not line.startswith("//"))
-    # Between the angle brackets of a tag there may be a value, too.
+    # A value may contain a tag.
     given = json.dumps(dict(values)).replace("<", "\\u003c")
     return f"{runner}({given}, async ({{ click, fill, wait, gone, loaded, env }}) => {{\n{script}\n}});"
 

@@ -1,4 +1,4 @@
-"""Where pages come from that are generated when they are first needed: studies add theirs (`studies`)."""
+"""The sources of pages that are generated when they are first needed; studies add theirs (`studies`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from record.generated import GeneratedSite
 
-# The beginning of the names of a source's pages, such as `grid-`, also the name of their folder in the cache → what
-# returns the page of a name; None when no page of it has this name.
+# Prefix of the names of a source's pages, such as `grid-`; it also names their folder in the cache. → A function that
+# returns the page with a given name; None if the source has no such page.
 SOURCES: dict[str, Callable[[str], GeneratedSite | None]] = {}

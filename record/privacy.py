@@ -1,6 +1,6 @@
-"""Credentials, which must not be published: those in header fields are removed, and those in URLs stay.
+"""Credentials, which must not be published: those in header fields are removed; those in URLs stay.
 
-Bodies are never looked into.
+Bodies are not searched.
 """
 
 import re
@@ -12,7 +12,8 @@ from record.http1 import Headers
 
 FILLER = "x"
 
-# Query parameters whose values often are secrets, by a part of the name between `-`, `_`, `.`, `[` and changes of case.
+# Query parameters with one of these words in their name often have secret values. Words are separated by `-`, `_`, `.`,
+# `[` and changes of case.
 SECRET_WORDS = frozenset(
     {
         *("apikey", "auth", "authorization", "bearer", "code", "credential", "csrf", "jwt", "nonce", "otp", "passwd"),
@@ -21,17 +22,17 @@ SECRET_WORDS = frozenset(
 )
 SECRET_NAMES = frozenset({"access_key", "api_key", "key", "pass", "private_key"})
 WORD = re.compile("[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
-# Fields of responses whose values carry a credential or a token of the session, and that no page is drawn by, by such a
-# part of the name, too; they are taken off. (Set-Cookie keeps its field, since pages look for the cookies' names.)
+# Fields of responses with one of these words in their name may carry a credential or a session's token, and no page
+# needs them to be displayed; they are removed. (Set-Cookie stays, since pages look for the cookies' names.)
 FIELD_WORDS = SECRET_WORDS - {"code", "nonce"} | {"cookie", "cookie2"}
 CREDENTIALS = frozenset({"authentication-info", "proxy-authentication-info", "x-api-key"})
 JWT = re.compile(r"ey[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
-# A value that short is a number or a word.
+# A shorter value is a number or a word.
 SECRET_LETTERS = 8
 
 
 def secret_parameters(urls: Iterable[str]) -> Counter[str]:
-    """Names of query parameters whose values look like secrets, and how many different values each has in `urls`."""
+    """Name of a query parameter whose values look like secrets → how many different values it has in `urls`."""
     pairs = (pair for url in urls for pair in _parameters(url) if _looks_secret(*pair))
     return Counter(name for name, _ in dict.fromkeys(pairs))
 
@@ -51,7 +52,8 @@ def _looks_secret(name: str, value: str) -> bool:
 
 
 def without_credentials(headers: Headers) -> Headers:
-    """`headers` of a response without those that carry credentials, and with stand-ins for cookies' values."""
+    """The `headers` of a response without fields that carry credentials, and with stand-ins for the values of
+    cookies."""
     return tuple(field for field in without_cookie_values(headers) if not _is_credential(field[0].lower()))
 
 
@@ -61,7 +63,7 @@ def _is_credential(name: str) -> bool:
 
 
 def without_cookie_values(headers: Headers) -> Headers:
-    """`headers` with every cookie's value replaced by a stand-in of the same length; all else unchanged.
+    """`headers` with every cookie's value replaced by a stand-in of the same length; all else is unchanged.
 
     A stand-in is not changed again, so a site that is exported and imported stays the same.
     """
@@ -69,9 +71,9 @@ def without_cookie_values(headers: Headers) -> Headers:
 
 
 def _stand_in(set_cookie: str) -> str:
-    """A Set-Cookie field without its secret: what lies between the first `=` and the first `;` (RFC 6265, 5.2).
+    """A Set-Cookie field without its secret: the text between the first `=` and the first `;` (RFC 6265, 5.2).
 
-    A cookie without `=` is all value, as browsers take it.
+    A cookie without `=` consists only of a value, as in browsers.
     """
     pair, semicolon, attributes = set_cookie.partition(";")
     name, equals, value = pair.partition("=") if "=" in pair else ("", "", pair)

@@ -1,4 +1,4 @@
-"""How far the servers of a site were when it was recorded, and how far beyond an access network a replay puts them."""
+"""How far a site's servers were when it was recorded, and how far beyond the access network a replay puts them."""
 
 import statistics
 
@@ -8,17 +8,17 @@ from record.site import Site
 
 
 def rtts_of(site: Site) -> dict[str, RecordedRtt]:
-    """Server address → its round-trip time, of those servers of `site` of which one was recorded."""
+    """Server address → its round-trip time, for the servers of `site` that have a recorded one."""
     rtts = recorded_rtts(site.connections)
     return {address: rtts[address] for address in site.servers if address in rtts}
 
 
 def extra_rtts_ms(site: Site, access_ms: float | None = None) -> dict[str, float]:
-    """Server address → how much longer the round trip to it was than to the end of the recorder's access network.
+    """Server address → by how much the round trip to it exceeded that to the end of the recorder's access network.
 
-    `access_ms` is the round-trip time of that access; that of the nearest server unless given, which is the longest
-    that it can have been. A server that was nearer has 0, one of which nothing was recorded the median of the others.
-    Raises EyelevelError when nothing was recorded of any.
+    `access_ms` is the round-trip time of that access. By default it is that of the nearest server, which is an upper
+    bound. A server that was nearer gets 0; a server without a recorded time gets the median of the others. Raises
+    EyelevelError when no server has one.
     """
     rtts_ms = {address: rtt.rtt_ms for address, rtt in rtts_of(site).items()}
     if not rtts_ms:

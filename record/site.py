@@ -1,8 +1,8 @@
-"""A recorded site: its exchanges, in memory and on disk (`sites/<name>/`; `record.layout` has its files' names).
+"""A recorded site: its exchanges, in memory and on disk (`sites/<name>/`; `record.layout` has the names of its files).
 
-Every distinct recorded server IP becomes one address of 198.18.0.0/15, in order of first use. Everything in a site is
-https. This module does not know where a recording came from. Standard library only: the recorder's addon in mitmproxy
-and the application in uWSGI load it too.
+Each recorded server IP becomes an address in 198.18.0.0/15, in the order of first use. Everything in a site is https.
+This module does not depend on where a recording came from. Standard library only: the recorder's addon in mitmproxy and
+the application in uWSGI load it, too.
 """
 
 import json
@@ -35,7 +35,8 @@ from record.limits import BODY_BYTES, HEAD_BYTES
 from record.live import LiveLoads, write_live
 from record.page_script import read_page_script
 
-# Matching needs these of a request, and so does the search for the start page. Cookies and authorisation are not kept.
+# The request header fields that matching and the search for the start page need. Cookies and authorisation are never
+# stored.
 KEPT_REQUEST_HEADERS = frozenset({"referer", "user-agent", "range", "origin", "access-control-request-method"})
 
 
@@ -54,8 +55,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, how the
-    recorder was connected to their servers, and the page's live loads and its page script if there are any."""
+    """The result of an importer or the recorder: exchanges in recorded order, the page that they belong to, the
+    recorder's connections to their servers, and, if any, the page's live loads and its page script."""
 
     url: str
     exchanges: tuple[Exchange, ...]
@@ -70,7 +71,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class IndexedExchange:
-    """One exchange in the index; the response itself is in `file` of the site's folder."""
+    """One exchange in the index; its response is in the file `file` in the site's folder."""
 
     method: str
     url: str
@@ -88,7 +89,7 @@ class IndexedExchange:
 
     @property
     def folder(self) -> str:
-        """The name of the folder that its file is in."""
+        """The name of the folder that contains its file."""
         return self.file.partition("/")[0]
 
 
@@ -113,7 +114,7 @@ class Site:
 
     @cached_property
     def servers(self) -> dict[str, tuple[str, ...]]:
-        """Server address → the authorities it answers for, both in recorded order."""
+        """Server address → the authorities for which it answers, both in recorded order."""
         servers: dict[str, dict[str, None]] = {address: {} for address in self.recorded_ips}
         for exchange in self.exchanges:
             servers[exchange.server].setdefault(exchange.authority)
@@ -121,7 +122,7 @@ class Site:
 
     @cached_property
     def addresses(self) -> dict[str, tuple[str, ...]]:
-        """Host name → the addresses of its servers, in recorded order: what name resolution answers."""
+        """Host name → the addresses of its servers, in recorded order: the answers of name resolution."""
         hosts: dict[str, dict[str, None]] = {}
         for exchange in self.exchanges:
             host = exchange.authority.partition(":")[0]
@@ -134,7 +135,8 @@ class Site:
         return {exchange.authority: exchange.folder for exchange in self.exchanges}
 
     def request_headers(self, url: str) -> Headers:
-        """The header fields that a request for `url` is exported with; a site keeps none but the user agent.
+        """The header fields with which a request for `url` is exported. A site stores only the user agent; the referrer
+        is generated.
 
         The start page has no referrer. It is the referrer of all others, so that an import finds it again.
         """
@@ -175,7 +177,7 @@ class Site:
         )
 
     def recorded_connections(self) -> tuple[Connection, ...]:
-        """The site's connections as a recording has them, by recorded IPs."""
+        """The site's connections in the form of a recording, with recorded IPs."""
         return tuple(replace(one, server=self.recorded_ips[one.server]) for one in self.connections)
 
     def recording(self) -> Recording:
@@ -193,9 +195,9 @@ class Site:
 
 
 def write_site(recording: Recording, folder: Path) -> Site:
-    """Store `recording` as the site `folder`; an older one stays whole until the new one is complete.
+    """Store `recording` as the site `folder`; an existing site stays whole until the new one is complete.
 
-    Raises EyelevelError when there is nothing to store, the start URL was not recorded, or it cannot be written.
+    Raises EyelevelError when there is nothing to store, the start URL was not recorded, or the site cannot be written.
     """
     if not recording.exchanges:
         raise EyelevelError(f"{folder.name}: the recording holds no exchange that can be replayed")
@@ -230,7 +232,7 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
     }
     if connections := [one for one in recording.connections if one.server in addresses]:
         index["connections"] = [asdict(replace(one, server=addresses[one.server])) for one in connections]
-    checked_index(index)  # what is written must be read again
+    checked_index(index)  # make sure that what is written can be read again
     if recording.live:
         write_live(recording.live, folder)
     if recording.page_script is not None:
@@ -239,7 +241,7 @@ def _write(recording: Recording, addresses: dict[str, str], folder: Path) -> Non
 
 
 def kept_request_headers(headers: Headers) -> Headers:
-    """A request's header fields without those that are not needed; cookies are never kept."""
+    """A request's header fields without those that are not needed; cookies are never stored."""
     return tuple((name, value) for name, value in headers if name.lower() in KEPT_REQUEST_HEADERS)
 
 
@@ -249,14 +251,15 @@ def _assign_addresses(recorded_ips: Iterable[str]) -> dict[str, str]:
 
 
 def _think_ms(exchange: Exchange, rtts: Mapping[str, RecordedRtt]) -> float | None:
-    """How long the server took to answer: the time to the first byte, less the round trip where that is known."""
+    """The server's think time: the time to the first byte, minus the round trip if known."""
     if exchange.ttfb_ms is None or exchange.recorded_ip not in rtts:
         return exchange.ttfb_ms
     return max(0.0, exchange.ttfb_ms - rtts[exchange.recorded_ip].rtt_ms)
 
 
 def _store(folder: Path, order: int, exchange: Exchange, server: str, think_ms: float | None) -> IndexedExchange:
-    """Write one response and return its line in the index. The server is to take `think_ms` to answer, if asked to."""
+    """Write one response; returns its entry in the index. `think_ms` is how long the server should take to answer, if
+    asked to."""
     host = folder / host_folder(authority_of(exchange.url))
     host.mkdir(exist_ok=True)
     path = host / file_name(order, exchange.url)

@@ -1,4 +1,4 @@
-"""A short description of a stored site, for a person."""
+"""A short description of a stored site, for people."""
 
 from base.text import printable
 from record.intake import CHANGED
@@ -6,14 +6,14 @@ from record.privacy import secret_parameters
 from record.round_trips import rtts_of
 from record.site import Site
 
-# The number of query parameters that are named for all of them.
+# At most this many query parameters are named.
 NAMES = 5
-# The letters of a line's beginning, a URL, and of its end, which has the reason.
+# The letters shown of a long line's beginning, which is a URL, and of its end, which has the reason.
 BEGINNING, END = 100, 200
 
 
 def summary(site: Site) -> str:
-    """The content of `site`, and the parts that were left out, in a few lines."""
+    """The content of `site`, and what was left out, in a few lines."""
     total = sum(exchange.bytes for exchange in site.exchanges)
     counts = f"{len(site.exchanges)} exchanges of {len(site.addresses)} hosts on {len(site.servers)} servers"
     lines = [f"{site.name}: {counts}, {total / 1e6:.2f} MB, starts at {site.url}"]

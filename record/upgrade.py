@@ -1,9 +1,9 @@
-"""Turns recordings of plain http into https ones: nothing is ever replayed unencrypted.
+"""Turns recordings of plain http into https ones, since nothing is ever replayed unencrypted.
 
 Links to recorded http hosts are rewritten wherever the browser could find them (text bodies, header fields, other
-URLs), so that the page requests what was recorded. Bodies keep their content-encoding; their lengths grow with the
-text. Links that scripts make are upgraded at run time: a script that reads the page's protocol to choose a host gets
-`http:`, as it did in the recording, and the browser then requests https (`upgrade-insecure-requests`).
+URLs), so that the page requests what was recorded. Bodies keep their content-encoding, and grow with the text. Links
+that scripts make are upgraded at run time: a script that reads the page's protocol to choose a host gets `http:`, as in
+the recording, and the browser then requests https (`upgrade-insecure-requests`).
 """
 
 import re
@@ -18,33 +18,34 @@ from record.limits import BODY_BYTES, BODY_TOO_LONG, UPGRADED_BYTES
 from record.site import Exchange
 from record.urls import normal_url, redirected
 
-# Where a script reads the protocol of a page: `document.location.protocol`, also in a string whose `=` is escaped.
-# Not where it is set, and not where it begins an origin, since scripts compare origins with that of the page.
+# Where a script reads a page's protocol: `document.location.protocol`, also in a string whose `=` is escaped. Not where
+# it is assigned, and not where it begins an origin, since scripts compare origins with the page's.
 READS_PROTOCOL = re.compile(
     r"(?:(?<![\w$.)\]\\])|(?<=\\x3d)|(?<=\\u003d))(?:[\w$]+\.)*location\.protocol\b(?!\s*(?:=[^=]|\+\s*['\"]//))",
     re.IGNORECASE,
 )
-# A test of the scheme by the letter after `http`, which is `s` or `:`.
+# A test of the scheme by the character after `http`, which is `s` or `:`.
 READS_LETTER = re.compile(r"(?<![\w$.)\]\\])(?:[\w$]+\.)*URL\.charAt\(4\)")
-# The ends of both, in lower case, and the characters of their names and dots.
+# The ends of both patterns, in lower case; and the characters of names and dots before them.
 PROTOCOL_END, LETTER_END = "location.protocol", "url.charat(4)"
 CHAIN = re.compile(r"[\w$.]*")
 # The texts `http:` and `:` as expressions without quotation marks, since the script may be inside a string.
 PLAIN_PROTOCOL, PLAIN_LETTER = "/http:/.source", "/:/.source"
 UPGRADE_AT_RUN_TIME = ("Content-Security-Policy", "upgrade-insecure-requests")
 
-# The beginning of a URL in plain http, with all that could belong to its host and port.
+# The beginning of an http URL, with all that could belong to its host and port.
 PLAIN_URL = re.compile(r"http:(\\?/\\?/)([\w.:-]++)", re.IGNORECASE)
 
 TEXT_TYPES = re.compile(r"^(text/|application/([\w.+-]*(javascript|json|xml|mpegurl))|image/svg)", re.IGNORECASE)
 
 
 def upgrade(exchanges: Iterable[Exchange], source: str = "the recording") -> tuple[list[Exchange], list[str]]:
-    """The exchanges with every URL in https, and a line for each one that this leaves out.
+    """The exchanges with every URL in https, and a line for each exchange that this leaves out.
 
-    An http exchange is left out when the recording has its https form, too, or when it only redirects there: after
-    the upgrade it would redirect to itself for ever. So is one that its longer links make too large for servers.
-    Raises EyelevelError when the texts of `source`, whose exchanges these are, are longer than those of a page.
+    An http exchange is left out if its https form was recorded, too, or if it only redirects there: after the upgrade,
+    it would redirect to itself for ever. An exchange is also left out if its longer links make it too large for
+    servers. Raises EyelevelError when the texts of `source`, the recording of these exchanges, are longer than those of
+    a page.
     """
     exchanges = _redirected_to_https(exchanges)
     plain_hosts = {urlsplit(e.url).netloc for e in exchanges if e.url.startswith("http:")}
@@ -72,9 +73,10 @@ def upgrade(exchanges: Iterable[Exchange], source: str = "the recording") -> tup
 
 
 def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
-    """The exchanges; redirects to an http URL of which only the https form was recorded lead to that form.
+    """The exchanges, with some redirects changed: if a redirect leads to an http URL whose https form alone was
+    recorded, it now leads to the https form.
 
-    A browser that knows that a host requires https (RFC 6797) does not send it requests over http.
+    A browser that knows that a host requires https (RFC 6797) does not send http requests to it.
     """
     exchanges = list(exchanges)
     recorded = {exchange.url for exchange in exchanges}
@@ -94,9 +96,9 @@ def _redirected_to_https(exchanges: Iterable[Exchange]) -> list[Exchange]:
 
 
 def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
-    """A function that turns `http://HOST`, also as `http:\\/\\/HOST` in scripts, into https for `hosts`.
+    """A function that turns `http://HOST`, also written `http:\/\/HOST` in scripts, into https for `hosts`.
 
-    Port 80 is dropped with the scheme that implied it.
+    Port 80 is dropped together with the scheme that implied it.
     """
     names = {host.removesuffix(":80") for host in hosts}
 
@@ -108,7 +110,7 @@ def _rewriter(hosts: Iterable[str]) -> Callable[[str], str]:
 
 
 def _upgraded_response(exchange: Exchange, to_https: Callable[[str], str], budget: Budget) -> Response:
-    """The response with its links, and those of its scripts that a plain page changes at run time, in https."""
+    """The response with its links in https. In a plain page, scripts that make links at run time are changed, too."""
     response, is_of_plain_page = exchange.response, _is_of_plain_page(exchange)
 
     def change(text: str) -> str:
@@ -121,7 +123,7 @@ def _upgraded_response(exchange: Exchange, to_https: Callable[[str], str], budge
 
 
 def _changed_text(response: Response, change: Callable[[str], str], budget: Budget) -> bytes:
-    """The body after `change`. A body that is no text, or cannot be decoded, stays as it is."""
+    """The body after `change`. A body that is no text, or cannot be decoded, is returned unchanged."""
     if not TEXT_TYPES.match(response.header("content-type") or ""):
         return response.body
     budget.spend(len(response.body))
@@ -141,7 +143,7 @@ def _is_of_plain_page(exchange: Exchange) -> bool:
 
 
 def in_plain_page(text: str) -> str:
-    """`text`, decoded as Latin-1, with scripts that read the protocol as in a page of plain http."""
+    """`text`, decoded as Latin-1, with its scripts changed so that they see the protocol of a plain http page."""
     text = _substituted(READS_PROTOCOL, PROTOCOL_END, PLAIN_PROTOCOL, text)
     return _substituted(READS_LETTER, LETTER_END, PLAIN_LETTER, text)
 
@@ -149,15 +151,15 @@ def in_plain_page(text: str) -> str:
 def _substituted(pattern: re.Pattern[str], end: str, substitute: str, text: str) -> str:
     """`pattern.sub(substitute, text)`, for a pattern of a chain of names that ends with `end`.
 
-    The pattern alone would be tried at every character, which takes 25 times as long for the text of pages.
+    Using the pattern alone would try it at every character, which takes 25 times as long for the text of pages.
     """
-    lower = text.lower()  # of Latin-1, as long as the text
+    lower = text.lower()  # in Latin-1, lower case has the same length
     parts, done = [], 0
     while (place := lower.find(end, done)) >= 0:
         start = place
         while start > done and CHAIN.fullmatch(text, start - 1, start):
             start -= 1
-        # Behind an escaped equals sign, \x3d or \u003d, a chain begins after its digits.
+        # After an escaped equals sign, \x3d or \u003d, a chain begins after the sign's digits.
         for begin in (start, start + 3, start + 5):
             if match := pattern.match(text, begin):
                 parts += [text[done:begin], substitute]

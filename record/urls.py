@@ -1,4 +1,4 @@
-"""URLs in the form that browsers request, whatever form a recording has.
+"""URLs in the form that browsers request, whatever their form in a recording.
 
 Standard library only.
 """
@@ -14,19 +14,19 @@ from base.text import excerpt
 from record.http1 import MalformedMessage
 from record.limits import HEAD_BYTES, URL_BYTES
 
-# RFC 1035, section 2.3.4; underscores are common in the wild.
+# RFC 1035, section 2.3.4; underscores are common in practice.
 MAX_HOST, MAX_LABEL = 253, 63
 HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 LABEL_SEPARATORS = re.compile("[.\u3002\uff0e\uff61]")  # full stops (UTS 46, section 2.3)
-# Letters that browsers keep and that the rules of 2003 replaced or removed (UTS 46, section 4, nontransitional).
+# Letters that browsers keep, but that the rules of 2003 replaced or removed (UTS 46, section 4, nontransitional).
 DEVIATIONS = "\u00df\u03c2\u200c\u200d"
 # Controls, unassigned characters, separators.
 NOT_IN_A_HOST = re.compile("C[cnos]|Z.")
 
 # Browsers strip these from a URL (section 4.4 of the WHATWG URL standard).
 C0_AND_SPACE = "".join(map(chr, range(0x21)))
-# quote() leaves these as they are: the printable ASCII characters outside of the percent-encode sets of the WHATWG URL
-# standard (section 1.3). Chromium has `|` in that of paths, too.
+# quote() leaves these unchanged: the printable ASCII characters outside the percent-encode sets of the WHATWG URL
+# standard (section 1.3). Chromium also has `|` in the set for paths.
 PRINTABLE = {chr(code) for code in range(0x21, 0x7F)}
 SENT_IN_PATHS = "".join(sorted(PRINTABLE - set('"<>`{}^|')))
 SENT_IN_QUERIES = "".join(sorted(PRINTABLE - set("\"<>'")))
@@ -36,9 +36,10 @@ ABOVE = re.compile(r"(\.|%2e){2}", re.IGNORECASE)
 
 
 def redirected(base: str, location: str) -> str | None:
-    """The URL that browsers ask for when a response from `base` has this Location; None when it means none.
+    """The URL that browsers request when a response from `base` has this Location; None if it is invalid.
 
-    `location` has a character for each byte that was sent. Browsers read these as UTF-8 where they are.
+    `location` has one character for each byte that was sent. Browsers decode the bytes as UTF-8 if they are valid
+    UTF-8.
     """
     with suppress(UnicodeError):
         location = location.encode("latin-1").decode()
@@ -52,10 +53,10 @@ def normal_url(url: str) -> str:
     """`url` as browsers send it (WHATWG URL standard), without user information, fragment and default port.
 
     Its host is in lower case and in ASCII (UTS 46). In the path and the query, characters that may not be sent are
-    percent-encoded, and segments of dots are resolved; nothing else changes there. Raises MalformedMessage for a text
-    that is no http(s) URL, and for a host that a replay cannot have.
+    percent-encoded, and segments of dots are resolved; nothing else changes there. Raises MalformedMessage when it is
+    no http(s) URL, or its host cannot exist in a replay.
     """
-    if len(url) > HEAD_BYTES:  # before work is put into it
+    if len(url) > HEAD_BYTES:  # check before doing expensive work
         raise MalformedMessage(f"{excerpt(url)} is longer than {URL_BYTES >> 10} KiB, which no server takes")
     written = re.sub("[\t\n\r]", "", url.strip(C0_AND_SPACE))
     match = re.fullmatch(r"(https?)://([^/\\?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", written, re.IGNORECASE | re.DOTALL)
@@ -75,7 +76,7 @@ def normal_url(url: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """`path` with its segments of dots resolved. None leads out of the root."""
+    """`path` with its dot segments resolved. None of them leads out of the root."""
     segments: list[str] = []
     _, *rest = path.split("/") if path else ("", "")
     for place, segment in enumerate(rest, 1):
@@ -121,7 +122,7 @@ def _ascii_host(host: str) -> str:
 
 
 def _mapped(host: str) -> str:
-    """`host` as the mapping table of UTS 46 has it: case and compatible forms folded, letters without width removed."""
+    """`host` after the mapping of UTS 46: case and compatible forms are folded, zero-width letters are removed."""
     if host.isascii():
         return host.lower()
     host = host.replace("\u1e9e", "\u00df")  # the capital sharp s
@@ -131,7 +132,7 @@ def _mapped(host: str) -> str:
 
 
 def _ascii_label(label: str) -> str:
-    """A mapped label in ASCII (RFC 3492); "" for one that no host name can have."""
+    """A mapped label in ASCII (RFC 3492); "" if no host name may have it."""
     if label.isascii():
         return label
     kinds = list(map(unicodedata.category, label))
@@ -141,7 +142,7 @@ def _ascii_label(label: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Whether browsers take `name` for an IPv4 address: its last label is a number (WHATWG URL standard, 3.5)."""
+    """Whether browsers treat `name` as an IPv4 address: its last label is a number (WHATWG URL standard, 3.5)."""
     try:
         ip_address(name)
     except ValueError:

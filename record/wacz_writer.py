@@ -1,8 +1,8 @@
 """Writes a site as a collection of web archives (WACZ 1.1.1, Webrecorder), which replayweb.page and pywb open.
 
-The archive (WARC 1.1) has each response as the site stores it, its request and its server's address. Sites keep no
-date, so times count from 1970, as in HARs. Data for which a WARC has no field is not in it: how long servers took to
-answer, how the recorder was connected, the size of its window.
+The archive (WARC 1.1) has each response as the site stores it, its request, and its server's address. Sites have no
+dates, so times count from 1970, as in our HARs. Data for which a WARC has no field is left out: servers' think times,
+the recorder's connections, and the size of its window.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ VERSION = "1.1.1"
 SOFTWARE = "Eyelevel"
 ARCHIVE = "data.warc.gz"
 
-# Patterns of `search_key`: the beginning of a host's name, characters that stand for themselves in paths and queries,
-# and sessions in them.
+# Patterns of `search_key`: the beginning of a host's name; characters that are not escaped in paths and queries; and
+# session identifiers in them.
 WWW = re.compile(r"^www\d*\.")
 UNESCAPED = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 SESSIONS_IN_PATHS = [
@@ -50,7 +50,7 @@ SESSIONS_IN_QUERIES = [
 
 
 class _AsStored(StatusAndHeaders):  # type: ignore[misc]
-    """The head of a message, to be written byte by byte: warcio would write what is not ASCII in per cents."""
+    """The head of a message, written byte by byte: warcio would percent-encode characters outside ASCII."""
 
     def to_ascii_bytes(self, header_filter: object = None) -> bytes:
         lines = [f"{self.protocol} {self.statusline}", *(f"{name}: {value}" for name, value in self.headers), "", ""]
@@ -59,7 +59,7 @@ class _AsStored(StatusAndHeaders):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the index: the response of `exchange` takes `bytes` of the archive from `offset` on."""
+    """One line of the index: the response of `exchange` takes up `bytes` of the archive, from `offset` on."""
 
     exchange: Exchange
     time: datetime
@@ -82,9 +82,9 @@ class _Line:
 
 
 def write_wacz(site: Site, path: Path) -> None:
-    """Write `site` as a WACZ file to `path`, which is replaced once the new one is complete. Raises EyelevelError."""
+    """Write `site` as a WACZ file to `path`, which is replaced once the new file is complete. Raises EyelevelError."""
     archive = io.BytesIO()
-    # Programs search the index by halves.
+    # Programs search the index with a binary search.
     index = "".join(sorted(map(str, _write_archive(site, archive))))
     begin = datetime.fromtimestamp(0, UTC).isoformat().replace("+00:00", "Z")
     page = {"id": str(uuid5(NAMESPACE_URL, site.url)), "url": site.url, "ts": begin, "title": site.name}
@@ -112,7 +112,7 @@ def write_wacz(site: Site, path: Path) -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as collection:
         for name, content in members.items():
-            # The archive is read at its offsets, so it must not be packed once more.
+            # The archive is read at its offsets, so it must not be compressed again.
             is_archive = name.startswith("archive/")
             collection.writestr(
                 zipfile.ZipInfo(name), content, zipfile.ZIP_STORED if is_archive else zipfile.ZIP_DEFLATED
@@ -121,9 +121,9 @@ def write_wacz(site: Site, path: Path) -> None:
 
 
 def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:
-    """Write the exchanges of `site` as a packed WARC; yields the index's line of each."""
+    """Write the exchanges of `site` as a compressed WARC; yields the index line of each."""
     writer = WARCWriter(into, gzip=True, warc_version="1.1")
-    # Identifiers are made of what they name, so that a site always gives the same archive.
+    # Identifiers are derived from what they name, so that a site always gives the same archive.
     name = f"eyelevel:{site.url}"
     begin = datetime.fromtimestamp(0, UTC)
     info = {"WARC-Filename": ARCHIVE, **_fields(f"{name} info", begin)}
@@ -135,11 +135,11 @@ def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:
     )
     started_ms = 0.0
     for number, exchange in enumerate(map(site.recorded, site.exchanges)):
-        # An exchange without a time has that of the one before it.
+        # An exchange without a time gets that of the exchange before it.
         started_ms = started_ms if exchange.started_ms is None else exchange.started_ms
         time = datetime.fromtimestamp(started_ms / 1000, UTC)
         fields = _fields(f"{name} {number}", time)
-        with suppress(ValueError):  # of a recording without addresses
+        with suppress(ValueError):  # a recording may have no addresses
             fields["WARC-IP-Address"] = str(ip_address(exchange.recorded_ip))
         response = exchange.response
         head = _AsStored(f"{response.status} {response.reason}", list(response.headers), "HTTP/1.1")
@@ -169,7 +169,7 @@ def _write_archive(site: Site, into: io.BytesIO) -> Iterator[_Line]:
 
 
 def _fields(name: str, time: datetime) -> dict[str, str]:
-    """A record's identifier, made of its `name`, and its time."""
+    """A record's identifier, derived from its `name`, and its time."""
     return {
         "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>",
         "WARC-Date": time.isoformat(timespec="microseconds").replace("+00:00", "Z"),
@@ -183,11 +183,11 @@ def _request_head(exchange: Exchange, headers: Headers) -> _AsStored:
 
 
 def search_key(url: str) -> str:
-    """The key by which the index sorts `url`, as Webrecorder's programs do (SURT): `https://www.a.example/B?d&c` is
-    `example,a)/b?c&d`.
+    """The key by which the index sorts `url`, as in Webrecorder's programs (SURT): `https://www.a.example/B?d&c` has
+    the key `example,a)/b?c&d`.
 
-    URLs that differ only in upper and lower case, in needless escapes, in the order of the query, or in a session with
-    one of the usual names are one page to a web archive (the library `surt`, whose rules these are).
+    For a web archive, URLs are the same page if they differ only in case, in needless escapes, in the order of the
+    query, or in a session identifier with one of the usual names (the rules are those of the library `surt`).
     """
     parts = urlsplit(url)
     host = WWW.sub("", parts.hostname or "")
@@ -197,13 +197,13 @@ def search_key(url: str) -> str:
         path = session.sub(r"\1\2", path)
     for session in SESSIONS_IN_QUERIES:
         query = session.sub(r"\1\2", query)
-    # "a=1" before "a_=0", as the name is shorter.
+    # "a=1" comes before "a_=0", since its name is shorter.
     ordered = "&".join(sorted(query.lower().split("&"), key=lambda field: field.split("=", 1)))
     return f"{','.join(reversed(host.split('.')))}{port}){path.removesuffix('/') or '/'}{f'?{ordered}' * bool(query)}"
 
 
 def _unescaped(text: str) -> bytes:
-    """`text` without escapes, those of escapes included."""
+    """`text` without escapes, including escapes within escapes."""
     before, after = b"", text.encode()
     while before != after:
         before, after = after, unquote_to_bytes(after)
@@ -215,7 +215,7 @@ def _escaped(text: bytes) -> str:
 
 
 def _without_dots(path: bytes) -> bytes:
-    """`path` without empty segments and those of dots. One that leads above all others stays."""
+    """`path` without empty and dot segments. One that would lead above the root stays."""
     kept: list[bytes] = []
     *segments, last = path.split(b"/")[1:] or [b""]
     for segment in (*segments, last):

@@ -1,7 +1,7 @@
 """Records of web archives (WARC 1.1, ISO 28500): plain, packed one by one, or packed as a whole.
 
-A damaged record costs itself: reading resumes at the next record that can be found. Each archive is read from its
-beginning to its end, and within bounds, since a small one may unpack to anything.
+A damaged record affects only itself: reading resumes at the next record that can be found. Each archive is read from
+beginning to end, within limits, since a small one may unpack to any size.
 """
 
 import io
@@ -15,15 +15,17 @@ from typing import IO
 from record.http1 import MalformedMessage
 from record.limits import HEAD_BYTES, SITE_BYTES, TEXT_BYTES
 
-# The most that archives may hold together: a site's bodies, and as much that is no part of one.
+# The most that archives may contain together: a site's bodies, and as much again of other data.
 ARCHIVE_BYTES = 2 * SITE_BYTES
-# Header lines of all records. Each costs more time than its letters do.
+# A limit for the header lines of all records together. Each line counts as LINE_COST_BYTES more, since a line costs
+# more time than its letters do.
 LINES_BYTES, LINE_COST_BYTES = 2 * TEXT_BYTES, 64
 
 BLOCK_BYTES = 1 << 16
 # The first bytes of a packed part (RFC 1952, section 2.3.1: gzip, deflate).
 PACKED = b"\x1f\x8b\x08"
-# A part that gives nothing by then is none: its head has 64 KiB of further fields, at most, and a file's name.
+# If this many bytes unpack to nothing, they are no packed part: its head has at most 64 KiB of extra fields, and a
+# file's name.
 VAIN_BYTES = 1 << 17
 VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 FIRST_LINE_BYTES = len(b"WARC/1.1\r\n")
@@ -33,10 +35,10 @@ NO_RECORD = "a part of it is no record"
 
 
 class Damaged(MalformedMessage):
-    """A part of an archive that cannot be read; what follows it may be.
+    """A part of an archive cannot be read, but what follows it may be readable.
 
-    `is_new`: it is no part of the record in front of it; not even the first line of a record was read before of the
-    packed part that it is in.
+    `is_new`: the part does not belong to the record before it; the packed part was damaged before the first line of a
+    record could be read from it.
     """
 
     def __init__(self, text: str, *, is_new: bool = False) -> None:
@@ -45,21 +47,21 @@ class Damaged(MalformedMessage):
 
 
 class BreaksOff(MalformedMessage):
-    """No more of an archive can be read, or may be."""
+    """The rest of an archive cannot be read, or exceeds a limit."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """One web archive: what it is called in messages, and how it is opened, each time from its beginning."""
+    """One web archive: its name in messages, and a function that opens it at its beginning."""
 
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 def records(archives: Iterable[Archive], leave_out: Callable[[str, str], None]) -> Iterator["Record"]:
-    """The records of `archives`. `leave_out` gets the name and the reason of what cannot be read.
+    """The records of `archives`. `leave_out` receives the name of whatever cannot be read, and the reason.
 
-    The block of a record must be read before the next record is asked for.
+    Read the block of a record before requesting the next record.
     """
     bounds = _Bounds()
     for archive in archives:
@@ -71,7 +73,7 @@ def records(archives: Iterable[Archive], leave_out: Callable[[str, str], None]) 
 
 
 class Record:
-    """A record: the fields of its own, and its block, which is read from the archive once."""
+    """A record: its own header fields, and its block, which can be read once."""
 
     def __init__(self, reader: "_Reader", fields: dict[str, list[str]], length: int) -> None:
         self._reader = reader
@@ -89,16 +91,16 @@ class Record:
 
     @property
     def url(self) -> str:
-        """The URL of the record; "" without one. Programs of WARC 1.0 put it into angle brackets."""
+        """The URL of the record; "" without one. WARC 1.0 programs put it in angle brackets."""
         return _bare(self.field("WARC-Target-URI"))
 
     @property
     def name(self) -> str:
-        """The name of the record in messages: its URL, or else its archive and identifier."""
+        """The name of the record in messages: its URL; otherwise its archive and identifier."""
         return self.url or f"{self._reader.name}, record {self.id or 'without a name'}"
 
     def field(self, name: str) -> str:
-        """The first value of the field `name`; "" without it."""
+        """The first value of the field `name`; "" without one."""
         return next(iter(self._fields.get(name.lower(), ())), "")
 
     def references(self, name: str) -> frozenset[str]:
@@ -108,7 +110,7 @@ class Record:
     def head(self, *, is_whole: bool = True) -> bytes:
         """The header fields of the message in the block, up to the blank line. Raises MalformedMessage.
 
-        `is_whole`: a message without a blank line is refused, and b"" is none.
+        `is_whole`: refuse a message without a blank line; otherwise, b"" means that there is no message.
         """
         lines: list[bytes] = []
         size = 0
@@ -124,7 +126,7 @@ class Record:
         return b"".join(lines).rstrip(b"\r\n")
 
     def rest(self, limit_bytes: int) -> bytes:
-        """The rest of the block, `limit_bytes` at most. If that is all, the block is sure to be whole.
+        """The rest of the block, at most `limit_bytes`. If nothing is left after that, the block is known to be whole.
 
         Raises MalformedMessage.
         """
@@ -134,7 +136,8 @@ class Record:
         return content
 
     def skip(self) -> str:
-        """Go to the end of the block. Returns what is wrong with the record; "" if nothing is, or it was said before.
+        """Go to the end of the block. Returns what is wrong with the record; "" if nothing is, or if it was reported
+        before.
 
         Raises BreaksOff.
         """
@@ -161,7 +164,7 @@ class Record:
         return content
 
     def _end(self) -> None:
-        """Make sure that the archive has the whole block, and that the block ends where the record does."""
+        """Check that the archive contains the whole block, and that the record ends with the block."""
         self._is_done = True
         if self._remaining:
             raise Damaged(f"it is cut short: its record has {self._length - self._remaining} of {self._length} bytes")
@@ -184,19 +187,19 @@ class _Reader:
         self._stream = io.BufferedReader(_Unpacked(stream, bounds), BLOCK_BYTES)
         self._bounds = bounds
         self._leave_out = leave_out
-        # Whether the first line of the next record was read, whether the archive is known to have no record more, and
-        # whether what stands here in place of a record was named.
+        # Whether the first line of the next record was read; whether the archive is known to have no further record;
+        # and whether damage at this place was reported.
         self._has_begun = self._is_over = self._is_said = False
         self.read = self._stream.read
 
     def line(self, limit_bytes: int = HEAD_BYTES) -> bytes:
-        """The next line, or as much of it. Raises MalformedMessage."""
+        """The next line, or its first `limit_bytes`. Raises MalformedMessage."""
         line = self._stream.readline(limit_bytes)
         self._bounds.count(lines_bytes=len(line) + LINE_COST_BYTES)
         return line
 
     def records(self) -> Iterator[Record]:
-        """Raises BreaksOff."""
+        """All records of the archive. Raises BreaksOff."""
         while self._begins():
             try:
                 fields = self._fields()
@@ -213,7 +216,7 @@ class _Reader:
                 self._leave_out(record.name, fault)
 
     def require_end(self) -> None:
-        """Make sure that a record ends here. Raises Damaged."""
+        """Check that a record ends here. Raises Damaged."""
         try:
             line = self.line(BLOCK_BYTES)
             has_ended = line in BLANK
@@ -224,13 +227,14 @@ class _Reader:
                 raise Damaged(text, is_new=has_ended)
         except Damaged as error:
             self._is_said = True
-            # The next record, where it is packed by itself, or what stands in its place.
+            # Damage outside the record, in a packed part of its own, does not concern the record: it is reported for
+            # the archive.
             if not error.is_new:
                 raise
             self._leave_out(self.name, str(error))
 
     def _begins(self) -> bool:
-        """Go to the next record; whether there is one. Anything in front of it is left out."""
+        """Go to the next record; returns whether there is one. Anything before it is left out."""
         while not self._has_begun:
             if self._is_over:
                 return False
@@ -248,7 +252,7 @@ class _Reader:
         return True
 
     def _line_with_text(self) -> bytes:
-        """The first line that is not empty, or the beginning of one that is long; b"" at the end."""
+        """The first line that is not empty, or the beginning of a long one; b"" at the end."""
         while (line := self._stream.readline(BLOCK_BYTES)) in BLANK:
             self._bounds.count(lines_bytes=LINE_COST_BYTES)
         self._bounds.count(lines_bytes=LINE_COST_BYTES)
@@ -276,13 +280,13 @@ class _Reader:
 
 
 class _Bounds:
-    """How much was read of all archives. Ends reading where they hold more than any recording of a page."""
+    """Counts what was read of all archives, and ends reading when they exceed any recording of a page."""
 
     def __init__(self) -> None:
         self._packed_bytes = self._bytes = self._lines_bytes = 0
 
     def count(self, *, packed_bytes: int = 0, plain_bytes: int = 0, lines_bytes: int = 0) -> None:
-        """Raises BreaksOff."""
+        """Add to the counts. Raises BreaksOff when a limit is exceeded."""
         self._packed_bytes += packed_bytes
         self._bytes += plain_bytes
         self._lines_bytes += lines_bytes
@@ -293,8 +297,8 @@ class _Bounds:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of an archive, packed or not. Raises Damaged once for each packed part that is damaged, then resumes
-    at the next one."""
+    """The content of an archive, packed or not. Raises Damaged once for each damaged packed part, then resumes at the
+    next part."""
 
     def __init__(self, stream: IO[bytes], bounds: _Bounds) -> None:
         self._stream = stream
@@ -302,15 +306,15 @@ class _Unpacked(io.RawIOBase):
         self._fault: BreaksOff | None = None
         self._packed = b""
         self._inflater: zlib._Decompress | None = None
-        self._part_bytes = 0  # read of the present packed part
-        self._vain = b""  # the beginning of the present part, as long as it has given nothing
+        self._part_bytes = 0  # bytes unpacked from the present packed part
+        self._vain = b""  # the beginning of the present part while nothing has been unpacked from it
         self._is_packed: bool | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Raises MalformedMessage."""
+        """Fill `buffer`. Raises MalformedMessage."""
         if self._is_packed is None:
             self._fill(len(PACKED))
             self._is_packed = self._packed.startswith(PACKED)
@@ -347,7 +351,7 @@ class _Unpacked(io.RawIOBase):
                 return part
 
     def _begin(self) -> bool:
-        """Whether another packed part begins. Zeros may be between them."""
+        """Whether another packed part begins. There may be zeros in between."""
         while self._fill(1):
             self._packed = self._packed.lstrip(b"\0")
             self._fill(len(PACKED))
@@ -360,13 +364,13 @@ class _Unpacked(io.RawIOBase):
         return False
 
     def _abandon(self) -> None:
-        """Go to the next part. It may begin in bytes of which nothing was unpacked."""
+        """Go to the next part, which may begin within bytes that gave nothing."""
         self._packed = self._vain + self._packed
-        self._bounds.count(packed_bytes=len(self._packed))  # they are read once more
+        self._bounds.count(packed_bytes=len(self._packed))  # these bytes are read once more
         self._find(1)
 
     def _find(self, begin: int) -> None:
-        """Go to the next place behind `begin` where a packed part may begin, or to the end."""
+        """Go to the next place from `begin` on where a packed part may begin, or to the end."""
         while (at := self._packed.find(PACKED, begin)) < 0:
             begin = 0
             self._packed = self._packed[1 - len(PACKED) :]
@@ -380,7 +384,7 @@ class _Unpacked(io.RawIOBase):
         return Damaged(text, is_new=self._part_bytes < FIRST_LINE_BYTES)
 
     def _fill(self, length: int) -> bool:
-        """Read until there are `length` bytes that are not unpacked yet; whether there are."""
+        """Read until there are `length` bytes that are not unpacked yet; returns whether there are."""
         while len(self._packed) < length and (block := self._block(BLOCK_BYTES)):
             self._packed += block
         return len(self._packed) >= length
@@ -394,7 +398,7 @@ class _Unpacked(io.RawIOBase):
         except BreaksOff as error:
             self._fault = error
             raise
-        # An archive in a ZIP file may be damaged in many ways, which are errors of as many kinds.
+        # Reading a damaged archive in a ZIP file raises errors of many kinds.
         except Exception as error:
             self._fault = BreaksOff(str(error))
             raise self._fault from None
@@ -406,7 +410,7 @@ def _bare(text: str) -> str:
 
 
 def _text(line: bytes) -> str:
-    """A line of a record's own fields, which are in UTF-8 (WARC 1.1, section 4)."""
+    """A line of a record's own header fields, which are in UTF-8 (WARC 1.1, section 4)."""
     try:
         return line.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""A recorded site behind an emulated network, in fresh namespaces."""
+"""Replays a recorded site on an emulated network, in fresh namespaces."""
 
 from replay.sandbox import Replay, run
 from replay.spec import ReplayOutcome, ReplaySpec

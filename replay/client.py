@@ -1,6 +1,6 @@
-"""The innermost process of a replay: gets the client's namespace ready, then becomes the command.
+"""The innermost process of a replay: prepares the client's namespace, then becomes the command.
 
-Started by `replay.inside` alone, as the command of the innermost shell.
+Only `replay.inside` starts it, as the command of the innermost shell.
 """
 
 import json
@@ -16,7 +16,7 @@ from replay.shells.registry import shells_named
 from replay.spec import CONTROL, ReplaySpec
 from tuning import kernel
 
-# The exit status of shells when there is no such command (POSIX, 2.8.2).
+# A shell's exit status if the command does not exist (POSIX, 2.8.2).
 COMMAND_NOT_FOUND = 127
 
 

@@ -1,8 +1,8 @@
-"""The content for the servers of a replay: a folder that stands in for the site's own.
+"""The content for the servers of a replay: a folder in place of the site's own.
 
-It has the responses that the site's index lists, and nothing else: links to the recorded files or, where the page is
-made repeatable or has a page script, changed documents and scripts of workers. A site may come from anybody, so what
-each file says of itself is read here before a server reads it.
+It has only the responses that the site's index lists: links to the recorded files, or, if the page is made repeatable
+or has a page script, changed documents and scripts of workers. A site may come from anybody, so each file's own fields
+are checked here before a server reads the file.
 """
 
 from pathlib import Path
@@ -21,11 +21,11 @@ FILE_BYTES = BODY_BYTES + HEAD_BYTES
 
 
 def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dict[str, object]]:
-    """Fill `folder`, which is empty; in it, documents and workers begin with the script of `replay.repeatable` if
-    `repeatable`, and documents with the site's page script if it has one.
+    """Fill the empty `folder`. If `repeatable`, documents and workers begin with the script of `replay.repeatable`; if
+    the site has a page script, documents begin with that.
 
-    Returns what was done to them, as evidence by the scripts' names. Raises EyelevelError for a file that is not the
-    response which the index lists.
+    Returns evidence of the changes: name of the script → its counts and digest. Raises EyelevelError for a file that is
+    not the response listed in the index.
     """
     scripts: dict[str, bytes] = {"repeatable": script_of(site)} if repeatable else {}
     if site.page_script is not None:
@@ -33,7 +33,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dic
     documents, urls, workers, budget = 0, dict[Path, str](), set[str](), Budget(site.folder)
     for host in set(site.host_folders.values()):
         (folder / host).mkdir()
-    # Servers follow a link to a file that is named by a path without further links.
+    # Servers follow a link only if its target is a path without further links.
     recorded = site.folder.resolve()
     for exchange in site.exchanges:
         response = _text(recorded / exchange.file, exchange)
@@ -59,7 +59,7 @@ def make_content(site: Site, folder: Path, *, repeatable: bool) -> dict[str, dic
 
 
 def _text(file: Path, exchange: IndexedExchange) -> Response | None:
-    """The response in `file` if it is an HTML document or a script, with the fields that say which request it answers.
+    """The response in `file` if it is an HTML document or a script, with the fields that name the request it answers.
 
     Raises EyelevelError when the file is not the response of `exchange`.
     """
@@ -71,7 +71,8 @@ def _text(file: Path, exchange: IndexedExchange) -> Response | None:
     except (OSError, MalformedMessage) as error:
         raise EyelevelError(f"{file} is no recorded response: {error}; import the site again") from None
     answered = (response.header(ORIGINAL_METHOD.lower()), response.header(ORIGINAL_URL.lower()), response.status)
-    # Servers find responses by what the files say, addresses and certificates are made by what the index says.
+    # Servers find responses by the fields in files; addresses and certificates are made from the index. Both must
+    # agree.
     if answered != (exchange.method, exchange.url, exchange.status):
         raise EyelevelError(
             f"{file} is not the response with status {exchange.status} to {exchange.method} {exchange.url}, "
@@ -81,7 +82,7 @@ def _text(file: Path, exchange: IndexedExchange) -> Response | None:
 
 
 def _sendable(changed: Response | None) -> Response | None:
-    """A changed response, if there is one, with its length; None when its policies became too long to be sent."""
+    """A changed response with its length; None without one, or if its policies became too long to be sent."""
     if changed is None:
         return None
     headers = tuple(header for header in changed.headers if header[0].lower() != "content-length")

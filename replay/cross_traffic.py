@@ -1,6 +1,6 @@
-"""Background flows of a replay, from outside: they are set up with it, begin when they are told to, and end with it.
+"""Background flows of a replay, from outside: they are set up with it, begin on request, and end with it.
 
-Their work is in `replay.cross_traffic_flows`, a process of its own beside the servers.
+`replay.cross_traffic_flows` does the work, in a process of its own next to the servers.
 """
 
 import random
@@ -23,7 +23,8 @@ from replay.spec import PRIVATE, ReplaySpec
 from tuning.cross_traffic import Flow, flows_of, steady_s
 
 FOLDER = PRIVATE / "cross_traffic"
-# Where somebody who has waited for the turn of a load says that the flows are to begin, and hears that they are steady.
+# The socket for starting the flows: when it is the load's turn, the client sends BEGIN, and receives STEADY once the
+# flows are steady.
 CONTROL = FOLDER / "control"
 BEGIN, STEADY = b"begin\n", "steady"
 # The files that the process writes: one at its end, and one while it runs, with a row for each flow every 50 ms.
@@ -32,9 +33,10 @@ ACCOUNT, SAMPLES = "account.json", "samples.tsv"
 
 @dataclass(frozen=True)
 class CrossTrafficSpec:
-    """The flows, a process in the client's network namespace, and after how many seconds they are steady.
+    """The flows, the number of a process in the client's network namespace, and after how many seconds the flows are
+    steady.
 
-    Times on and off are drawn from `seed`. `logged`: whether servers log what their congestion control does.
+    Times on and off are drawn from `seed`. `logged`: whether servers log their congestion control.
     """
 
     flows: tuple[Flow, ...]
@@ -51,9 +53,9 @@ def cross_traffic_of(spec: ReplaySpec) -> tuple[Flow, ...]:
 
 @contextmanager
 def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str, Any]) -> Iterator[None]:
-    """Have the flows of `spec` ready while the block runs, or running if they await nobody.
+    """Keep the flows of `spec` ready while the context lasts; they run at once unless they await the load's turn.
 
-    `connection` is the client's, who waits at its other end. Their account is put into `evidence` at the end. Raises
+    The client waits at the other end of `connection`. At the end, the flows' account is put into `evidence`. Raises
     EyelevelError when one of them could not be set up, or ended.
     """
     if not (flows := cross_traffic_of(spec)):
@@ -62,7 +64,7 @@ def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str,
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     client, _, _ = struct.unpack("3i", peer)
     draws = random.Random(spec.seed)
-    # They are met at any phase of their steady state.
+    # The load meets the flows at a random phase of their steady state.
     settle_s = 0.0 if spec.flows else steady_s(spec.network) * (1 + draws.random())
     cross_traffic = CrossTrafficSpec(flows, client, round(settle_s, 3), draws.getrandbits(32), spec.qlog is not None)
     FOLDER.mkdir()
@@ -82,8 +84,8 @@ def accompanied(spec: ReplaySpec, connection: socket.socket, evidence: dict[str,
 
 
 def begin_cross_traffic() -> float:
-    """Let the flows of the replay that we are in begin, if it has any, and wait until they are steady; returns for how
-    many seconds they have run then. Raises EyelevelError when one ends instead."""
+    """Start the flows of this replay, if it has any, and wait until they are steady; returns how many seconds they have
+    run by then. Raises EyelevelError when one ends instead."""
     if not CONTROL.exists():
         return 0.0
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:

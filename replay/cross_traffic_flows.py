@@ -1,15 +1,15 @@
-"""`python -m replay.cross_traffic_flows SPEC`: the background flows of a replay, both of their ends.
+"""`python -m replay.cross_traffic_flows SPEC`: the background flows of a replay, with both ends of each.
 
     server's host ── veth ── servers' namespace ══ emulated network ══ client's namespace ── veth ── client's host
 
-Each flow has a host of its own at either end: a network namespace with an address of its own, set up as the flow's
-protocol says, whatever that of the page is. All flows go through the emulated network with the page.
+Each flow has a host at either end: a network namespace with its own address, set up as the flow's protocol says,
+independently of the page's protocol. All flows share the emulated network with the page.
 
-TCP is the kernel's: a socket in each host, and this process, which writes to one and reads from the other. QUIC is that
-of the protocol's server, from which our client in Rust downloads one file behind another.
+TCP is the kernel's: each host has a socket; this process writes to one and reads from the other. QUIC is served by the
+protocol's server; our client in Rust downloads one file after another from it.
 
-Prints a line when it is ready. On BEGIN at the socket CONTROL the flows begin; STEADY is answered when they have run
-for as long as SPEC says. On SIGTERM it leaves their ACCOUNT.
+Prints a line when it is ready. On BEGIN at the socket CONTROL, the flows begin; STEADY is the answer when they have run
+for as long as SPEC says. On SIGTERM, it leaves their ACCOUNT.
 """
 
 import os
@@ -47,25 +47,26 @@ from tuning.cross_traffic import Flow
 from tuning.impairments.contract import DOWN
 from tuning.impairments.on_off import OnOff
 
-# A block of four addresses for each flow and end, beside those that sites have (198.18.0.0/15): RFC 5737.
+# Each flow has a block of four addresses at each end. They are from RFC 5737, so they differ from those of sites
+# (198.18.0.0/15).
 SERVERS, CLIENTS = "203.0.113", "198.51.100"
 TCP_PORT, QUIC_PORT = 5001, 443
-# The number of files outstanding over QUIC: some of the next are asked for before the last has come.
+# The number of requests under way over QUIC: the next files are requested before the last one has come.
 OUTSTANDING = 4
 QUIC_CLIENT = "quinn_client"
 
-# The option by which it prints its version.
+# The option with which it prints its version.
 CLIENT_PROGRAMS = {QUIC_CLIENT: "--version"}
 
-# The bytes written at once, and those read; how often they are read, and counted. A link of 100 Mbit/s carries 125 kB
-# between two reads.
+# The most bytes written at once, and read at once; how often bytes are read, and counted. A link of 100 Mbit/s carries
+# 125 kB between two reads.
 WRITTEN, READ_BYTES, READ_S, SAMPLE_S = memoryview(bytes(1 << 18)), 1 << 20, 0.01, 0.05
-# A connection must be there within this time.
+# A connection must be established within this time.
 CONNECT_S = 60.0
 
 
 class Host:
-    """An end of a flow: a network namespace behind that of the servers, or of the client (`near`)."""
+    """An end of a flow: a network namespace connected to that of the servers, or of the client (`near`)."""
 
     def __init__(self, near: NetworkNamespace, network: str, number: int) -> None:
         """Raises EyelevelError."""
@@ -87,7 +88,7 @@ class Host:
 
 
 class Connection(ABC):
-    """A flow that is set up. `bytes` is how many its receiver has received."""
+    """A flow that is set up. `bytes` is the number of bytes that its receiver has received."""
 
     bytes = 0
 
@@ -98,13 +99,13 @@ class Connection(ABC):
         self._next_turn_s: float | None = None
 
     def begin(self, now_s: float) -> None:
-        """Begin to send; a flow that is on and off in turns begins with being on."""
+        """Begin to send; a flow that is on and off in turns is on first."""
         self.switch(on=True)
         if self._turns:
             self._next_turn_s = now_s + next(self._turns)
 
     def look(self, now_s: float) -> None:
-        """Count the bytes that have come; switch on or off when it is time. Raises EyelevelError when it has ended."""
+        """Count the received bytes; switch on or off if it is time. Raises EyelevelError when the flow has ended."""
         self.receive()
         while self._turns and self._next_turn_s is not None and now_s >= self._next_turn_s:
             self._is_on = not self._is_on
@@ -119,26 +120,26 @@ class Connection(ABC):
 
     @abstractmethod
     def receive(self) -> None:
-        """Count the bytes that have come. Raises EyelevelError when the flow has ended."""
+        """Count the received bytes. Raises EyelevelError when the flow has ended."""
 
     @abstractmethod
     def account(self) -> dict[str, Any]:
-        """The account that the flow's sender gives of it."""
+        """The sender's account of the flow."""
 
     def account_of_server(self) -> dict[str, Any]:
-        """The account of the flow in the server's log; to be called after the flow has ended."""
+        """The account of the flow in the server's log; call this after the flow has ended."""
         return {}
 
     def ended(self, why: object) -> EyelevelError:
-        """The error that the flow has ended, and why."""
+        """The error that the flow has ended, with the reason."""
         return EyelevelError(f"the background flow {self.flow.name} {self.flow.direction} ended: {why}")
 
 
 class TcpConnection(Connection):
-    """A flow of the kernel's TCP."""
+    """A flow over the kernel's TCP."""
 
     def __init__(self, flow: Flow, server: Host, client: Host, draws: random.Random, poll: select.epoll) -> None:
-        """Begins to connect; `connected` must follow. Raises EyelevelError."""
+        """Begin to connect; call `connected` afterwards. Raises EyelevelError."""
         super().__init__(flow, server, client, draws)
         self._poll, self._buffer = poll, bytearray(READ_BYTES)
         sender, receiver = (server, client) if flow.direction == DOWN else (client, server)
@@ -161,7 +162,7 @@ class TcpConnection(Connection):
         self._near_client.connect_ex((server.address, TCP_PORT))
 
     def connected(self) -> None:
-        """Wait until the flow is connected. Raises EyelevelError when it cannot be."""
+        """Wait until the flow is connected. Raises EyelevelError when that fails."""
         try:
             near_server, _ = self._listener.accept()
         except OSError as error:
@@ -181,7 +182,7 @@ class TcpConnection(Connection):
         self._poll.modify(self._sender, select.EPOLLOUT if on else 0)
 
     def send(self) -> None:
-        """Write what the kernel takes. Raises EyelevelError when the flow has ended."""
+        """Write as much as the kernel accepts. Raises EyelevelError when the flow has ended."""
         try:
             while self._sender.send(WRITTEN) == len(WRITTEN):
                 pass
@@ -213,7 +214,7 @@ class TcpConnection(Connection):
 
 
 class QuicConnection(Connection):
-    """A flow of QUIC: downloads from the server of a protocol, over one connection."""
+    """A flow over QUIC: downloads from a protocol's server, over one connection."""
 
     def __init__(
         self,
@@ -227,10 +228,11 @@ class QuicConnection(Connection):
         *,
         logged: bool,
     ) -> None:
-        """If it is to be `logged`, the server notes all that its congestion control does. Raises EyelevelError."""
+        """If `logged`, the server logs its congestion control. Raises EyelevelError."""
         super().__init__(flow, server, client, draws)
         program = server_of(flow.protocol)
-        # One file behind the other: with turns, all would end at once, and the next come a round trip later.
+        # Send the files one after another: if they took turns, all would end at once, and the next would come a round
+        # trip later.
         protocol = replace(flow.protocol, scheduler="first-come") if "scheduler" in program.choices else flow.protocol
         folder.mkdir()
         self._qlog = folder / "qlog" if logged else None
@@ -270,7 +272,7 @@ class QuicConnection(Connection):
         ends.callback(self._process.terminate)
 
     def connected(self) -> None:
-        """Wait until the flow is connected. Raises EyelevelError when it cannot be."""
+        """Wait until the flow is connected. Raises EyelevelError when that fails."""
         if not select.select([self._counts], [], [], CONNECT_S)[0]:
             raise self.ended(f"it could not connect within {CONNECT_S:.0f} s")
         self.receive()
@@ -280,7 +282,7 @@ class QuicConnection(Connection):
         self._commands.flush()
 
     def receive(self) -> None:
-        # The process may be stopped at the end of the replay, before this one.
+        # At the end of the replay, the process may be stopped before this one.
         while text := self._counts.read(1 << 16):
             *lines, self._rest = (self._rest + text).split(b"\n")
             if lines:
@@ -293,7 +295,7 @@ class QuicConnection(Connection):
         return {"congestion_control": self.flow.protocol.congestion_control}
 
     def account_of_server(self) -> dict[str, Any]:
-        if not self._qlog:  # it does as it was told; a validation reads its log
+        if not self._qlog:  # the settings determine what it does; a validation reads its log
             return {}
         logs = read_qlogs(self._qlog)
         rtts_ms = [event.data["min_rtt"] for log in logs for event in log.named(METRICS) if "min_rtt" in event.data]
@@ -333,7 +335,7 @@ class CrossTraffic:
         self._senders = {one.descriptor: one for one in self.flows if isinstance(one, TcpConnection)}
 
     def attend(self, control: socket.socket, samples: TextIO) -> dict[str, Any]:
-        """Run the flows from BEGIN on until SIGTERM; returns their account. Raises EyelevelError when one ends."""
+        """Run the flows from BEGIN until SIGTERM; returns their account. Raises EyelevelError when one ends."""
         over = False
 
         def end(*_: object) -> None:
@@ -388,7 +390,7 @@ class CrossTraffic:
 
 
 def _turns(times: OnOff, draws: random.Random) -> Any:
-    """The seconds for which a flow is on, then off, then on again, and so forth without an end."""
+    """The seconds for which a flow is on, then off, then on again, and so on without end."""
     while True:
         for mean_s in (times.on_s, times.off_s):
             yield mean_s if times.periodic else draws.expovariate(1 / mean_s)

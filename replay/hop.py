@@ -1,9 +1,9 @@
-"""The hop of a replay: what runs between the two halves of its network, in a network namespace of its own.
+"""The hop of a replay: it stands between the two halves of the network, in a network namespace of its own.
 
     servers ══ far half ══ the hop's namespace ══ near half ══ client
                              a program of its kind (`replay.hops`)
 
-Without a program, the kernel hands packets on there.
+If the hop has no program, the kernel forwards packets there.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ from servers.contract import Serving
 from tuning import kernel
 from tuning.protocols import Protocol
 
-# The parameters of the hop's TCP, besides those that are set; each run records them.
+# The parameters of the hop's TCP that are not set; each run records them.
 SYSCTLS = (
     *("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
     *("net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_sack", "net.ipv4.tcp_ecn"),
@@ -38,23 +38,24 @@ SYSCTLS = (
 TRANSPORTS = {"tcp": socket.IPPROTO_TCP, "udp": socket.IPPROTO_UDP}
 # A protocol number that no IP packet has (RFC 5237).
 NO_TRANSPORT = 255
-# From linux/if_packet.h, if_ether.h and socket.h, which Python does not have.
+# From linux/if_packet.h, if_ether.h and socket.h; Python lacks them.
 ETH_P_ALL, SOL_PACKET, PACKET_STATISTICS, SO_ATTACH_FILTER = 0x3, 263, 6, 26
 
 
 def serving_protocol(spec: ReplaySpec) -> Protocol:
-    """The protocol by which the servers of `spec` serve: not the one under test where that ends at a hop."""
+    """The protocol with which the servers of `spec` serve: that of the hop's origin if the protocol under test ends at
+    a hop."""
     hop = spec.network.hop
     return (hop_of(spec.network).origin(hop) if hop else None) or spec.protocol
 
 
 @contextmanager
 def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, evidence: dict[str, Any]) -> Iterator[None]:
-    """Run the hop of the network of `spec`, if it has one, while the block runs.
+    """Run the hop of the network of `spec`, if it has one, while the context lasts.
 
-    The client waits at the other end of `connection`; `serving` says how the servers serve. The hop's kind and its
-    counters are put into `evidence`. Raises EyelevelError when the hop cannot be set up, when it fails, and when
-    packets of a transport that it ends have bypassed it on their way to the servers.
+    The client waits at the other end of `connection`; `serving` describes the servers. The hop's kind and its counters
+    are put into `evidence`. Raises EyelevelError when the hop cannot be set up, when it fails, and when packets of a
+    transport that ends at the hop have bypassed it on their way to the servers.
     """
     if not (hop := spec.network.hop):
         yield
@@ -84,8 +85,8 @@ def hopped(spec: ReplaySpec, connection: socket.socket, serving: Serving, eviden
 
 
 def _neighbour(connection: socket.socket) -> int:
-    """The first process above the client's that is in another network namespace: the shell of the near half, which is
-    in the hop's. Raises EyelevelError."""
+    """The nearest ancestor of the client's process that is in another network namespace: the shell of the near half,
+    which is in the hop's. Raises EyelevelError."""
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     process: int = struct.unpack("3i", peer)[0]
     inside = _namespace_of(process)
@@ -126,8 +127,9 @@ def _counter(device: str, address: str, transports: Sequence[str]) -> Iterator[s
     `address`."""
     tcp, udp = (number if name in transports else NO_TRANSPORT for name, number in TRANSPORTS.items())
     number = struct.unpack("!I", socket.inet_aton(address))[0]
-    # Code, jumps if true and if false, and constant of each line (linux/bpf_common.h): is it IPv4, is it TCP or UDP, is
-    # it not from the address, and not to it? (Packets of SOCK_DGRAM begin with their IP header.)
+    # A BPF program: the code, the jumps if true and if false, and the constant of each line (linux/bpf_common.h). It
+    # passes packets that are IPv4, TCP or UDP, and neither from nor to the address. (Packets of SOCK_DGRAM begin with
+    # their IP header.)
     program = (
         (0x30, 0, 0, 0),
         (0x54, 0, 0, 0xF0),

@@ -1,6 +1,6 @@
-"""Process 1 of a replay: sets its world up, runs the client in it, and reports how it went.
+"""Process 1 of a replay: sets up its world, runs the client in it, and reports the outcome.
 
-Started by `replay.sandbox` alone, in fresh namespaces.
+Only `replay.sandbox` starts it, in fresh namespaces.
 """
 
 import json
@@ -41,11 +41,11 @@ from servers.registry import server_of
 from tuning import kernel
 from tuning.protocols import HTTPS_RECORD
 
-# Some containers have a limit of a billion, by which uWSGI would size its tables.
+# In some containers the limit is a billion, and uWSGI would size its tables by it.
 MOST_DESCRIPTORS = 1 << 16
 REQUEST_LOG = "requests.tsv"
 QLOG = "qlog"
-# Where the servers of an alternative protocol have their files.
+# The folder for the files of the servers of an alternative protocol.
 ALTERNATIVE = "alternative"
 
 
@@ -57,10 +57,10 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
     """Replay `spec` for `command`, and write the outcome to `report` as JSON."""
     os.set_inheritable(leash, False)
     os.set_inheritable(report, False)
-    # Ctrl-C is for the command; when it is for all of us, the caller lets go of the leash.
-    # (A handler that does nothing, since ignoring it would be inherited.)
+    # Ctrl-C is for the command. If it is meant for all of us, the caller lets go of the leash. (A handler that does
+    # nothing, since SIG_IGN would be inherited.)
     signal.signal(signal.SIGINT, lambda *_: None)
-    # Servers read their files as another user when we are root.
+    # If we are root, servers run as another user, who must be able to read their files.
     umask = os.umask(0o022)
     evidence: dict[str, Any] = {}
     status, error = 1, None
@@ -75,7 +75,7 @@ def main(leash: int, report: int, spec: ReplaySpec, command: Sequence[str]) -> N
 
 
 def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[str, Any], umask: int) -> int:
-    """The whole of it; returns the command's exit status. The command has `umask`."""
+    """The whole replay; returns the command's exit status. The command gets `umask`."""
     started = time.monotonic()
     if spec.server_cores:
         os.sched_setaffinity(0, spec.server_cores)
@@ -87,21 +87,22 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
     shells = shells_named(spec.shells)
     evidence["seed"] = spec.seed if shells.seeded else None
     evidence["server_sysctls"] = kernel.apply_sysctls(protocol.server_kernel)
-    # Files that the servers write become the caller's only after their end, since servers read what strangers wrote.
+    # Files that the servers write become the caller's only after the servers have ended, since these read data from
+    # strangers.
     logs = PRIVATE / "servers"
     (logs / QLOG).mkdir()
     (PRIVATE / "shells").mkdir()
     nested = shells.nested(spec.network, spec.seed, TIMEKEEPING, PRIVATE / "shells", spec.extra_rtts_ms)
     evidence["extra_rtts_ms"] = dict(spec.extra_rtts_ms)
     evidence["think_time"] = spec.think_time
-    # QUIC carries HTTP/3 alone, and an edge in a hop asks all servers by HTTP/2.
+    # QUIC carries only HTTP/3, and an edge in a hop uses HTTP/2 with all servers.
     speaks_http1 = spec.recorded_alpn and protocol.in_kernel and protocol == spec.protocol
     http1 = http1_servers(site.connections) if speaks_http1 else frozenset()
     evidence["http1_servers"] = sorted(http1)
     evidence["shells"] = nested.record
     client = [*pinned(spec.emulator_cores), *nested.command]
     client += [sys.executable, "-m", "replay.client", to_json(spec), *command]
-    # It comes up at the same time as the servers; the client goes on when they are there.
+    # The client's side starts at the same time as the servers; the client continues when they are ready.
     with (
         _kept_logs(spec, logs, evidence),
         _control_socket() as control,
@@ -133,7 +134,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
             with hopped(spec, connection, serving, evidence), accompanied(spec, connection, evidence):
                 evidence["client"] = _exchange_readiness(connection)
                 status = _await_exit(stack, leash)
-    # The emulated network writes it at its end, and has not when it was killed.
+    # The emulated network writes this file at its end; if it was killed, the file is missing.
     if not TIMEKEEPING.exists() or not (timekeeping := TIMEKEEPING.read_text().strip()):
         raise EyelevelError(f"the emulated network failed while the client ran (status {status})")
     if spec.network.hop and (far := far_timekeeping(TIMEKEEPING).read_text().strip()) != timekeeping:
@@ -147,7 +148,7 @@ def replay(leash: int, spec: ReplaySpec, command: Sequence[str], evidence: dict[
 
 @contextmanager
 def _served(serving: Serving) -> Iterator[None]:
-    """Serve while the block runs. A site may have more servers than programs may usually have descriptors open."""
+    """Serve while the context lasts. A site may have more servers than a program may usually have open descriptors."""
     usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(usual, min(most, MOST_DESCRIPTORS)), most))
     with server_of(serving.protocol).serve(serving):
@@ -157,7 +158,7 @@ def _served(serving: Serving) -> Iterator[None]:
 
 @contextmanager
 def _served_alternative(serving: Serving) -> Iterator[None]:
-    """Serve by the alternative of the protocol, too, if it has one."""
+    """If the protocol has an alternative, serve by that, too."""
     if (other := serving.protocol.alternative_service) is None:
         yield
         return
@@ -170,7 +171,7 @@ def _served_alternative(serving: Serving) -> Iterator[None]:
 
 @contextmanager
 def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterator[None]:
-    """Put what the servers have logged of the client's requests while the block ran where the caller wants it."""
+    """At the end of the context, copy the servers' logs of the client's requests to where the caller wants them."""
     try:
         yield
     finally:
@@ -186,7 +187,7 @@ def _kept_logs(spec: ReplaySpec, logs: Path, evidence: dict[str, Any]) -> Iterat
 
 
 def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
-    """The folder that is served, which stands in for the site's own; `evidence` has which scripts are in documents."""
+    """The folder to serve in place of the site's own; `evidence` gets the scripts that were added to documents."""
     content = PRIVATE / "content"
     content.mkdir()
     evidence["scripts"] = make_content(site, content, repeatable=repeatable)
@@ -194,8 +195,8 @@ def _content(site: Site, evidence: dict[str, Any], *, repeatable: bool) -> Path:
 
 
 def _certificates(site: Site, evidence: dict[str, Any], *, recorded: bool) -> dict[str, ServerCertificate]:
-    """A certificate for each server, which the servers' user may read, or a chain like the one that was `recorded`, of
-    which `evidence` has the lengths then. Raises EyelevelError."""
+    """A certificate for each server, readable by the servers' user. If `recorded`, these are chains like the recorded
+    ones, and `evidence` gets their lengths. Raises EyelevelError."""
     forms = recorded_chains(site) if recorded else None
     certificates = certify(machine_ca(), _certified_names(site), PRIVATE / "certificates", forms)
     hand_over(PRIVATE / "certificates")
@@ -216,7 +217,8 @@ def _certified_names(site: Site) -> dict[str, tuple[str, ...]]:
 
 @contextmanager
 def _control_socket() -> Iterator[socket.socket]:
-    """Where the client says that the emulated network is up, and waits for the settings that need it."""
+    """The socket at which the client reports that the emulated network is up, and waits for the settings that need
+    it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as control:
         control.bind(str(CONTROL))
         control.listen(1)
@@ -225,7 +227,7 @@ def _control_socket() -> Iterator[socket.socket]:
 
 @contextmanager
 def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int) -> Iterator[socket.socket]:
-    """The client's connection, once it stands. Raises EyelevelError when a shell fails instead."""
+    """The client's connection, once it is made. Raises EyelevelError when a shell fails instead."""
     with pidfd(stack) as ended:
         ready = first_readable(control.fileno(), ended, leash)
         if ready == leash:
@@ -239,10 +241,10 @@ def _linked(control: socket.socket, stack: "subprocess.Popen[bytes]", leash: int
 
 @contextmanager
 def _monitoring(command: Sequence[str]) -> Iterator[None]:
-    """Run `command`, if there is one, beside the servers while the block runs.
+    """Run `command`, if given, next to the servers while the context lasts.
 
-    It gets the device that leads to the client in its environment, prints a line when it is ready, and ends in
-    order on SIGTERM. Raises EyelevelError when it does not.
+    Its environment names the device that leads to the client. It must print a line when it is ready, and end in an
+    orderly way on SIGTERM; otherwise, this raises EyelevelError.
     """
     if not command:
         yield
@@ -257,7 +259,7 @@ def _monitoring(command: Sequence[str]) -> Iterator[None]:
 
 
 def _exchange_readiness(connection: socket.socket) -> dict[str, Any]:
-    """Let the client go on; returns what it set in its namespace."""
+    """Let the client continue; returns the settings that it made in its namespace."""
     connection.sendall(b"go\n")
     with connection.makefile("r") as lines:
         text = lines.readline()

@@ -1,4 +1,4 @@
-"""The replay's names: those of the recorded hosts, and no others."""
+"""Name resolution in a replay: the recorded hosts, and no other names."""
 
 import ctypes
 import os
@@ -18,11 +18,12 @@ HOSTS = FOLDER / "hosts"
 RECORDS = FOLDER / "records"
 QUERY_LOG = FOLDER / "log"
 
-# The HTTPS record of a host of HTTP/3 and HTTP/2 at its own name and port: type, then in hex its priority, 1, an
-# empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq takes its number.
+# The HTTPS record of a host that speaks HTTP/3 and HTTP/2 at its own name and port: type, then in hex the priority 1,
+# an empty target name, and the parameter 1 (alpn) with its length (RFC 9460, section 2.2). dnsmasq accepts it by its
+# type number.
 HTTPS_RR = "65,0001" + "00" + "0001" + "0006" + b"\x02h3\x02h2".hex()
 
-# The words that dnsmasq logs when it has its sockets.
+# Part of dnsmasq's log line when it has opened its sockets.
 STARTED = ": started, "
 START_TIMEOUT_S = 20.0
 # inotify(7), which Python does not offer.
@@ -30,9 +31,8 @@ IN_MODIFY = 0x2
 
 
 def write_hosts(site: Site, *, https_records: bool, proxied: bool) -> None:
-    """Write down the recorded hosts, for the name server; if there are to be `https_records`, those with port 443 have
-    one. (Records of other ports have names of their own: RFC 9460, section 9.1.) If the site is `proxied`, the name of
-    the hop is there, too."""
+    """Write the recorded hosts for the name server. With `https_records`, hosts with port 443 get one. (Records for
+    other ports have other names: RFC 9460, section 9.1.) If `proxied`, the name of the hop is added."""
     lines = [f"{address} {host}" for host, addresses in site.addresses.items() for address in addresses]
     lines += [f"{PROXY_ADDRESS} {PROXY_HOST}"] if proxied else []
     HOSTS.write_text("\n".join(lines) + "\n")
@@ -43,7 +43,7 @@ def write_hosts(site: Site, *, https_records: bool, proxied: bool) -> None:
 def start_name_server(port: int) -> None:
     """Start dnsmasq next to the client, outside the emulated network, at this port; returns when it answers.
 
-    It knows the recorded hosts; every other name does not exist. It ends with this process. Raises EyelevelError.
+    It knows only the recorded hosts; no other name exists. It ends with this process. Raises EyelevelError.
     """
     dnsmasq: list[str | Path] = [tool("dnsmasq"), "--keep-in-foreground", f"--conf-file={RECORDS}", "--no-resolv"]
     dnsmasq += ["--no-hosts", f"--addn-hosts={HOSTS}", "--listen-address=127.0.0.1", "--bind-interfaces"]
@@ -66,7 +66,7 @@ def start_name_server(port: int) -> None:
 
 
 def unknown_names(site: Site) -> list[str]:
-    """The names that were looked up and are not among the recorded hosts."""
+    """The names that were looked up but are not those of recorded hosts."""
     log = file.read_text(errors="replace") if (file := file_in(FOLDER, QUERY_LOG.name)) else ""
     names = set(re.findall(r" query\[\S+ (\S+)", log))
     return sorted(names - set(site.addresses) - {PROXY_HOST})

@@ -1,8 +1,8 @@
-"""Serving a site so that a page asks for the same on every load.
+"""Changes the content of a site so that its page makes the same requests on every load.
 
-A script, `repeatable.js`, is put first into every HTML document, and into the scripts of workers: it fixes the time,
-random numbers, and what else pages make unrepeatable URLs of. The recording itself stays as it is: the documents and
-scripts of its stand-in (`replay.content`) are changed.
+A script, `repeatable.js`, is inserted at the beginning of every HTML document and of the scripts of workers. It fixes
+the time, random numbers, and other values from which pages make unrepeatable URLs. The recording itself stays
+unchanged: the documents and scripts in its stand-in (`replay.content`) are changed.
 """
 
 import base64
@@ -18,25 +18,27 @@ from record.site import Site
 
 SCRIPT = Path(__file__).with_name("repeatable.js")
 
-# When pages believe to be loaded if their recording does not say: any time would do.
+# The time that pages see if their recording has none; any time would do.
 UNKNOWN_TIME_MS = 1_767_225_600_000
 
-# A document begins so; what a script fetches and puts together itself may be called HTML, too.
+# The beginning of a document. The content type is not enough: fragments that a script inserts itself may also be sent
+# as HTML.
 DOCUMENT = re.compile(
-    # The end of a comment is decided once (?>, *+): to try the ends of all takes twice as long for each comment more.
+    # Each comment's end is matched only once (?>, *+); with backtracking, each further comment would double the time.
     rb"(?:\xef\xbb\xbf)?\s*(?:(?><!--.*?-->|<\?xml.*?\?>)\s*)*+(?:<!doctype\s+html|<html|<head)",
     re.IGNORECASE | re.DOTALL,
 )
-# The script comes behind the first of these that the document has, or before everything.
+# The script is inserted after the first of these tags in the document, or at its very beginning.
 TAGS = [re.compile(tag, re.IGNORECASE) for tag in (rb"<head(?=[\s>])", rb"<html(?=[\s>])", rb"<!doctype")]
 
-# The script of a worker begins behind a byte order mark, and stays strict if it begins with that (ECMAScript, 11.2.1).
+# Our script is inserted into a worker's script after its byte order mark. The result stays strict if the worker's
+# script begins with "use strict" (ECMAScript, 11.2.1).
 BEGINNING = re.compile(
     rb"(?P<mark>\xef\xbb\xbf)?(?P<strict>\s*(?:(?>/\*.*?\*/|//[^\n]*\n)\s*)*+(?:'use strict'|\"use strict\"))?",
     re.DOTALL,
 )
-# Where a page or a script names the script of a worker: `new Worker("name")`, `new SharedWorker(new URL("name", …))`,
-# `navigator.serviceWorker.register("name")`. Scripts that are named by a variable are often called so, too.
+# Where a page or a script names a worker's script: `new Worker("name")`, `new SharedWorker(new URL("name", …))`,
+# `navigator.serviceWorker.register("name")`. If a variable holds the name, the file's name often says "worker".
 NAMES_WORKER = re.compile(
     rb"(?:Worker|serviceWorker\s*\.\s*register)\s*\(\s*(?:new\s+URL\s*\(\s*)?[\"'`](?P<url>[^\"'`\s]{1,2000})"
 )
@@ -46,13 +48,13 @@ POLICIES = ("content-security-policy", "content-security-policy-report-only")
 
 
 def script_evidence(script: bytes, documents: int, workers: int) -> dict[str, object]:
-    """Evidence of the change: how many documents and scripts of workers have the script, and its SHA-256."""
+    """Evidence of the change: how many documents and scripts of workers contain the script, and its SHA-256."""
     return {"documents": documents, "workers": workers, "script_sha256": hashlib.sha256(script).hexdigest()}
 
 
 def workers_named(response: Response, budget: Budget | None = None) -> set[str]:
-    """The names of the files, without their folders, that `response` names as scripts of workers. Raises EyelevelError
-    when the `budget`, which is spent on its body, is spent."""
+    """The names, without folders, of the files that `response` names as scripts of workers. Its decoded body counts
+    against `budget`; raises EyelevelError when that is used up."""
     try:
         text = decode(response.body, response.encoding, budget)
     except UndecodableContent:
@@ -62,18 +64,18 @@ def workers_named(response: Response, budget: Budget | None = None) -> set[str]:
 
 
 def is_worker(url: str, named: Collection[str]) -> bool:
-    """Whether the script at `url` is that of a worker, as far as its name and those that are `named` say it."""
+    """Whether the script at `url` is a worker's, by its name, or since it is among those `named`."""
     name = _file_name(url)
     return name in named or CALLED_WORKER.search(name) is not None
 
 
 def worker_with_script(response: Response, script: bytes, budget: Budget | None = None) -> Response | None:
-    """`response`, the script of a worker, that begins with `script`; None when it cannot be decoded. The `budget` as in
+    """`response`, a worker's script, with `script` at its beginning; None if it cannot be decoded. `budget` as in
     `workers_named`."""
     try:
         text = decode(response.body, response.encoding, budget)
         beginning = BEGINNING.match(text)
-        assert beginning is not None  # it fits everything
+        assert beginning is not None  # it matches any text
         mark, strict = beginning["mark"] or b"", b'"use strict";' if beginning["strict"] else b""
         body = encode(mark + strict + script + b"\n" + text.removeprefix(mark), response.encoding)
     except UndecodableContent:
@@ -82,7 +84,7 @@ def worker_with_script(response: Response, script: bytes, budget: Budget | None 
 
 
 def with_scripts(response: Response, scripts: Sequence[bytes], budget: Budget | None = None) -> Response | None:
-    """`response` with `scripts` in it, allowed by its policies; None when it is no HTML document. The `budget` as in
+    """`response` with `scripts` in it, permitted by its policies; None if it is no HTML document. `budget` as in
     `workers_named`."""
     if not (response.header("content-type") or "").lower().startswith("text/html") or not response.body:
         return None
@@ -106,7 +108,7 @@ def with_scripts(response: Response, scripts: Sequence[bytes], budget: Budget | 
 
 
 def script_of(site: Site) -> bytes:
-    """The script with the time at which the site was recorded, without comments and indentation."""
+    """The script, with the time at which the site was recorded, without comments and indentation."""
     lines = (line.strip() for line in SCRIPT.read_text().splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("//"))
     return f"{text}({_recorded_at_ms(site)});".encode()
@@ -126,13 +128,13 @@ def _recorded_at_ms(site: Site) -> int:
 
 
 def _end_of(tag: re.Pattern[bytes], document: bytes) -> int:
-    """Where the first tag that begins so ends; 0 if there is none."""
+    """The end of the first tag with this beginning; 0 if there is none."""
     beginning = tag.search(document)
     return document.find(b">", beginning.end()) + 1 if beginning else 0
 
 
 def _allowing(policies: str, sources: str) -> str:
-    """Content Security Policies (a header's value) that allow the inline scripts `sources` too (CSP3, section
+    """Content Security Policies (a header's value) that also permit the inline scripts `sources` (CSP3, section
     6.7.3)."""
     return ",".join(_policy_allowing(policy, sources) for policy in policies.split(","))
 
@@ -152,7 +154,7 @@ def _policy_allowing(policy: str, sources: str) -> str:
 
 
 def _allows_inline(sources: list[str]) -> bool:
-    """Whether any inline script is allowed: hashes and nonces switch 'unsafe-inline' off."""
+    """Whether all inline scripts are permitted: hashes and nonces disable 'unsafe-inline'."""
     lowered = [source.lower() for source in sources]
     strict = any(source.startswith(("'nonce-", "'sha", "'strict-dynamic'")) for source in lowered)
     return "'unsafe-inline'" in lowered and not strict

@@ -1,12 +1,12 @@
-"""Running a replay in fresh namespaces, which end with it, whatever ends it.
+"""Runs a replay in fresh namespaces, which end with it, however it ends.
 
     caller ── setpriv ── unshare ── replay.inside (process 1 inside)
        └──────── leash (a pipe) ────────┘
 
-The processes inside have their own process ids, mounts, network, and IPC; those of an ordinary user keep that user, and
-have capabilities over these namespaces alone. When process 1 ends, the kernel ends all others and drops their mounts
-and networks. The caller holds a leash: it lets go of it, or dies, and process 1 ends in order; should that fail, the
-death signals along the chain end it all the same.
+The processes inside have their own process IDs, mounts, network and IPC. If started by an ordinary user, they remain
+that user, with capabilities only within these namespaces. When process 1 ends, the kernel ends all others, and removes
+their mounts and networks. The caller holds a leash: when it lets go or dies, process 1 ends in an orderly way. Should
+that fail, the death signals along the chain end process 1 nevertheless.
 """
 
 import json
@@ -32,10 +32,10 @@ TEARDOWN_TIMEOUT_S = 15.0
 
 
 class Replay:
-    """A replay that runs: of a site, with a command as its client, in fresh namespaces.
+    """A running replay of a site, with a command as its client, in fresh namespaces.
 
-    `pid` is the process from which all of its processes descend. `ended` is a descriptor that can be read when it has
-    ended. It ends with the thread that started it, whatever ends that.
+    `pid` is the process from which all of its processes descend. The descriptor `ended` becomes readable when it has
+    ended. The replay ends with the thread that started it, however that ends.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Replay:
         beginning: Sequence[str | Path] = (),
         **streams: int | None,
     ) -> None:
-        """Start it, by a command line that begins with `beginning`. `streams` (stdin, stdout, stderr) are handed to the
-        command as in `subprocess.Popen`.
+        """Start the replay, with a command line that begins with `beginning`. `streams` (stdin, stdout, stderr) are
+        passed to the command as in `subprocess.Popen`.
 
-        Raises EyelevelError when this user may not replay, no server serves the protocol, or its shells cannot emulate
+        Raises EyelevelError when this user may not replay, no server serves the protocol, or the shells cannot emulate
         the network.
         """
         require_namespaces("replaying")
@@ -77,12 +77,12 @@ class Replay:
         self.pid = self._process.pid
 
     def await_end(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the replay has ended."""
         first_readable(self.ended)
 
     def outcome(self) -> ReplayOutcome:
-        """How it went, when all of it has ended. Raises EyelevelError when it could not be set up, or a part of it
-        failed while the command ran."""
+        """The outcome, when the whole replay has ended. Raises EyelevelError when it could not be set up, or a part of
+        it failed while the command ran."""
         with os.fdopen(os.dup(self.ended), "rb") as reader:
             text = reader.read()
         status = self._process.wait()
@@ -94,7 +94,7 @@ class Replay:
         return ReplayOutcome(outcome["status"], outcome["evidence"])
 
     def close(self) -> None:
-        """End all of it, in order if it can; afterwards there is nothing of it. To be called once."""
+        """End the whole replay, in an orderly way if possible; afterwards nothing of it remains. Call this once."""
         os.close(self._leash)
         end_within(self._process, TEARDOWN_TIMEOUT_S)
         os.close(self.ended)
@@ -106,10 +106,10 @@ def run(
     observation: Callable[[int], AbstractContextManager[None]] | None = None,
     **streams: int | None,
 ) -> ReplayOutcome:
-    """Replay `spec` and run `command` as its client; returns when all of it has ended.
+    """Replay `spec` and run `command` as its client; returns when the whole replay has ended.
 
-    Meanwhile the context of `observation` is open, which is given the process from which all of the replay's descend.
-    `streams` and errors are those of `Replay`.
+    Meanwhile, the context of `observation` is open; its argument is the process from which all of the replay's
+    processes descend. `streams` and errors are those of `Replay`.
     """
     with closing(Replay(spec, command, beginning=(), **streams)) as replay:
         with observation(replay.pid) if observation else nullcontext():

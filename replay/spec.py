@@ -10,36 +10,37 @@ from tuning.defaults import DEFAULT_SHELLS
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# Inside the replay /run is a file system of its own, in memory, which ends with the replay.
+# Inside a replay, /run is a separate file system in memory, which ends with the replay.
 PRIVATE = Path("/run/eyelevel")
 CONTROL = PRIVATE / "control"
-# The emulated network's means of timekeeping (`replay.shells.contract`).
+# The file with the emulated network's timekeeping (`replay.shells.contract`).
 TIMEKEEPING = PRIVATE / "timekeeping"
 
-# Where a hop that tunnels listens, and its name: no site has an address so far up, and no host this name (RFC 2606).
+# The address at which a hop that tunnels listens, and its name. No site uses such a high address, and no host has this
+# name (RFC 2606).
 PROXY_ADDRESS, PROXY_HOST, PROXY_PORT = "198.19.255.254", "hop.eyelevel.invalid", 443
 
-# In the environment of a monitor: the device of the servers' namespace that leads to the client.
+# A variable in a monitor's environment: the device in the servers' namespace that leads to the client.
 MONITORED_DEVICE = "EYELEVEL_MONITORED_DEVICE"
 
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """One replay: the site's folder, the network and protocol, and where to log the servers' requests.
+    """One replay: the site's folder, the network and protocol, and the file for the servers' request log.
 
-    `qlog`: the folder to which servers that can log what the congestion control of each connection does.
-    `repeatable`: whether pages are made to ask for the same on every load (`replay.repeatable`).
+    `qlog`: the folder to which servers log the congestion control of each connection, if they can.
+    `repeatable`: whether pages are changed to make the same requests on every load (`replay.repeatable`).
     `think_time`: whether a response is sent as long after its request as when it was recorded.
-    `extra_rtts_ms`: server address → how much longer than the network's its round-trip time is.
+    `extra_rtts_ms`: server address → by how much its round-trip time exceeds the network's.
     `recorded_certificates`: whether certificate chains are as long as the recorded ones, and name as many hosts.
-    `recorded_alpn`: whether servers of which only HTTP/1.1 was recorded speak that, too, where they serve over TCP.
-    `seed`: what the network's random choices are drawn from; None draws a new one.
-    `monitor`: a command that runs next to the servers for as long as the client does: it prints a line when it is
-    ready, and ends in order on SIGTERM.
-    `shells`: which emulate the network (`replay.shells.registry`).
-    `flows`: background flows beside the page, without time to settle; those of the network unless given.
-    `cross_traffic_awaits_turn`: whether background flows begin only when the client lets them (`replay.cross_traffic`).
-    `cross_traffic_log`: where to put how much of them had come over time.
+    `recorded_alpn`: whether servers that spoke only HTTP/1.1 when recorded also do so in the replay, over TCP.
+    `seed`: the seed of the network's random choices; None draws a new one.
+    `monitor`: a command that runs next to the servers for as long as the client does. It prints a line when it is
+    ready, and ends in an orderly way on SIGTERM.
+    `shells`: the name of the shells that emulate the network (`replay.shells.registry`).
+    `flows`: background flows, without time to settle; the network's own unless given.
+    `cross_traffic_awaits_turn`: whether background flows begin only on request of the client (`replay.cross_traffic`).
+    `cross_traffic_log`: the file for the bytes of background flows over time.
     `server_cores`, `emulator_cores`: the processor cores on which the servers and the network run; any if empty.
     """
 
@@ -65,7 +66,7 @@ class ReplaySpec:
 
 @dataclass(frozen=True)
 class ReplayOutcome:
-    """How a replay went: the command's exit status, and the settings as they were read back."""
+    """The outcome of a replay: the command's exit status, and the settings as read back."""
 
     status: int
     evidence: Mapping[str, Any]

@@ -16,11 +16,11 @@ from replay.spec import PRIVATE
 from servers.contract import BUFFERS
 from tuning import kernel
 
-# The size of a file system in memory: more is a full disk to whoever writes there, and to nobody else. Besides those
-# below, /run has the files that servers send, none of which a page has made.
+# The size of a file system in memory. Beyond it, the disk is full for its writers, and for nobody else. Besides the
+# file systems below, /run has the files that servers send, which a page cannot enlarge.
 MOST_BYTES = 2 << 30
-# File systems of their own: for what the page makes the browser keep, beside the film; what it makes servers log; what
-# names it asks for. It must not be able to take from the servers what they need to answer.
+# Separate file systems for what the page makes others write: the browser's files, along with the film; the servers'
+# logs; the names that it looks up. So it cannot use up the space that the servers need.
 BYTES_OF = {
     "tmp": MOST_BYTES,
     "servers": 1 << 30,
@@ -28,13 +28,13 @@ BYTES_OF = {
     "names": 64 << 20,
     "keyboard": 1 << 20,
 }
-# A file system with less free space than this may have been full for a moment, and refused a write.
+# A file system with less free space than this share may have been full for a moment, and refused a write.
 SPARE_SHARE = 1 / 64
 
-# The prefix of the names of the devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
+# The beginning of the names of devices that lead to the hosts of background flows (`replay.cross_traffic_flows`).
 CROSS_TRAFFIC_DEVICE = "cross"
 
-# The system's files for the resolution of names, and what replaces each of them inside the namespaces.
+# The system's files for name resolution, and their replacements inside the namespaces.
 SYSTEM_FILES = {
     "/etc/resolv.conf": "nameserver 127.0.0.1\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n",
@@ -43,7 +43,7 @@ SYSTEM_FILES = {
 
 
 def make(site: Site) -> None:
-    """Set up the namespaces this process is in for `site`. Raises EyelevelError."""
+    """Set up this process's namespaces for `site`. Raises EyelevelError."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={MOST_BYTES}", "tmpfs", "/run")
     for folder in ("home", "runtime", "certificates", "system"):
         (PRIVATE / folder).mkdir(parents=True)
@@ -52,7 +52,7 @@ def make(site: Site) -> None:
         mount("-t", "tmpfs", "-o", f"mode=755,size={size_bytes}", "tmpfs", PRIVATE / folder)
     (PRIVATE / "runtime").chmod(0o700)
     _replace_system_files()
-    if KEYBOARD_MAPS.exists():  # where there is an X server
+    if KEYBOARD_MAPS.exists():  # if there is an X server
         mount("--bind", PRIVATE / "keyboard", KEYBOARD_MAPS)
     commands = ["link set lo up", *(f"address add {address}/32 dev lo" for address in site.servers)]
     run_program([tool("ip"), "-batch", "-"], "the replay's addresses could not be set", "\n".join(commands))
@@ -60,12 +60,13 @@ def make(site: Site) -> None:
 
 
 def open_ports() -> None:
-    """Let servers in the network namespace we are in have any port, without a capability. Raises EyelevelError."""
+    """Let servers in the present network namespace use any port without a capability. Raises EyelevelError."""
     kernel.apply_sysctls({"net.ipv4.ip_unprivileged_port_start": "0"})
 
 
 def client_environment(ca: Path) -> Mapping[str, str]:
-    """The environment of what runs in the client namespace: nothing it writes by default outlives it."""
+    """The environment of programs in the client's namespace: files that they write by default vanish with the
+    replay."""
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{cache_dir() / 'bin'}:{os.environ.get('PATH', os.defpath)}",
@@ -80,9 +81,9 @@ def client_environment(ca: Path) -> Mapping[str, str]:
 
 
 def full_file_system(*, lacked_buffers: bool) -> str | None:
-    """Which part of the replay had no space for what it had to write, in words; None when all had.
+    """The part of the replay that had no space for its data, in words; None if all had.
 
-    `lacked_buffers`: whether the server says so of what it keeps until it is read.
+    `lacked_buffers`: whether the server reports this for the data that it keeps until it is read.
     """
     for folder, what in (("servers", "the servers write"), ("names", "the name server write")):
         status = os.statvfs(PRIVATE / folder)
@@ -96,7 +97,7 @@ def _too_much(folder: str, what: str) -> str:
 
 
 def outward_device() -> str:
-    """The one device in this namespace beside `lo` and those of cross traffic: its end of the emulated network."""
+    """The only device in this namespace besides `lo` and those of background flows: its end of the emulated network."""
     names = [name for _, name in socket.if_nameindex()]
     devices = [name for name in names if name != "lo" and not name.startswith(CROSS_TRAFFIC_DEVICE)]
     if len(devices) != 1:

@@ -1,5 +1,5 @@
-"""The servers that replay a recorded site, and the rule by which all choose a response.
+"""The servers that replay a recorded site, and the rule by which all of them choose responses.
 
-A server is a module or a package directly in here that names it as its `SERVER` (`servers.contract`); there is no other
-list. Protocols name the one that they want.
+A server is a module or package directly in this package that defines `SERVER` (`servers.contract`); there is no other
+list. A protocol names the server that it needs.
 """

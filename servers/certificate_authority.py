@@ -1,6 +1,6 @@
-"""A certificate authority (CA): making one, and signing certificates with it (RFC 5280). All keys are ECDSA P-256.
+"""A certificate authority (CA): creates one, and signs certificates with it (RFC 5280). All keys are ECDSA P-256.
 
-This module does not know whose certificates they are, and keeps nothing.
+This module does not depend on what certificates are for, and stores nothing.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class CertificateAuthority:
 
     @classmethod
     def new(cls, name: str, lifetime: timedelta) -> "CertificateAuthority":
-        """A new one, which signs its own certificate and no other CA's."""
+        """A new CA, which signs its own certificate, and no other CA's."""
         key = new_key()
         certificate = (
             _builder(name, _named(name), key.public_key(), lifetime)
@@ -42,9 +42,9 @@ class CertificateAuthority:
         addresses: Sequence[x509.GeneralName] = (),
         further: Sequence[x509.ExtensionType] = (),
     ) -> x509.Certificate:
-        """A certificate of `key` for the purposes `usages`; `addresses` are those of a server, by name or by number.
+        """A certificate of `key` for the purposes `usages`; `addresses` are a server's names or IP addresses.
 
-        It has the extensions `further`, too, which must be understood by nobody.
+        It also has the extensions `further`, which clients need not understand.
         """
         builder = _builder(name, self.certificate.subject, key, lifetime)
         if addresses:
@@ -66,12 +66,12 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """A certificate as it stands in a file."""
+    """A certificate in PEM, as in a file."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as it stands in a file."""
+    """A private key in PEM, as in a file."""
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return key.private_bytes(*form)
 
@@ -84,7 +84,7 @@ def _builder(
     name: str, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     """A certificate without its extensions."""
-    # A clock that is set back a little must not make a new certificate invalid.
+    # A clock that is set back slightly must not make a new certificate invalid.
     start = datetime.now(UTC) - timedelta(hours=1)
     return (
         x509.CertificateBuilder()
@@ -98,7 +98,7 @@ def _builder(
 
 
 def _key_usage(*, digital_signature: bool = False, key_cert_sign: bool = False) -> x509.KeyUsage:
-    """The permitted uses of a key: the two given, and nothing else."""
+    """The permitted uses of a key: those given here, and no others."""
     return x509.KeyUsage(
         digital_signature=digital_signature,
         key_cert_sign=key_cert_sign,

@@ -1,7 +1,7 @@
-"""This machine's certificate authority (CA), and the certificates of the servers that it replays.
+"""This machine's certificate authority (CA), and the certificates of replayed servers.
 
-The CA is short-lived and is trusted by nothing but the testbed's own browser profiles. All server programs get the same
-kind of chain (an ECDSA P-256 leaf signed by the CA), so that a handshake carries the same bytes on each.
+The CA is short-lived, and only the testbed's own browser profiles trust it. All server programs get the same kind of
+chain (an ECDSA P-256 leaf signed by the CA), so that handshakes have the same bytes on each.
 """
 
 from collections.abc import Mapping
@@ -25,15 +25,15 @@ from servers.recorded_chains import ChainForm, issue_chain
 LIFETIME = timedelta(days=90)
 RENEWED_BEFORE_END = timedelta(days=14)
 NAME = "Eyelevel replay testbed"
-# Beside the certificate.
+# The name of the CA's key file, next to its certificate.
 KEY = "key.pem"
 LOCK = "ca.lock"
 OWN_CACHE = "if it is another user's, set EYELEVEL_CACHE to a folder of yours, or have its owner run 'make setup'"
 
 
 def machine_ca() -> CertificateAuthority:
-    """This machine's CA; made on first use, and anew before it runs out. Raises EyelevelError."""
-    # Most callers only read: the cache may be one that they may not write to.
+    """This machine's CA; it is created on first use, and renewed before it expires. Raises EyelevelError."""
+    # Most callers only read, and the cache may not be writable for them.
     if present := _present_ca():
         return present
     folder = ca_certificate().parent
@@ -41,7 +41,7 @@ def machine_ca() -> CertificateAuthority:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder.with_name(LOCK).open("w") as file:
             lock(file.fileno(), wait=True)
-            # Another process may have made it meanwhile.
+            # Another process may have created it meanwhile.
             ca = _present_ca() or _new_ca(folder)
         give_to_caller(folder, cache_dir())
         give_to_caller(folder.with_name(LOCK))
@@ -51,22 +51,22 @@ def machine_ca() -> CertificateAuthority:
 
 
 def machine_ca_certificate() -> Path:
-    """The file of its certificate, in PEM; it is made if it is not there. Raises EyelevelError."""
+    """The PEM file of the CA's certificate, which is created if it is missing. Raises EyelevelError."""
     machine_ca()
     return ca_certificate()
 
 
 def _present_ca() -> CertificateAuthority | None:
-    """The CA in the cache; None when there is none, or none that can be used for long. Raises EyelevelError."""
+    """The CA in the cache; None if there is none, or it is not valid for long enough. Raises EyelevelError."""
     path = ca_certificate()
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
         key = serialization.load_pem_private_key(path.with_name(KEY).read_bytes(), password=None)
-    except (FileNotFoundError, ValueError):  # ValueError: a power cut has left half of it
+    except (FileNotFoundError, ValueError):  # ValueError: a power cut has left half of a file
         return None
     except OSError as error:
         raise EyelevelError(f"{error.filename} cannot be read ({error.strerror}); {OWN_CACHE}") from None
-    # Also not the key of another certificate, as when it is replaced between the two looks.
+    # The key may belong to another certificate if the CA was replaced between the two reads.
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         return None
     if certificate.not_valid_after_utc - datetime.now(UTC) < RENEWED_BEFORE_END:
@@ -75,9 +75,9 @@ def _present_ca() -> CertificateAuthority | None:
 
 
 def _new_ca(folder: Path) -> CertificateAuthority:
-    """A new CA in `folder`, in place of the one that is there, if any. Raises OSError."""
+    """A new CA in `folder`, which replaces an existing one. Raises OSError."""
     ca = CertificateAuthority.new(NAME, LIFETIME)
-    # Key and certificate come in one step, so that nobody meets a key that is not the certificate's.
+    # Key and certificate are written in one step, so that they always match.
     with replacing_folder(folder, "*.pem") as new:
         write_private(new / KEY, private_pem(ca.key))
         (new / ca_certificate().name).write_bytes(certificate_pem(ca.certificate))
@@ -90,10 +90,10 @@ def certify(
     folder: Path,
     forms: Mapping[str, ChainForm] | None = None,
 ) -> dict[str, ServerCertificate]:
-    """Write into `folder` a certificate for each server address, naming the hosts it answers for; or chains that are
-    like `forms`, of each address one.
+    """Write into `folder` a certificate for each server address, with the hosts that the server answers for; or chains
+    like `forms` (address → form).
 
-    All share one key, made for this call: its kind, not its value, is what a handshake costs.
+    All share one key, made for this call: the kind of a key affects a handshake's cost, its value does not.
     """
     key = new_key()
     key_path = folder / KEY
@@ -113,14 +113,14 @@ def certify(
 
 
 def chain_bytes(certificate: ServerCertificate) -> int:
-    """How many bytes a server's chain has on the wire, without what TLS puts around it."""
+    """The length of a server's chain on the wire in bytes, without TLS framing."""
     chain = x509.load_pem_x509_certificates(certificate.chain.read_bytes())
     return sum(len(one.public_bytes(serialization.Encoding.DER)) for one in chain)
 
 
 @reports_errors
 def main() -> None:
-    """Make this machine's certificate authority unless it is there, and say where it lies (`make setup`)."""
+    """Create this machine's certificate authority unless it exists, and print its path (`make setup`)."""
     print(machine_ca_certificate())
 
 

@@ -13,8 +13,8 @@ from record.site import Site
 from tuning.networks import Network
 from tuning.protocols import CHOICE, Protocol
 
-# Where, in `Serving.folder`, servers keep what was not read by its receiver yet. In a replay it is a file system of its
-# own: what is kept there for a moment cannot take space from the logs, which only grow.
+# The folder in `Serving.folder` for data that its receiver has not read yet. In a replay it is a separate file system,
+# so that temporary data cannot take space from the logs, which only grow.
 BUFFERS = "buffers"
 
 
@@ -28,13 +28,13 @@ class ServerCertificate:
 
 @dataclass(frozen=True)
 class Serving:
-    """All that a server needs: the site, the folder its responses lie in, and where to log requests.
+    """All that a server needs: the site, the folder with its responses, and the file for the request log.
 
-    `content` has the site's files, or what stands in for them; the server makes its files in `folder`, in which its
-    logs lie, too. Its programs read what strangers wrote, so they are to run in `jail()` (`base.jail`).
-    `qlog`: the folder to which the server logs what the congestion control of each connection does, if it can.
+    `content` has the site's files, or their replacements; the server writes its files, including logs, into `folder`.
+    Its programs read data from strangers, so they must run in `jail()` (`base.jail`).
+    `qlog`: the folder to which the server logs the congestion control of each connection, if it can.
     `think_time`: whether a response is sent as long after its request as when it was recorded.
-    `http1`: the addresses of servers that speak HTTP/1.1 alone, which a server must be able to (`speaks_http1`).
+    `http1`: the addresses of servers that speak only HTTP/1.1; the server must support that (`speaks_http1`).
     """
 
     site: Site
@@ -49,12 +49,12 @@ class Serving:
 
     @cached_property
     def certificates(self) -> dict[str, ServerCertificate]:
-        """The servers' certificates, by address. They are made when they are asked for first, which for 150 servers
-        takes a tenth of a second: what needs none may start before."""
+        """Address → the server's certificate. They are made on first use, which takes a tenth of a second for 150
+        servers, so programs that need none may start earlier."""
         return self.certify()
 
     def jail(self, *more: Path, certified: bool = True) -> Jail:
-        """The jail of a server's programs, with `more` to read, and with the certificates if they are `certified`."""
+        """The jail of a server's programs, which may also read `more`, and the certificates if `certified`."""
         certificates = self.certificates.values() if certified else ()
         files = [file for certificate in certificates for file in (certificate.chain, certificate.key)]
         # The content may be links into the site's folder.
@@ -62,7 +62,7 @@ class Serving:
         return Jail(readable, writable=(self.folder,))
 
     def listening(self) -> list[tuple[str, int]]:
-        """Every address and port that must be served: 443, and what else was recorded there."""
+        """Every address and port to serve: 443, and other recorded ports."""
         ports = {
             (address, int(authority.partition(":")[2] or 443))
             for address, authorities in self.site.servers.items()
@@ -74,16 +74,16 @@ class Serving:
 class Server(ABC):
     """One server program.
 
-    `name` is what `server` in protocols.toml says. `transports` and `congestion_controls` are those that it has.
-    `programs` are its programs, each with the option by which it prints its version. `logs_connections` says whether it
-    logs the congestion control of its connections to `Serving.qlog`; that of others is the kernel's, and is asked there
-    (`servers.kernel_sockets`). `choices` are the keys of protocols that not every server takes
-    (`tuning.protocols.CHOICE`), with the values that it takes, None where it takes all that protocols may have.
-    `speaks_http1`: whether it can serve some addresses over HTTP/1.1 alone. `options_by_itself` are those of its
-    `connection_options` that ask for what it does anyway, so that a browser that sends none can be measured with it,
-    too. `fills_window_after_loss`: whether as much is in flight when a loss is made good as the window lets; where its
-    pacing prevents that, a validation reads from its log which window it kept. `offers_alternative`: whether its
-    responses can say that an address speaks HTTP/3, too.
+    `name` is the value of `server` in protocols.toml. `transports` and `congestion_controls` are those that it
+    supports. `programs` are its programs, each with the option that prints its version. `logs_connections`: whether it
+    logs the congestion control of its connections to `Serving.qlog`; otherwise that is the kernel's, and read from the
+    kernel (`servers.kernel_sockets`). `choices` are the optional keys of protocols (`tuning.protocols.CHOICE`) that it
+    supports, with the permitted values; None permits all that protocols may have. `speaks_http1`: whether it can serve
+    some addresses over HTTP/1.1 alone. `options_by_itself` are those of its `connection_options` that request its
+    default behaviour, so that browsers that send none can be measured with it, too. `fills_window_after_loss`: whether,
+    at the end of a recovery, as much is in flight as the window permits. If pacing prevents that, a validation reads
+    the kept window from the server's log. `offers_alternative`: whether its responses can announce that an address also
+    speaks HTTP/3.
     """
 
     name: str
@@ -99,24 +99,24 @@ class Server(ABC):
 
     @abstractmethod
     def serve(self, serving: Serving) -> AbstractContextManager[None]:
-        """A block inside which the site is served: up when it is entered, gone when it is left.
+        """A context in which the site is served: from when it is entered until it is left.
 
         Raises EyelevelError when the server cannot serve, or has ended by itself.
         """
 
     @abstractmethod
     def congestion_controls_taken(self, folder: Path) -> set[str] | None:
-        """The server's account of a load: the congestion controls that its connections had; None if it gives none.
+        """The server's account of a load: the congestion controls that its connections used; None if it gives none.
 
-        `folder` has what was logged of them: by itself if it logs connections, else of the kernel.
+        `folder` has the log of its connections: its own if it logs them, otherwise the kernel's account.
         """
 
     def lacked_buffers(self, folder: Path) -> bool:
-        """Whether there was ever no space for what it keeps in BUFFERS, according to its log in `folder`."""
+        """Whether the server ever lacked space for data in BUFFERS, by its log in `folder`."""
         return False
 
     def refusal(self, protocol: Protocol) -> str | None:
-        """Why it cannot serve by `protocol`, in one line; None if it can."""
+        """Why the server cannot serve with `protocol`, in one line; None if it can."""
         if protocol.transport not in self.transports:
             return f"{self.name} serves over {' and '.join(self.transports)}, not over {protocol.transport}"
         if protocol.congestion_control not in self.congestion_controls:
@@ -131,26 +131,26 @@ class Server(ABC):
         return None
 
     def network_refusal(self, protocol: Protocol, network: Network) -> str | None:
-        """Why it cannot serve by `protocol` behind `network`, in one line; None if it can."""
+        """Why the server cannot serve with `protocol` on `network`, in one line; None if it can."""
         return None
 
     def connection_options(self, protocol: Protocol) -> tuple[str, ...]:
-        """The tags that a browser must send with its connections, so that the server does as `protocol` says."""
+        """The tags that a browser must send with its connections for the server to behave as `protocol` says."""
         return protocol.connection_options
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        """The order in which it sends the responses of one connection, by the name of a scheduler of quic_server (see
-        `protocols.toml`); None if that is not known, or not the server's to say."""
+        """The order in which the server sends the responses of one connection, as the name of one of quic_server's
+        schedulers (see `protocols.toml`); None if the order is unknown, or not under the server's control."""
         return None
 
     def window_segment_bytes(self, protocol: Protocol) -> int:
-        """The bytes of the unit in which the server counts its window."""
+        """The size in bytes of the segments in which the server counts its window."""
         return protocol.segment_bytes
 
     def reno_kept_share(self, protocol: Protocol) -> float:
-        """The share of its window that its Reno keeps after a loss."""
+        """The share of its window that the server's Reno keeps after a loss."""
         return 0.5  # RFC 5681, section 3.1
 
     def cubic_connections(self, protocol: Protocol) -> int:
-        """As how many connections its Cubic behaves."""
+        """The number of connections that the server's Cubic emulates."""
         return protocol.emulated_connections or 1

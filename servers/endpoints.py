@@ -1,4 +1,4 @@
-"""The file that says to our own servers where to serve, and with which certificates: too much for a command line."""
+"""The file that gives our own servers their addresses and certificates, which are too many for a command line."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ from servers.contract import Serving
 
 
 def write_endpoints(serving: Serving) -> Path:
-    """Write it into the folder of `serving`: a line ADDRESS, PORT, CERTIFICATE and KEY for each, separated by tabs."""
+    """Write the file into the folder of `serving`: a line for each endpoint, with ADDRESS, PORT, CERTIFICATE and KEY
+    separated by tabs."""
     file = serving.folder / "endpoints.tsv"
     certificates = serving.certificates
     lines = (

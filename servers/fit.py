@@ -1,30 +1,30 @@
-"""How well a recorded response fits a request by what its URL does not say.
+"""How well a recorded response fits a request, apart from its URL.
 
-That is a range (RFC 9110, section 14), and whether the client has the resource already (section 13).
+This depends on ranges (RFC 9110, section 14), and on whether the client already has the resource (section 13).
 `servers/quic/fit.cc` is the same in C++. Standard library only: uWSGI's interpreter loads this file.
 """
 
 import re
 from enum import IntEnum
 
-# Numbers with as many digits as any file's length has.
+# The numbers have at most as many digits as a file's length.
 CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
 class Fit(IntEnum):
-    """Best first."""
+    """The fits, the best first."""
 
-    AS_ASKED = 0  # the range that was asked for; or no range was, and it is none
+    AS_ASKED = 0  # the requested range; or no range was requested, and it is no part
     SHORTER = 1  # the range's beginning
-    WHOLE = 2  # everything, though a range was asked for (section 14.2)
-    NOT = 3  # another range; a part where everything was asked for; a 304 for a client that has nothing
+    WHOLE = 2  # everything, though a range was requested (section 14.2)
+    NOT = 3  # another range; a part, though everything was requested; a 304 for a client that has nothing
 
 
 def fit_of(requested_range: str | None, conditional: bool, status: int, content_range: str | None) -> Fit:
     """How well a response with `status` and `content_range` fits a request.
 
-    `requested_range`: its Range; `conditional`: whether it has If-None-Match or If-Modified-Since.
+    `requested_range`: the request's Range; `conditional`: whether it has If-None-Match or If-Modified-Since.
     """
     if status == 304:
         return Fit.AS_ASKED if conditional else Fit.NOT
@@ -34,7 +34,7 @@ def fit_of(requested_range: str | None, conditional: bool, status: int, content_
 
 
 def _fit_of_part(requested_range: str, content_range: str) -> Fit:
-    """The fit of a response to one range; a client that asks for several at once is answered as if none fitted."""
+    """The fit of a response to one range. For a request with several ranges, no part fits."""
     recorded = CONTENT_RANGE.fullmatch(content_range)
     requested = RANGE.fullmatch(requested_range)
     if recorded is None or requested is None:
@@ -42,7 +42,7 @@ def _fit_of_part(requested_range: str, content_range: str) -> Fit:
     first, last = int(recorded[1]), int(recorded[2])
     total = None if recorded[3] == "*" else int(recorded[3])
     to_end = last + 1 == total
-    if not requested[1]:  # a suffix: the number of the last bytes
+    if not requested[1]:  # a suffix: the number of bytes at the end
         fits = requested[2] and to_end and first == max(last + 1 - int(requested[2]), 0)
         return Fit.AS_ASKED if fits else Fit.NOT
     if int(requested[1]) != first:

@@ -1,10 +1,10 @@
-"""The kernel's account of its TCP connections, asked over netlink: what `ss --tcp --info` shows, many times a second.
+"""The kernel's account of its TCP connections, queried over netlink: like `ss --tcp --info`, many times a second.
 
-sock_diag(7); the layouts are those of linux/inet_diag.h and linux/tcp.h, which the kernel only ever adds to. They are
-decoded here, and not by a library such as pyroute2, for what happens before: answers are compared and kept as bytes,
-200 times a second, and only those that differ are decoded, afterwards.
+sock_diag(7); the layouts are those of linux/inet_diag.h and linux/tcp.h, to which the kernel only adds fields. They are
+decoded here rather than by a library such as pyroute2, since answers are compared and stored as bytes, 200 times a
+second; only those that differ are decoded, afterwards.
 
-A folder with such accounts has them in `ACCOUNTS`: the time (s since 1970) and the length of each, and the account.
+In a folder with such accounts, the file `ACCOUNTS` has, for each, its time (s since 1970), its length, and the account.
 """
 
 import socket
@@ -22,16 +22,16 @@ _SOCK_DIAG, _SOCK_DIAG_BY_FAMILY = 4, 20
 _REQUEST_DUMP = 0x301
 _ERROR, _DONE = 2, 3
 _INFO, _VEGASINFO, _CONG, _BBRINFO = 2, 3, 4, 16
-# Every state but LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED, which have no account.
+# All states except LISTEN, SYN-RECEIVED, TIME-WAIT and CLOSED, which have no account.
 _STATES = sum(1 << state for state in (1, 4, 5, 8, 9, 11))
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
 _MESSAGE_BYTES = 72
 _ANSWER_BYTES = 1 << 18
-# The place of the ages in tcp_info: how long ago events were, so never twice the same.
+# The range of the ages in tcp_info: how long ago events were, which differs in every answer.
 _AGES_AT, _AGES_END = 44, 60
 
-# Where in tcp_info a field lies, and its struct format.
+# Field of tcp_info → its offset and its struct format.
 _FIELDS = {
     "ca_state": (1, "=B"),
     "snd_mss": (16, "=I"),
@@ -56,7 +56,7 @@ NEVER = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Bbr:
-    """BBR's own account: its estimate in bytes/s, its least RTT, and its gains."""
+    """BBR's own account: its bandwidth estimate in bytes/s, and its gains."""
 
     bandwidth_bytes_per_s: int
     pacing_gain: float
@@ -67,8 +67,9 @@ class Bbr:
 class TcpInfo:
     """A connection's state at one moment. Counts are in segments of `mss_bytes`, RTTs in ms.
 
-    `ca_state`: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss (after a retransmission timeout).
-    `ssthresh` is None while there is none, `min_rtt_ms` while nothing was measured, `bbr` for other controllers.
+    `ca_state`: 0 open, 1 disorder, 2 window reduced, 3 recovery, 4 loss (after a retransmission timeout). `ssthresh` is
+    None while there is none, `min_rtt_ms` is None while nothing was measured, and `bbr` is None for other congestion
+    controls.
     """
 
     server: tuple[str, int]
@@ -90,7 +91,7 @@ class TcpInfo:
 
 
 class KernelSockets:
-    """A socket for questions to the kernel about the TCP connections (IPv4) of this network namespace."""
+    """A socket for querying the kernel about the TCP connections (IPv4) of this network namespace."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG)
@@ -100,7 +101,7 @@ class KernelSockets:
         self._request = _HEADER.pack(_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
 
     def ask(self) -> Iterator[bytes]:
-        """A message for each connection (see `decoded`). Raises EyelevelError when the kernel does not answer so."""
+        """A message for each connection (see `decoded`). Raises EyelevelError when the kernel returns an error."""
         self._socket.send(self._request)
         while True:
             answer = self._socket.recv(_ANSWER_BYTES)
@@ -121,12 +122,12 @@ class KernelSockets:
 
 
 def identity(message: bytes) -> bytes:
-    """The bytes that distinguish a message's connection from all others, also from later ones between the same ends."""
+    """The bytes that distinguish a message's connection from all others, including later ones between the same ends."""
     return message[44:52]
 
 
 def lasting(message: bytes) -> bytes:
-    """All that a message has about the connection's sending, without what changes by the mere passing of time."""
+    """The parts of a message about the connection's sending, without those that change merely with time."""
     for kind, at, end in _attributes(message):
         if kind == _INFO:
             info_end = min(end, at + _TCP_INFO_BYTES)
@@ -135,7 +136,7 @@ def lasting(message: bytes) -> bytes:
 
 
 def decoded(message: bytes) -> TcpInfo | None:
-    """The account in a message; None when it has none."""
+    """The account in a message; None if it has none."""
     attributes = {kind: message[at:end] for kind, at, end in _attributes(message)}
     if _INFO not in attributes:
         return None
@@ -169,7 +170,7 @@ def decoded(message: bytes) -> TcpInfo | None:
 
 
 def _attributes(message: bytes) -> Iterator[tuple[int, int, int]]:
-    """The kind of each attribute of a message, and where its value begins and ends."""
+    """For each attribute of a message: its kind, and where its value begins and ends."""
     at = _MESSAGE_BYTES
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
@@ -178,10 +179,10 @@ def _attributes(message: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def accounts_of_clients(folder: Path) -> Iterator[tuple[float, bytes, TcpInfo]]:
-    """The accounts in `folder` of connections with clients, in order: the time (s since 1970), what distinguishes the
-    connection (`identity`), and the account.
+    """The accounts in `folder` of connections with clients, in order: the time (s since 1970), the connection's
+    `identity`, and the account.
 
-    No client is in the servers' own loopback, in which some of their programs speak with each other.
+    Connections over the servers' own loopback are left out: some of their programs communicate there.
     """
     data, at = (folder / ACCOUNTS).read_bytes(), 0
     while at < len(data):
@@ -194,5 +195,5 @@ def accounts_of_clients(folder: Path) -> Iterator[tuple[float, bytes, TcpInfo]]:
 
 
 def congestion_controls(folder: Path) -> set[str]:
-    """Every congestion control that a server's connection with a client had, by the accounts in `folder`."""
+    """The congestion controls of all connections between servers and clients, by the accounts in `folder`."""
     return {info.congestion_control for _, _, info in accounts_of_clients(folder)}

@@ -1,19 +1,19 @@
-"""Which recorded response answers a request: the rule that all servers follow.
+"""Chooses the recorded response that answers a request: the rule that all servers follow.
 
-A request is a method, an authority (lower case, without `:443`) and a target (path and query). Path
-and query are compared as they were sent. Among the recorded exchanges of the authority:
+A request is a method, an authority (lower case, without `:443`) and a target (path and query). Path and query are
+compared as they were sent. Among the recorded exchanges of the authority, the kinds of matches are, in this order:
 
-1. exact      same method, path and query. Recorded several times, those that fit best (`servers.fit`) are
-              served in recorded order, each once, the last of them again and again. Bodies of requests do
-              not matter, since they are not stored: of two POSTs to one URL the first gets the first answer.
-2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest. The
-              first of its recordings that fit best is served.
+1. exact      same method, path and query. If it was recorded several times, those that fit best (`servers.fit`) are
+              served in recorded order, each once, and then the last of them again and again. Request bodies are
+              ignored, since they are not stored: of two POSTs to the same URL, the first gets the first answer.
+2. prefix     same method and path; the longest common prefix of the queries; ties go to the earliest. The first of the
+              recordings that fit best is served.
 3. head       a HEAD that was not recorded is answered like a GET, without the body.
 4. preflight  a CORS preflight that was not recorded is granted.
 5. miss       404.
 
-`servers/quic/` implements the same rule in C++; `tests/vectors/matching.json` holds both to it.
-Standard library only: uWSGI's interpreter loads this file.
+`servers/quic/` implements the same rule in C++; `tests/vectors/matching.json` tests both. Standard library only:
+uWSGI's interpreter loads this file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Kind(StrEnum):
-    """How a response was found; the words of the request log."""
+    """The kind of a match, as written in the request log."""
 
     EXACT = "exact"
     PREFIX = "prefix"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 class Recorded(NamedTuple, Generic[T]):
-    """The parts of a recorded exchange that decide when it is served, and the response as the server has it."""
+    """The parts of a recorded exchange that decide when it is served, and the response in the server's own form."""
 
     method: str
     url: str
@@ -49,7 +49,7 @@ class Recorded(NamedTuple, Generic[T]):
 
 
 class Candidate(NamedTuple, Generic[T]):
-    """A recorded exchange without its request, by which it is found."""
+    """A recorded exchange without its request, which is the key under which it is stored."""
 
     status: int
     content_range: str | None
@@ -57,7 +57,7 @@ class Candidate(NamedTuple, Generic[T]):
 
 
 class Match(NamedTuple, Generic[T]):
-    """The recorded response that answers a request; none for a preflight granted or a miss."""
+    """The recorded response that answers a request; None for a granted preflight or a miss."""
 
     kind: Kind
     recorded: T | None = None
@@ -72,8 +72,8 @@ class Matcher(Generic[T]):
         self._served: set[int] = set()
         for exchange in recorded:
             parts = urlsplit(exchange.url)
-            # A site may have thousands of exchanges: each authority is in memory once, and a list of one has no spare
-            # capacity.
+            # A site may have thousands of exchanges, so save memory: each authority is stored once, and a list with a
+            # single element has no spare capacity.
             path = (exchange.method, intern(normal_authority(parts.netloc)), parts.path or "/")
             candidate = Candidate(exchange.status, exchange.content_range, exchange.response)
             queries = self._by_path.setdefault(path, {})
@@ -111,7 +111,7 @@ class Matcher(Generic[T]):
 
 
 def _best_fitting(repeats: Iterable[Candidate[T]], headers: Mapping[str, str]) -> list[Candidate[T]]:
-    """Those of `repeats` that fit a request with `headers` best, in recorded order."""
+    """The recordings among `repeats` that best fit a request with `headers`, in recorded order."""
     requested_range = headers.get("range")
     conditional = "if-none-match" in headers or "if-modified-since" in headers
     fits = [(fit_of(requested_range, conditional, r.status, r.content_range), r) for r in repeats]
@@ -120,7 +120,7 @@ def _best_fitting(repeats: Iterable[Candidate[T]], headers: Mapping[str, str]) -
 
 
 def normal_authority(authority: str) -> str:
-    """Lower case, without user information and the default port."""
+    """`authority` in lower case, without user information and the default port."""
     return authority.rpartition("@")[2].lower().removesuffix(":443")
 
 

@@ -1,5 +1,5 @@
-"""Serving a site over QUIC and HTTP/3 by a program of ours: `quic_server` or `quinn_server`. Their command lines are
-alike wherever both can be told the same."""
+"""Serves a site over QUIC and HTTP/3 with a program of ours: `quic_server` or `quinn_server`. Where both have an
+option, it is the same on both command lines."""
 
 import subprocess
 from abc import abstractmethod
@@ -15,7 +15,7 @@ from servers.contract import Server, Serving
 from servers.endpoints import write_endpoints
 from tuning.protocols import Protocol
 
-# The unit in which quiche counts windows. Other servers' segments have the same length, so that equal numbers are equal
+# The segment size with which quiche counts windows. Our other servers use the same, so that equal numbers mean equal
 # bytes.
 SEGMENT_BYTES = 1460
 
@@ -28,14 +28,14 @@ class OwnQuicServer(Server):
 
     @abstractmethod
     def arguments(self, protocol: Protocol) -> list[str]:
-        """The options of the program's command line for `protocol`, besides the group of TLS."""
+        """The command-line options of the program for `protocol`, in addition to the TLS group."""
 
     @contextmanager
     def serve(self, serving: Serving) -> Iterator[None]:
         (program,) = self.programs
         command = jailed(serving.jail(), [tool(program), *self._options(serving)])
         with running(program, command, serving.folder / f"{program}.log", stdout=subprocess.PIPE) as servers:
-            for _ in serving.listening():  # it prints a line for each when it can serve there
+            for _ in serving.listening():  # the program prints a line for each endpoint once it serves there
                 servers.first_line()
             yield
 

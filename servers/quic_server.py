@@ -1,15 +1,16 @@
-"""Serving a site over QUIC and HTTP/3: our `quic_server`, which has a process for each server address and port."""
+"""Serves a site over QUIC and HTTP/3 with our `quic_server`: one process for each server address and port."""
 
 from typing import ClassVar
 
 from servers.own_quic import OwnQuicServer
 from tuning.protocols import Protocol
 
-# The tags by which it chooses its congestion control.
+# The tags with which a client chooses the congestion control.
 CONTROL_TAGS = {"cubic": "BYTE", "bbr": "TBBR", "bbr2": "B2ON"}
-# Its initial window unless a tag IW… says another.
+# The default initial window of quic_server; a tag IW… sets another.
 WINDOW_PACKETS = 32
-# Its schedulers, and the numbers of connections that its Cubic behaves as; its own unless a protocol says another.
+# The schedulers of quic_server, and the numbers of connections that its Cubic can emulate. Defaults apply unless a
+# protocol sets others.
 SCHEDULERS = ("urgency", "urgency-incremental", "urgency-first-come", "fair", "first-come")
 OWN_SCHEDULER = "urgency"
 EMULATED_CONNECTIONS = tuple(range(1, 11))
@@ -17,7 +18,7 @@ OWN_EMULATED_CONNECTIONS = 2
 
 
 class QuicServer(OwnQuicServer):
-    """Our server around Chromium's QUIC, which does what the browser's connection options say."""
+    """Our server based on Chromium's QUIC; it follows the browser's connection options."""
 
     name = "quic_server"
     congestion_controls = tuple(CONTROL_TAGS)
@@ -27,11 +28,11 @@ class QuicServer(OwnQuicServer):
         "emulated_connections": EMULATED_CONNECTIONS,
         "max_window_packets": None,
     }
-    # Cubic, as `SetCongestionControlDefaults` has it (servers/quic/replay_server.cc).
+    # Cubic is the default (`SetCongestionControlDefaults` in servers/quic/replay_server.cc).
     options_by_itself = (CONTROL_TAGS["cubic"],)
 
     def arguments(self, protocol: Protocol) -> list[str]:
-        # Its own are given, too, since what is its own may change from version to version.
+        # Pass defaults explicitly, since they may change from version to version.
         connections, most = str(self.cubic_connections(protocol)), protocol.max_window_packets
         limit = [] if most is None else ["--max-window", str(most)]
         return ["--emulated-connections", connections, *limit, "--scheduler", _scheduler(protocol)]

@@ -1,7 +1,8 @@
-"""Serving a site over QUIC and HTTP/3 by our `quinn_server` (Rust, in `servers/quinn/`): one process for all addresses.
+"""Serves a site over QUIC and HTTP/3 with our `quinn_server` (Rust, in `servers/quinn/`): one process for all
+addresses.
 
-It is another implementation of QUIC than quic_server. `servers/quinn/README.md` has their common behaviour and their
-differences.
+It uses another QUIC implementation than quic_server. `servers/quinn/README.md` describes what the two have in common,
+and how they differ.
 """
 
 from typing import ClassVar
@@ -9,20 +10,21 @@ from typing import ClassVar
 from servers.own_quic import SEGMENT_BYTES, OwnQuicServer
 from tuning.protocols import Protocol
 
-# Its order of service, by the name of quic_server's scheduler of the same kind: responses take turns of one packet.
+# quinn_server's order of service, by the name of quic_server's equivalent scheduler: responses take turns of one
+# packet.
 ORDER_OF_SERVICE = "fair"
 # quinn keeps its window at two of its longest packets or more.
 LEAST_WINDOW_PACKETS = 2
 
 
 class QuinnServer(OwnQuicServer):
-    """Our server around quinn and h3. Its command line sets everything: it ignores browsers' connection options."""
+    """Our server based on quinn and h3. Its command line sets everything: it ignores browsers' connection options."""
 
     name = "quinn"
     congestion_controls = ("cubic", "reno")
     programs: ClassVar = {"quinn_server": "--version"}
     choices: ClassVar = {"emulated_connections": (1,)}
-    # quinn paces by the smoothed round trip, which is still that of the queue before the loss.
+    # quinn paces by the smoothed round trip, which still includes the queue from before the loss.
     fills_window_after_loss = False
 
     def arguments(self, protocol: Protocol) -> list[str]:

@@ -1,7 +1,7 @@
-"""Certificate chains that are as long as the recorded ones, and name as many hosts; by the CA that makes all others.
+"""Certificate chains with the length and the number of hosts of the recorded ones, signed by the usual CA.
 
-A QUIC server may send three times the bytes that it received, and no more, before the client's address is validated
-(RFC 9000, section 8.1): a longer chain costs QUIC a round trip, where TCP's initial window has room
+Before the client's address is validated, a QUIC server may send at most three times the bytes that it received (RFC
+9000, section 8.1). So a long chain costs QUIC a round trip, while it fits into TCP's initial window
 (docs/distant-servers.md).
 """
 
@@ -20,24 +20,25 @@ from base.errors import EyelevelError
 from record.site import Site
 from servers.certificate_authority import CertificateAuthority
 
-# Clients ignore an extension that nobody knows (RFC 5280, section 4.2). The number is one for examples (RFC 5612).
+# Clients ignore unknown extensions (RFC 5280, section 4.2). This number is reserved for examples (RFC 5612).
 PADDING = x509.ObjectIdentifier("1.3.6.1.4.1.32473.1")
-# Chromium refuses longer chains (BoringSSL's SSL_DEFAULT_MAX_CERT_LIST is 100 KiB, frames included).
+# Chromium refuses longer chains (BoringSSL's SSL_DEFAULT_MAX_CERT_LIST is 100 KiB, including framing).
 MOST_BYTES = 90_000
-# The subject of those behind the first.
+# The subject of all certificates after the first.
 FURTHER = "Eyelevel further certificate"
 
 
 @dataclass(frozen=True)
 class ChainForm:
-    """The form of a chain: the bytes of each certificate (DER), the server's own first, and the names in that one."""
+    """The form of a chain: the size in bytes of each certificate (DER), the server's own first, and the names in the
+    first."""
 
     certificates: tuple[int, ...]
     names: tuple[str, ...] = ()
 
 
 def recorded_chains(site: Site) -> dict[str, ChainForm]:
-    """Server address → the chain that it sent first; of one that is not known, that of median length of the others.
+    """Server address → the first chain that it sent. A server without a recorded chain gets the one of median length.
 
     Raises EyelevelError when none was recorded.
     """
@@ -71,16 +72,16 @@ def issue_chain(
     addresses: Sequence[x509.GeneralName],
     form: ChainForm,
 ) -> list[x509.Certificate]:
-    """A certificate of `key` for the server of these `addresses`, and as many behind it as `form` has.
+    """A certificate of `key` for the server of these `addresses`, followed by as many others as in `form`.
 
-    All together are as long as those of `form`, to a few bytes, unless the names alone are longer. The CA itself has
-    signed the first; those behind it only take their room.
+    The whole chain is as long as that of `form`, to within a few bytes, unless the names alone are longer. The CA has
+    signed the first certificate itself; the others only take up space.
     """
     given = {address.value for address in addresses}
     names = [*addresses, *(x509.DNSName(text) for text in form.names if text not in given)]
     first, *others = form.certificates
     chain = [_issued(ca, key, name, lifetime, names, first)]
-    # The others make up for the bytes that the first has too many or too few.
+    # The others compensate for the bytes by which the first is too long or too short.
     missing = first - _size(chain[0])
     for place, size in enumerate(others):
         share = missing // (len(others) - place)
@@ -97,11 +98,11 @@ def _issued(
     names: Sequence[x509.GeneralName],
     wanted_bytes: int,
 ) -> x509.Certificate:
-    """A certificate of `wanted_bytes`, or a longer one if it cannot be so short."""
+    """A certificate of `wanted_bytes`, or a longer one if it cannot be that short."""
     usages = [ExtendedKeyUsageOID.SERVER_AUTH]
     certificate = ca.issue(name, key, usages, lifetime, names)
     padding_bytes = wanted_bytes - _size(certificate)
-    # The frame of the padding has a length of its own, which depends on that of what is in it.
+    # The padding's own framing has a length that depends on the padding's.
     for _ in range(2):
         if padding_bytes <= 0:
             break

@@ -1,4 +1,4 @@
-"""The servers by name, and who serves a protocol."""
+"""The servers by name, and which of them serves a protocol."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,12 +13,12 @@ from tuning.protocols import Protocol
 
 @cache
 def all_servers() -> Mapping[str, Server]:
-    """Every server by its name."""
+    """Name → server."""
     return registered(servers, "SERVER")
 
 
 def server_of(protocol: Protocol) -> Server:
-    """The server that serves `protocol`. Raises EyelevelError when there is none of that name."""
+    """The server that serves `protocol`. Raises EyelevelError when no server has the name."""
     known = all_servers()
     if protocol.server not in known:
         raise EyelevelError(f"{protocol.name}: there is no server {protocol.server!r}; there are {', '.join(known)}")
@@ -33,7 +33,7 @@ def servers_of(protocol: Protocol) -> list[Server]:
 def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | None = None) -> list[Protocol]:
     """`protocols` with all connection options that their servers need.
 
-    `places` are where each is written, by its name. Raises EyelevelError when a server refuses one.
+    `places`: name of a protocol → where it is written. Raises EyelevelError when a server refuses a protocol.
     """
     complete = []
     for protocol in protocols:
@@ -49,8 +49,8 @@ def require_served(protocols: Iterable[Protocol], places: Mapping[str, str] | No
 
 
 def http1_refusal(protocol: Protocol) -> str | None:
-    """Why single servers cannot speak HTTP/1.1 alone where others serve by `protocol`, in one line; None if they can,
-    or if it is one of QUIC, which carries HTTP/3 alone."""
+    """Why single servers cannot speak only HTTP/1.1 while others use `protocol`, in one line. None if they can, or if
+    `protocol` uses QUIC, which carries only HTTP/3."""
     if not protocol.in_kernel:
         return None
     if not server_of(protocol).speaks_http1:

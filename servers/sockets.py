@@ -1,7 +1,7 @@
-"""Options of the sockets at which a program serves that cannot ask for them itself, set from outside.
+"""Sets options on the sockets of a server program from outside, since the program itself cannot set them.
 
-The kernel hands a process the descriptors of those that it may trace: `pidfd_getfd(2)`. Accepted sockets inherit the
-options of the listening one.
+With `pidfd_getfd(2)`, a process can get copies of the descriptors of processes that it may trace. Accepted sockets
+inherit the options of the listening socket.
 """
 
 import ctypes
@@ -15,15 +15,15 @@ from base.errors import EyelevelError
 from servers.nginx.server import SO_MAX_PACING_RATE, UNLIMITED_PACING_BYTES_PER_S
 
 SO_IP_TRANSPARENT = 19  # linux/in.h; Python has no name for it
-SYS_PIDFD_GETFD = 438  # of x86-64; Python has no name for it
+SYS_PIDFD_GETFD = 438  # on x86-64; Python has no name for it
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def pace_listeners(jailer: int, endpoints: Iterable[tuple[str, int]]) -> None:
-    """Pace what connections to `endpoints` will send, whose listening sockets a descendant of process `jailer` has.
+    """Pace the data sent on connections to `endpoints`; a descendant of process `jailer` has their listening sockets.
 
-    Linux gives TCP's own pacing to a socket that has a maximum pacing rate (`servers.nginx.server`). Raises
-    EyelevelError when there is an endpoint without one, or the kernel does not take it.
+    Linux uses TCP's own pacing for a socket with a maximum pacing rate (`servers.nginx.server`). Raises EyelevelError
+    when an endpoint has no such socket, or the kernel refuses the option.
     """
     rate = UNLIMITED_PACING_BYTES_PER_S.to_bytes(8, "little")
     if lacking := set(endpoints) - _set(jailer, socket.SOCK_STREAM, socket.SOL_SOCKET, SO_MAX_PACING_RATE, rate):
@@ -31,14 +31,16 @@ def pace_listeners(jailer: int, endpoints: Iterable[tuple[str, int]]) -> None:
 
 
 def make_transparent(jailer: int, endpoints: Iterable[tuple[str, int]], kind: socket.SocketKind) -> None:
-    """Let the sockets of this `kind` at `endpoints`, which a descendant of process `jailer` has, answer from their
-    addresses though these are not this namespace's (ip(7), IP_TRANSPARENT). Raises EyelevelError as above."""
+    """Let the sockets of this `kind` at `endpoints`, which belong to a descendant of process `jailer`, answer from
+    their addresses although these are not this namespace's (ip(7), IP_TRANSPARENT). Raises EyelevelError like
+    `pace_listeners`."""
     if lacking := set(endpoints) - _set(jailer, kind, socket.IPPROTO_IP, SO_IP_TRANSPARENT, (1).to_bytes(4, "little")):
         raise EyelevelError("what is sent from {}:{} cannot leave".format(*min(lacking)))
 
 
 def _set(jailer: int, kind: socket.SocketKind, level: int, option: int, value: bytes) -> set[tuple[str, int]]:
-    """Give all sockets of this `kind` at which descendants of `jailer` serve this option; returns where they do."""
+    """Set an option on all sockets of this `kind` at which descendants of `jailer` serve; returns their addresses and
+    ports."""
     places = set()
     for process in _descendants(jailer):
         for one in _serving(process, kind):
@@ -57,7 +59,7 @@ def _descendants(process: int) -> Iterator[int]:
 
 
 def _serving(process: int, kind: socket.SocketKind) -> Iterator[socket.socket]:
-    """The sockets of IPv4 of this `kind` at which `process` serves, as sockets of ours."""
+    """The IPv4 sockets of this `kind` at which `process` serves, as sockets of this process."""
     descriptor = os.pidfd_open(process)
     try:
         for link in Path(f"/proc/{process}/fd").iterdir():

@@ -1,4 +1,5 @@
-"""Measures how many lanes a machine takes before a run in one of them takes longer than it does alone.
+"""Measures how many lanes a machine takes before runs in lanes take longer than runs that have the machine to
+themselves.
 
-`trial` loads a page in lanes and without, `equivalence` says what that shows, and `calibration` tries numbers of lanes.
+`trial` loads a page with and without lanes, `equivalence` tests the times, and `calibration` tries numbers of lanes.
 """

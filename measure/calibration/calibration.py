@@ -1,4 +1,4 @@
-"""Trying numbers of lanes, from many to few, until the largest that disturbs no run is known."""
+"""Tries numbers of lanes, by bisection, until the largest number that disturbs no run is known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,17 +20,18 @@ from measure.calibration.equivalence import (
 from measure.host.affinity import CORES_FOR_PLACES
 from measure.host.lanes import ONE_LANE, Lanes, lanes_of
 
-# These few lanes are always tried: whether a machine is too small for them is measured.
+# Two lanes are always tried: whether a machine is too small for them is measured, not assumed.
 FEWEST = 2
 
 
 class LoadsDoNotCount(Exception):
-    """Loads in lanes were rejected again and again; the text says how many lanes, and why."""
+    """Loads in lanes were rejected repeatedly; the text states how many lanes there were, and why."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The result for this number of `lanes`: the verdict, why, after how many rounds, and each comparison then."""
+    """The result for a number of `lanes`: the verdict, its reason, the number of rounds made, and the comparisons after
+    the last round."""
 
     lanes: int
     verdict: str
@@ -39,7 +40,7 @@ class Trial:
     comparisons: tuple[Comparison, ...] = ()
 
 
-# Makes a round with the number of lanes and the round's number. Raises LoadsDoNotCount.
+# Measures one round, given the number of lanes and the round's number. Raises LoadsDoNotCount.
 MeasureRound = Callable[[int, int], Round]
 
 
@@ -49,10 +50,10 @@ def calibrate(
     announce: Callable[[str], None],
     material: Mapping[str, Any],
 ) -> Lanes:
-    """The lanes that a machine with these `cores` takes; `material` is what is loaded, for the record.
+    """The lanes that a machine with these `cores` takes; `material` describes for the record what is loaded.
 
-    Numbers of lanes are halved between the most that is known to do and the fewest that is known not to; that fewer
-    lanes disturb less is taken for granted.
+    This is a binary search between the largest number of lanes known to be undisturbed and the smallest number known to
+    be too large. It assumes that fewer lanes disturb each other less.
     """
     trials: list[Trial] = []
     most, fault = 1, most_lanes(len(cores)) + 1
@@ -73,8 +74,8 @@ def calibrate(
 
 
 def most_lanes(cores: int) -> int:
-    """How many lanes are tried first: as many as have places for all parts of a run (`measure.host.affinity`), but two
-    at least if there are two cores."""
+    """The number of lanes that is tried first: as many as have cores for all parts of a run (`measure.host.affinity`),
+    but at least two if there are two cores."""
     return min(cores, max(FEWEST, cores // CORES_FOR_PLACES))
 
 

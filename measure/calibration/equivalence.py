@@ -1,11 +1,12 @@
-"""Whether runs in lanes take as long as runs that have the machine to themselves: a test of equivalence, in looks.
+"""Whether runs in lanes take as long as runs that have the machine to themselves: an equivalence test with interim
+looks.
 
-In each round the same is timed under each condition. The logarithms of the ratios of two conditions, one a round, have
-a mean, and that an interval of Student's t. By two one-sided tests (Schuirmann 1987, Journal of Pharmacokinetics and
-Biopharmaceutics 15) a quantity is equivalent when its interval is within the bound; when it is beyond, lanes disturb.
-It is looked at after fixed numbers of rounds, each time at ERROR by the number of looks (Bonferroni), so that to look
-often finds no more than to look once. All quantities must be equivalent, which needs no further correction: that all
-of them are is the claim (intersection and union, Berger 1982, Technometrics 24).
+Each round times the same quantities under each condition. For two conditions, each round gives one log ratio; their
+mean has a Student's t interval. By two one-sided tests (Schuirmann 1987, Journal of Pharmacokinetics and
+Biopharmaceutics 15), a quantity is equivalent if its interval lies within the bound. If the interval lies wholly
+outside, the lanes disturb. The test is made after fixed numbers of rounds, each time at ERROR divided by the number of
+looks (Bonferroni), so repeated looks do not raise the error. Lanes pass only if all quantities are equivalent; such an
+intersection-union test needs no further correction (Berger 1982, Technometrics 24).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,28 +14,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The share by which a run in a lane may take more or less time. Two ways to measure count as equivalent within it,
-# throughout this project.
+# The share by which a run in a lane may be slower or faster. Throughout this project, two ways to measure count as
+# equivalent if they differ by less.
 BOUND = 0.02
-# The largest probability with which lanes that disturb by more than BOUND may be taken for lanes that do not.
+# The largest probability that lanes which disturb by more than BOUND pass the test.
 ERROR = 0.05
-# The numbers of rounds after which results are tested. Five suffice to recognise a machine that is too small; with
-# forty, a run-to-run deviation of up to 2 % is small enough for the bound.
+# The numbers of rounds after which results are tested. Five rounds suffice to recognise a machine that is too small.
+# With forty, the interval is narrow enough for BOUND if the times of runs scatter by up to 2 %.
 LOOKS = (5, 10, 20, 40)
 
-# The conditions: a run at a time, on all cores; the same on those of a lane; and while all other lanes measure, too.
+# The conditions: one run at a time on all cores; one run on a lane's cores; and one run on a lane's cores while all
+# other lanes measure, too.
 WHOLE, ALONE, BESIDE = CONDITIONS = ("whole", "alone", "beside")
 
 EQUIVALENT, DISTURBED, OPEN = "equivalent", "disturbed", "not decided"
 
-# Condition → quantity → what it took (ms).
+# Condition → quantity → its time (ms).
 Round = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The `ratio` of a `quantity` in a lane beside others to that on the whole machine, with its interval; and its two
-    factors: `of_cores`, by a lane's cores alone, and `of_neighbours`."""
+    """A `quantity` in a lane with neighbours, compared with the whole machine: their `ratio` with its interval (`low`,
+    `high`). The ratio has two factors: `of_cores`, since a lane has fewer cores, and `of_neighbours`, since other lanes
+    are busy."""
 
     quantity: str
     ratio: float
@@ -51,7 +54,7 @@ class Comparison:
 
     @property
     def distance(self) -> float:
-        """How far the end of the interval that is farther from 1 is from it, as a logarithm."""
+        """The distance from 1, as a logarithm, of the end of the interval that is farther from 1."""
         return max(abs(float(np.log(self.low))), abs(float(np.log(self.high))))
 
     def __str__(self) -> str:
@@ -68,7 +71,7 @@ def comparisons(rounds: Sequence[Round]) -> list[Comparison]:
 
 
 def _comparison(quantity: str, rounds: Sequence[Round]) -> Comparison:
-    from scipy import stats  # it takes a second to load, also where nothing is compared
+    from scipy import stats  # takes a second to load, so not at the top of the module
 
     whole, alone, beside = (np.log([one[condition][quantity] for one in rounds]) for condition in CONDITIONS)
     differences = beside - whole
@@ -80,7 +83,8 @@ def _comparison(quantity: str, rounds: Sequence[Round]) -> Comparison:
 
 
 def verdict(of: Sequence[Comparison], bound: float = BOUND) -> str:
-    """Whether lanes disturb, by the comparisons of all quantities."""
+    """The verdict on lanes, from the comparisons of all quantities: DISTURBED if any quantity is, OPEN if any is not
+    decided, otherwise EQUIVALENT."""
     verdicts = {one.verdict(bound) for one in of}
     if DISTURBED in verdicts:
         return DISTURBED

@@ -1,8 +1,8 @@
-"""The rounds of a calibration: a demo page over TCP and over QUIC, with the machine to itself, in a lane alone, and in
-a lane while each other lane loads the same page again and again.
+"""The rounds of a calibration. Each loads a demo page over TCP and over QUIC under three conditions: with the machine
+to itself, in a lane alone, and in a lane while every other lane loads the same page repeatedly.
 
-The page, its film and all that is done with them are those of a campaign; each turn has fresh processes. Nothing here
-knows what follows from the times.
+Pages are loaded and filmed as in a campaign; each turn has fresh processes. This module only measures times; it does
+not interpret them.
 """
 
 import tempfile
@@ -29,18 +29,18 @@ from record import collection
 from tuning import networks, protocols
 from tuning.defaults import REPEATS
 
-# Much is computed for this page, and its network makes least of that invisible.
+# This page needs much computing, and this fast network hides the least of it.
 SITE, NETWORK, PROTOCOLS = "demo-news", "dsl", ("tcp", "quic")
 METRICS = ("plt", "si")
 CANARY = "the canary's task"
 SEED = 1
-# Measures in a lane while others are at work: protocol → row.
+# Measures in a lane while the other lanes given are busy; returns protocol → row.
 Turn = Callable[[Lane, Sequence[Lane]], Mapping[str, Row]]
 
 
 def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
-    """The lanes that this machine takes, measured with `browser`; takes minutes on a small machine and hours on a large
-    one. Raises EyelevelError when loads do not count even with the machine to themselves."""
+    """The lanes that this machine takes, measured with `browser`. This takes minutes on a small machine and hours on a
+    large one. Raises EyelevelError when loads do not count even with the machine to themselves."""
     cores = whole_cores()
     known = protocols.load()
     site, network = collection.load_site(SITE), networks.load()[NETWORK]
@@ -57,9 +57,9 @@ def calibrated_lanes(browser: str, announce: Callable[[str], None]) -> Lanes:
 
 
 def one_round(lanes: Sequence[Lane], cores: Sequence[Sequence[int]], number: int, turn: Turn) -> Round:
-    """Time a `turn` under each condition, in an order drawn for the round, on a machine of these `cores`.
+    """Time a `turn` under each condition, in an order drawn for the round, on a machine with these `cores`.
 
-    The lane that is timed takes turns. Raises LoadsDoNotCount, EyelevelError.
+    Each round times a different lane. Raises LoadsDoNotCount, EyelevelError.
     """
     one = lanes[number % len(lanes)]
     others = [lane for lane in lanes if lane != one]
@@ -83,8 +83,11 @@ def one_turn(
     method: Method = PAGES,
     begin: Callable[[LaneSetting], AbstractContextManager[RunningLane]] = running_lane,
 ) -> dict[str, Row]:
-    """Measure `settings` (by the names of their protocols) in lane `one` while the `others` measure the same again and
-    again; returns the last row of each. Lanes are what `begin` returns, and measure by `method`."""
+    """Measure `settings` (protocol name → setting) in lane `one` while the `others` measure the same settings
+    repeatedly.
+
+    Returns protocol → row of lane `one`. `begin` starts a lane; all lanes measure by `method`.
+    """
 
     def block(number: int) -> Block:
         runs = {Run(SITE, NETWORK, name, number): setting for name, setting in settings.items()}
@@ -113,20 +116,21 @@ def one_turn(
 
 
 class Neighbour:
-    """A lane that measures each `block`, by its number, after another, so that others have a neighbour."""
+    """A lane that keeps its neighbours company: it measures one block after another. `block` makes each from its
+    number."""
 
     def __init__(self, lane: RunningLane, store: FolderStore, block: Callable[[int], Block]) -> None:
         self._lane, self._store, self._block = lane, store, block
         self._number = 0
 
     def begin(self) -> None:
-        """Begin, and return once it has begun with its first load."""
+        """Begin the first block, and return when its first load has begun."""
         self._begin_next()
         while not isinstance(self._lane.message(), Beginning):
             pass
 
     def hear(self) -> None:
-        """Do what the lane's next message asks for, and start the lane again when it has ended."""
+        """Handle the lane's next message; if its block has ended, begin the next one."""
         if isinstance(self._lane.hear(self._store), Ending):
             self._begin_next()
 
@@ -136,7 +140,7 @@ class Neighbour:
 
 
 def times_of(rows: Mapping[str, Row]) -> dict[str, float]:
-    """Quantity → what it took (ms), of rows by their protocols."""
+    """Quantity → its time (ms), from `rows` (protocol → row)."""
     times = {
         f"{metric.upper()} over {name}": value
         for name, row in rows.items()
@@ -148,7 +152,7 @@ def times_of(rows: Mapping[str, Row]) -> dict[str, float]:
 
 
 def _fault(row: Row) -> str | None:
-    """Why `row` tells nothing, or None."""
+    """Why `row` cannot be used, or None."""
     absent = [metric for metric in METRICS if row.metrics.get(metric) is None]
     return str(row.reason) if row.reason else f"it has no {absent[0]}" if absent else None
 

@@ -1,1 +1,1 @@
-"""Campaigns: many runs, in an order drawn from a seed, none lost and none made twice."""
+"""Campaigns: many runs in an order drawn from a seed. No run is lost, and none is made twice."""

@@ -1,4 +1,4 @@
-"""The analyses of a block's films: when, on which cores, and in which process."""
+"""When a block's films are analysed, on which cores, and in which process."""
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -10,25 +10,25 @@ from measure.campaign.analyst import analyse_apart
 from measure.campaign.method import Method
 from measure.host.affinity import Layout
 
-# A run's film is analysed while the next run is prepared, if the run took at most this long (s). Preparing keeps one
-# core busy for more than 1 s; analysing takes another core about 0.1 s per second of film. The next run would wait for
-# the analysis of a longer film for more time than that takes after all runs, when every core analyses one.
+# The film of a run that took at most this long (s) is analysed while the next run is prepared. Preparing keeps one core
+# busy for more than 1 s; analysing takes another core about 0.1 s per second of film. With longer films, the next run
+# would wait for the analysis, and it is faster to analyse such films after all runs, on all cores at once.
 BRIEF_S = 20.0
 
 
 class Analyses:
-    """Analyses the films in runs' folders as `method` says, some at once.
+    """Analyses the films in runs' folders with `method`, several at once.
 
-    Where `layout` has cores for analyses, they run while further runs are measured, in processes of their own.
-    Elsewhere they run when nothing is measured: those of brief runs before the next run begins, the others at the end.
-    An analysis that has not begun when the context ends is dropped.
+    If `layout` has cores for analyses, films are analysed in processes of their own while further runs are measured.
+    Otherwise films are analysed while nothing is measured: those of brief runs before the next run begins, the others
+    at the end. When the context ends, analyses that have not begun are dropped.
     """
 
     def __init__(self, method: Method, layout: Layout | None) -> None:
         self._analyse = partial(analyse_apart, method) if layout else method.analyse
         self._has_cores = layout is not None
         cores = layout.analysis if layout else sorted(os.sched_getaffinity(0))
-        # Affinity belongs to a thread, and the programs that it starts inherit it.
+        # CPU affinity belongs to a thread; programs that the thread starts inherit it.
         self._workers = ThreadPoolExecutor(len(cores), initializer=os.sched_setaffinity, initargs=(0, cores))
         self._analyses: dict[Path, Future[None]] = {}
         self._later_films: list[Path] = []
@@ -42,7 +42,8 @@ class Analyses:
         self._workers.shutdown(cancel_futures=True)
 
     def add(self, folder: Path, seconds: float) -> None:
-        """Analyse the film in `folder`, of a run that took `seconds`, unless this has been requested before."""
+        """Analyse the film in `folder`, of a run that took `seconds`. A second request for the same folder does
+        nothing."""
         if folder in self._analyses or folder in self._later_films:
             return
         if self._has_cores or seconds <= BRIEF_S:
@@ -51,7 +52,7 @@ class Analyses:
             self._later_films.append(folder)
 
     def await_quiet(self) -> None:
-        """Wait until a run can be measured: nothing is analysed on its cores."""
+        """Wait until a run can be measured: no analysis runs on its cores."""
         if not self._has_cores:
             wait(self._analyses.values())
 

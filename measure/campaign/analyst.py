@@ -1,8 +1,9 @@
-"""Analysing a film while another run is being made: in a process of its own.
+"""Analyses a film in a process of its own while another run is being made.
 
-A thread would share Python with the thread that samples processors meanwhile (`measure.instruments.processor`). That
-gives Python away at each question to the kernel, some sixty in a sample, and where films have several cores a busy
-thread on another one takes it, for 5 ms each time: the samples would be of later times than they say.
+A thread would share Python's interpreter lock with the thread that samples the processors meanwhile
+(`measure.instruments.processor`). The sampling thread releases the lock at each system call, about sixty times per
+sample. If films have several cores, a busy thread on another core then takes the lock for 5 ms each time, and samples
+would be later than their timestamps.
 """
 
 import pickle
@@ -17,14 +18,15 @@ from measure.campaign.method import Method
 
 
 def analyse_apart(method: Method, folder: Path) -> None:
-    """Do what `method.analyse` does with the run in `folder`, on the cores of this thread. Raises what that raises."""
+    """Call `method.analyse` for the run in `folder`, in a process on this thread's cores. Raises what `analyse`
+    raises."""
     command, environment = python_process(__name__)
     done = subprocess.run(
         command,
         input=pickle.dumps((method, folder)),
         stdout=subprocess.PIPE,
         env=environment,
-        start_new_session=True,  # a terminal's Ctrl-C is not for it
+        start_new_session=True,  # protects it from a terminal's Ctrl-C
         check=False,
     )
     if done.returncode:
@@ -34,7 +36,7 @@ def analyse_apart(method: Method, folder: Path) -> None:
 
 
 def main() -> None:
-    """Analyse what standard input names; what is raised goes to standard output."""
+    """Read a method and a folder from standard input, and analyse; an error goes to standard output."""
     method, folder = pickle.load(sys.stdin.buffer)
     fault = None
     try:

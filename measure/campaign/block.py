@@ -1,12 +1,12 @@
-"""One block on one machine: every open run of it, one after another, and again those that do not count.
+"""Measures one block on one machine: all its open runs in turn, and then again those that were rejected.
 
     canary, paces  →  each run is made, its film analysed  →  paces  →  each is judged  →  once more for those rejected
 
-Before and after the runs it is looked whether the paces of their devices are kept (`measure.instruments.pace`).
+Before and after the runs, `measure.instruments.pace` checks that their devices keep their paces.
 
-From the moment when nothing of a run is measured any more, its film is analysed. From then on, or from its quiet time
-on at idle priority (`measure.host.idle_priority`), the next one is prepared (`preparer`). That begins when no film is
-analysed any more, but where films have cores of their own (`analyses`).
+A run is over when nothing of it is measured any more; then its film is analysed, and the next run is prepared
+(`preparer`). With idle priority (`measure.host.idle_priority`), the preparation begins earlier, in the run's quiet
+time. The next run begins when no film is being analysed, unless films have cores of their own (`analyses`).
 
     one run     ─── load, quiet ─┬─ browser's end ─┐
     its film                     ├─ analysed ──────┤
@@ -37,7 +37,7 @@ from tuning.devices import device_of
 
 @dataclass(frozen=True)
 class Beginning:
-    """An attempt at `run` begins, in `lane` if there are several."""
+    """An attempt at `run` begins, in `lane` if the machine has several."""
 
     run: Run
     attempt: int
@@ -46,7 +46,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Judgement:
-    """An attempt has been judged, and its row is in the store; `given_up`: its run is not made again."""
+    """An attempt has been judged, and its row is in the store. `given_up`: its run will not be repeated."""
 
     row: Row
     given_up: bool
@@ -54,21 +54,21 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something of the machine, or of `lane`, keeps runs from being made, or from counting, as the text says."""
+    """A problem of the machine, or of `lane`, keeps runs from being made or from counting; `text` describes it."""
 
     text: str
     lane: int | None = None
 
 
-# The events of a block, and who is notified of them.
+# A block's events, and the function that receives them.
 Event = Beginning | Judgement | Notice
 Notify = Callable[[Event], object]
 
 
 @dataclass(frozen=True)
 class Block:
-    """The open runs of one block, with their settings, how they are made, and how often each may be repeated;
-    `earlier` as in `FolderStore`."""
+    """The open runs of one block with their settings, how they are made, and how often each may be repeated; `earlier`
+    is that of `FolderStore`."""
 
     number: int
     settings: Mapping[Run, Setting]
@@ -78,7 +78,7 @@ class Block:
     earlier: Mapping[Run, tuple[int, int]] = field(default_factory=dict)
 
     def open_in(self, store: FolderStore) -> "Block":
-        """The runs of this block that are open in `store`, for a place that cannot see the store."""
+        """This block with only the runs that are open in `store`, for a place that cannot see the store."""
         settings = {run: one for run, one in self.settings.items() if store.is_open(run, self.repeats)}
         earlier = {run: (store.attempts(run), store.failures(run)) for run in settings}
         return replace(self, settings=settings, earlier=earlier)
@@ -92,11 +92,11 @@ def measure_block(
     preparer: Preparer,
     after: NextRun = lambda: None,
 ) -> None:
-    """Measure `block`, and `notify` of it; every attempt's row is in `store` when this returns.
+    """Measure `block`; when this returns, every attempt's row is in `store`. `notify` receives its events.
 
-    `preparer` has what was prepared before, and what is prepared for later: the run that seems to be next `after` it.
+    `preparer` may hold a run that was prepared before. At the end, it prepares the run that is expected next (`after`).
 
-    Raises EyelevelError when replays fail again and again.
+    Raises EyelevelError when replays fail repeatedly.
     """
     method = block.method
 
@@ -136,7 +136,7 @@ def measure_block(
                         over=partial(_go_on, slot, prepare, analyses, folders[run], began_s),
                     ),
                 )
-                analyses.add(folders[run], time.monotonic() - began_s)  # of a run that was never over
+                analyses.add(folders[run], time.monotonic() - began_s)  # for loads that failed before they were over
             analyses.finish()
         for run in open_runs:
             row = method.judge(block.settings[run], run, store.attempts(run) + 1, folders[run], store.folder)
@@ -147,11 +147,11 @@ def measure_block(
 
 
 def _go_on(slot: Slot, prepare: Callable[[], object], analyses: Analyses, folder: Path, began_s: float) -> None:
-    """Prepare the next run, and analyse the run in `folder`, of which nothing is measured any more. It began at
-    `began_s` (monotonic)."""
+    """Prepare the next run, and analyse the film in `folder`: its run began at `began_s` (monotonic), and nothing of it
+    is measured any more."""
     prepare()
-    # Without that priority, the analysis would make the emulated network late while the browser ends, which counts
-    # against the run; it is analysed later.
+    # Without real-time priority, the analysis would delay the emulated network while the browser ends, which counts
+    # against the run. In that case the film is analysed later.
     if slot.has_real_time_priority():
         analyses.add(folder, time.monotonic() - began_s)
 
@@ -161,7 +161,7 @@ def _first_of(block: Block, runs: Sequence[Run]) -> NextRun:
 
 
 def apply_policy(films: FilmPolicy, folder: Path, rows: Iterable[Row]) -> None:
-    """Do with the films of the attempts in `rows` of the campaign in `folder` as `films` says, on all cores."""
+    """Keep, shrink or delete the films of `rows` of the campaign in `folder`, as `films` says, on all cores."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
         for film in [workers.submit(films.apply, folder / row.folder, row.run, valid=row.valid) for row in rows]:
             film.result()

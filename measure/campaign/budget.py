@@ -1,7 +1,8 @@
 """How long a measurement may take.
 
-A campaign with a budget begins no block that is not expected to end within it, so it stops between two blocks, and the
-same command resumes it."""
+A campaign with a budget begins a block only if the block is expected to end within the budget. So the campaign stops
+between two blocks, and the same command resumes it.
+"""
 
 import re
 import time
@@ -10,13 +11,13 @@ from dataclasses import dataclass
 
 from base.errors import EyelevelError
 
-# Hours, minutes and seconds, in the order in which a budget says them.
+# The seconds of an hour, a minute and a second, in the order in which a budget names them.
 UNITS_S = (3600, 60, 1)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A time of `seconds`, which begins when this is made (`begun_s`, on the monotonic clock `now`)."""
+    """A time limit of `seconds`, counted from `begun_s` on the monotonic clock `now`."""
 
     seconds: float
     begun_s: float
@@ -24,7 +25,7 @@ class Budget:
 
     @classmethod
     def of(cls, seconds: float, now: Callable[[], float] = time.monotonic) -> "Budget":
-        """The budget that begins now."""
+        """A budget that begins now."""
         return cls(seconds, now(), now)
 
     @property
@@ -34,7 +35,7 @@ class Budget:
 
 
 def read_budget(text: str) -> float:
-    """The seconds that `text` says: 90s, 60m, 1.5h, 2h15m. Raises EyelevelError."""
+    """The seconds of a budget written like 90s, 60m, 1.5h, 2h15m. Raises EyelevelError."""
     number = r"\d+(?:\.\d+)?"
     match = re.fullmatch(rf"(?:({number})h)?(?:({number})m)?(?:({number})s)?", text)
     if not text or not match:

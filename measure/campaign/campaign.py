@@ -1,6 +1,6 @@
 """A campaign: every site over every network and protocol, many times, in an order drawn from a seed.
 
-How a run is made and judged is its `Method`'s; the campaigns of studies differ from that of pages in their method.
+Its `Method` makes and judges the runs. The campaigns of studies differ from those of pages in their method.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,14 +57,14 @@ class Campaign:
 
     `films`: which films are kept. `auto`: whether `runs` is an upper limit and the campaign may end earlier.
     `repeats`: how often an invalid run is repeated before it is given up.
-    `canary_s`: how old (s) the latest canary may be when a block begins (`measure.campaign.slot`).
+    `canary_s`: the greatest age (s) of the latest canary when a block begins (`measure.campaign.slot`).
     `selection`: names of the sites, networks and protocols whose runs are planned now; all unless given.
-    `timekeeping`: how the network keeps time in all runs (`measure.host.timekeeping`), if that is known.
+    `timekeeping`: how the network keeps time in all runs (`measure.host.timekeeping`), if known.
     `lanes`: how many runs each machine measures at once, and where (`measure.host.lanes`).
     `companions`: network → further conditions that are measured in its blocks (`measure.campaign.plan`).
-    `further_browsers`: the browsers in which everything is measured in addition to that of `loading`.
-    `without`: the pairs of a site and a network whose runs are not planned.
-    `withdrawn`: the pairs whose results no longer count, and for which nothing more is measured → the reason.
+    `further_browsers`: browsers in which everything is measured, besides that of `loading`.
+    `without`: pairs of a site and a network whose runs are not planned.
+    `withdrawn`: pairs whose results no longer count, and which are not measured any more → the reason.
     `study`: the name of the campaign's study, and its settings.
     `hypotheses`: the text of the hypotheses that the campaign declares.
     """
@@ -97,11 +97,11 @@ class Campaign:
 
     @property
     def browsers(self) -> tuple[str, ...]:
-        """The names of all its browsers."""
+        """The names of all browsers of the campaign."""
         return (self.loading.browser, *self.further_browsers)
 
     def document(self) -> CampaignDocument:
-        """All of it that results depend on, and the facts of its sites, as `campaign.json` keeps it."""
+        """The content of `campaign.json`: all that results depend on, and facts about the campaign's sites."""
         return CampaignDocument(
             settings=self.settings(),
             versions=self.versions(),
@@ -116,7 +116,7 @@ class Campaign:
         )
 
     def settings(self) -> CampaignSettings:
-        """The settings on which its results depend."""
+        """The settings on which the campaign's results depend."""
         loading = self.loading
         return CampaignSettings(
             **loading.of_loads(),
@@ -146,11 +146,13 @@ class Campaign:
         }
 
     def _places(self) -> dict[str, Any]:
-        """Which of this machine's cores do what in a run, unless each lane says it for itself."""
+        """The part of a run that each of this machine's cores serves; empty with several lanes, which have their
+        own."""
         return {} if self.lanes.count > 1 else {"cores": affinity.described(affinity.layout())}
 
     def _without_other_quiet_time(self, network: Network) -> Network:
-        """The part of `network` that results depend on: no quiet time, where the campaign has one for all networks."""
+        """The part of `network` that results depend on: without its quiet time if the campaign sets one for all
+        networks."""
         return network if self.loading.quiet_ms is None else replace(network, quiet_ms=None)
 
     def plan(self) -> list[PlannedBlock]:
@@ -164,7 +166,7 @@ class Campaign:
         return [block for block in planned if block]
 
     def servers(self) -> frozenset[str]:
-        """The names of all servers that take part, those of background flows among them."""
+        """The names of all servers that take part, including those of background flows."""
         sending = {protocol.server for protocol in self._flow_protocols() if not protocol.in_kernel}
         return frozenset(server.name for one in self.protocols.values() for server in servers_of(one)) | sending
 
@@ -185,16 +187,16 @@ class Campaign:
         )
 
     def run_model(self) -> RunModel:
-        """The model of the time and space that its runs take, before any of them has been made."""
+        """The model of a run's time and space, for when no runs have been made yet."""
         return RunModel(self.sites, self.networks, self.films, self.loading.filmed, self.method.seconds_of_run())
 
     def _flow_protocols(self) -> list[Protocol]:
-        """How flows send that are no page's."""
+        """The protocols of flows that belong to no page."""
         cross_traffic = [flow.protocol for network in self.networks.values() for flow in flows_of(network)]
         return [*self.method.flow_protocols(self.protocols.values()), *cross_traffic]
 
     def setting(self, run: Run) -> Setting:
-        """The page that `run` loads, its network and its protocol, and how it is loaded."""
+        """The page that `run` loads, its network and protocol, and how it is loaded."""
         return Setting(
             self.sites[run.site],
             self.networks[run.network],

@@ -1,8 +1,8 @@
-"""Measuring on a Dask cluster: each worker is a testbed's place, and gets a block at a time, or one for each lane.
+"""Measures on a Dask cluster. Each worker is a place that measures one block at a time, or one in each of its lanes.
 
-Workers are looked at before they are given work (`remote.introduce`), and refused when they differ from this machine.
-A block whose worker dies is given to another. Results come back to the campaign's folder: evidence first, then the
-rows, so that a row's evidence is always there. A worker has its next block before that.
+Before a worker gets work, it is inspected (`remote.introduce`), and refused if it differs from this machine. If a
+worker dies, its block is given to another. Results come back to the campaign's folder: evidence first, then the rows,
+so a row's evidence always exists. A worker gets its next block before its results are written.
 """
 
 import time
@@ -35,25 +35,27 @@ from measure.run.aliases import distinct
 from measure.sites.completeness import digest
 
 CONNECT_TIMEOUT_S = 30
-# How often it is looked whether workers came or went, which Dask does not tell (s).
+# The interval at which the list of workers is fetched, since Dask does not report newcomers and losses (s).
 LOOK_S = 2.0
-# The address or the machine of a worker, and the number of a lane of it, if it has several.
+# The address of a worker, or its machine, with the number of one of its lanes if it has several.
 Place = tuple[str, int | None]
 
-# A worker that dies over a block may have died of it. When this many have died over one block, the campaign ends.
+# A block may itself kill the workers that measure it. When this many workers have died over one block, the campaign
+# ends.
 DEATHS = 5
-# At most this many measured blocks, of 5 to 50 MB each, wait in memory for the disk; with more, workers wait, too.
+# At most this many measured blocks, of 5 to 50 MB each, wait in memory to be written to disk; beyond that, workers
+# wait, too.
 MOST_WAITING = 10
-# The number of blocks that are fetched at once.
+# The number of blocks that are fetched at the same time.
 FETCHERS = 4
 
 
 class Cluster:
-    """The workers of a Dask scheduler, a block, or one in each lane, at a time.
+    """The workers of a Dask scheduler; each measures a block at a time, or one in each of its lanes.
 
-    `scheduler` is its address, by TLS with the keys of this machine as the head of a cluster, or without (tcp://).
-    `validate` measures networks and protocols on each worker before it gets work; None trusts them. The scheduler is to
-    answer within `connect_timeout_s`. Raises EyelevelError when there are no such keys.
+    `scheduler` is the scheduler's address: with tls:// it is reached with this machine's keys as the head of a cluster,
+    with tcp:// without keys. `validate` measures networks and protocols on each worker before it gets work; None skips
+    this. The scheduler must answer within `connect_timeout_s`. Raises EyelevelError when the keys are missing.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class Cluster:
         self._machines: dict[str, str] = {}
 
     def measure(self, work: Work) -> None:
-        """Measure on the workers. Raises EyelevelError when that cannot go on."""
+        """Measure on the workers. Raises EyelevelError when the measurement cannot continue."""
         try:
             client = Client(self.scheduler, timeout=self._connect_timeout_s, security=self._security)
         except (OSError, TimeoutError) as error:
@@ -81,29 +83,29 @@ class Cluster:
             Dispatch(self, Scheduler(client, self.scheduler), work).run()
 
     def forget_all_but(self, workers: Collection[str]) -> None:
-        """Forget workers that have gone: another may come to have the same address."""
+        """Forget workers that have left, since a newcomer may get the same address."""
         self._refused.intersection_update(workers)
         self._machines = {worker: self._machines[worker] for worker in workers if worker in self._machines}
 
     def machine_of(self, worker: str) -> str | None:
-        """The machine of `worker`, if it may measure."""
+        """The machine of `worker`, or None unless the worker was admitted."""
         return self._machines.get(worker)
 
     def is_known(self, worker: str) -> bool:
-        """Whether `worker` has been looked at."""
+        """Whether `worker` has been inspected."""
         return worker in self._machines or worker in self._refused
 
     def has_workers(self) -> bool:
-        """Whether any worker may measure."""
+        """Whether any worker was admitted."""
         return bool(self._machines)
 
     def refuse(self, worker: str) -> None:
-        """Give `worker` no more work, as long as it is there."""
+        """Give `worker` no more work while it stays connected."""
         self._refused.add(worker)
         self._machines.pop(worker, None)
 
     def forget(self, worker: str) -> None:
-        """Know nothing of `worker` any more."""
+        """Forget that `worker` was admitted, so that it is inspected again."""
         self._machines.pop(worker, None)
 
     def question(self) -> Question:
@@ -121,8 +123,8 @@ class Cluster:
         )
 
     def admit(self, worker: str, outcome: object, results: Results, display: ProgressDisplay) -> None:
-        """Let `worker` measure, or refuse it, as its introduction says, or the error that came of it. None: it is gone,
-        and may come again."""
+        """Admit or refuse `worker` according to `outcome`: its introduction, or the error that was raised instead. If
+        `outcome` is None, the worker is gone, and may come back."""
         if isinstance(outcome, Introduction) and outcome.keep_validation:
             outcome.keep_validation(results.folder)
         if not isinstance(outcome, Introduction | BaseException):
@@ -138,7 +140,7 @@ class Cluster:
             self._machines[worker] = outcome.name
 
     def places(self, worker: str) -> list[Place]:
-        """The places of `worker`, of which each measures a block at a time: its lanes, or itself."""
+        """The places of `worker`: its lanes, or the worker itself. Each measures a block at a time."""
         count = self._campaign.lanes.count
         return [(worker, None)] if count == 1 else [(worker, lane) for lane in range(1, count + 1)]
 
@@ -164,12 +166,13 @@ class Cluster:
 
     @cached_property
     def _versions(self) -> Mapping[str, str]:
-        """The versions on this machine. To find them takes a second, and hundreds of workers are compared with them."""
+        """The versions on this machine, cached: reading them takes a second, and hundreds of workers are compared with
+        them."""
         return self._campaign.versions()
 
     @cached_property
     def _fingerprints(self) -> Mapping[str, str]:
-        """Site → the fingerprint of its folder; to read the folders takes as long."""
+        """Site → the fingerprint of its folder; cached, since reading the folders takes as long."""
         return {name: digest(site) for name, site in self._campaign.sites.items()}
 
 
@@ -183,29 +186,29 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Presence:
-    """The workers that are there."""
+    """The workers that are connected."""
 
     workers: list[str]
 
 
 class Scheduler:
-    """The Dask scheduler with this `address`, by way of its `client`."""
+    """The Dask scheduler at `address`, used through its `client`."""
 
     def __init__(self, client: Client, address: str) -> None:
         self._client = client
         self.address = address
 
     def submit(self, worker: str, function: Callable[..., object], *arguments: object) -> Future[Any]:
-        """Let `worker` alone call `function`."""
+        """Call `function` on `worker` and on no other."""
         there: Any = {"workers": [worker], "allow_other_workers": False, "pure": False, "retries": 0}
         return self._client.submit(function, *arguments, **there)
 
     def workers(self) -> list[str]:
-        """The addresses of all workers, as the scheduler says; waits while it is connected anew. Raises EyelevelError
-        when it is gone."""
+        """The addresses of all connected workers. While the client reconnects, this waits. Raises EyelevelError when
+        the scheduler is gone."""
         while self._client.status in ("running", "connecting"):
             try:
-                # Asked directly: what the client keeps of such answers is at times one without any workers.
+                # Ask the scheduler directly: the client's cached answer sometimes lacks all workers.
                 scheduler_itself: Any = self._client.scheduler
                 return list(self._client.sync(scheduler_itself.ncores))
             except OSError:
@@ -216,8 +219,8 @@ class Scheduler:
 
 
 class Dispatch:
-    """Blocks on their way to the workers of `cluster` and back, until all of `work` are measured, or the next may not
-    begin. Every `look_s` it is looked whether workers came or went."""
+    """Hands blocks to the workers of `cluster` and takes their results, until all of `work` is measured or its next
+    block may not begin. Fetches the list of workers every `look_s`."""
 
     def __init__(self, cluster: Cluster, scheduler: Scheduler, work: Work, look_s: float = LOOK_S) -> None:
         self._cluster = cluster
@@ -232,17 +235,18 @@ class Dispatch:
         self._again: deque[Block] = deque()
         self._introductions: dict[Future[Any], str] = {}
         self._running: dict[Future[Any], tuple[Place, Block]] = {}
-        # How often it was begun to look for workers, which of these looks was the last that has ended, and which the
-        # last before a worker was admitted, refused or lost.
+        # Looks for workers are numbered: the latest that was begun, the latest that has ended, and the latest begun
+        # before a worker was admitted, refused or lost.
         self._looks = self._last_look = self._doubted_look = 0
-        # Dask's thread puts futures here that have ended; our thread puts their results, and which workers are there.
+        # Events: Dask's thread adds futures that have ended; our threads add the results of futures, and lists of
+        # workers.
         self._news: SimpleQueue[Future[Any] | Outcome | Presence | EyelevelError] = SimpleQueue()
         self._ended: deque[Future[Any]] = deque()
         self._fetching: set[Future[Any]] = set()
         self._threads = ThreadPoolExecutor(FETCHERS + 1, thread_name_prefix="dispatch")
         self._measured: deque[tuple[Block, MeasuredBlock]] = deque()
         self._deaths: Counter[int] = Counter()
-        # Those of each machine and lane, those in blocks that have not been written yet among them.
+        # The canaries of each machine and lane, including those of blocks that have not been written yet.
         self._canaries: dict[Place, list[Canary]] = {}
 
     def run(self) -> None:
@@ -266,13 +270,13 @@ class Dispatch:
                 self._again.appendleft(block)
                 self._require_workers()
             elif not self._running and not self._again and self._cluster.has_workers():
-                return  # all is measured, without the workers that are still being examined
+                return  # all is measured; do not wait for workers that are still being inspected
             is_looking = self._looks != self._last_look
             self._take_news(self._look_s if is_looking else max(0.0, self._next_look - time.monotonic()))
 
     def _look_for_workers(self) -> None:
-        """Begin to see which workers have come or gone, if the last look was long enough ago. A busy scheduler takes a
-        while to answer."""
+        """Begin to fetch the list of workers, if the last look was long enough ago. In a thread, since a busy scheduler
+        answers slowly."""
         if self._looks == self._last_look and time.monotonic() >= self._next_look:
             self._looks += 1
             self._threads.submit(self._look)
@@ -283,12 +287,13 @@ class Dispatch:
         except EyelevelError as error:
             self._news.put(error)
         except Exception as error:
-            # Without news nobody would look again, nor learn that a worker is gone.
+            # Without an event, the main loop would never look again, nor notice that a worker is gone.
             text = f"the scheduler {self._scheduler.address} does not say which workers it has: {error!r}"
             self._news.put(EyelevelError(text))
 
     def _meet(self, workers: list[str]) -> None:
-        """See which of these workers have come or gone."""
+        """Compare this list of workers with the previous one: inspect newcomers, and give up on requests to workers
+        that left."""
         self._workers = workers
         self._cluster.forget_all_but(workers)
         self._last_look = self._looks
@@ -298,14 +303,14 @@ class Dispatch:
             if worker not in newcomers and not self._cluster.is_known(worker):
                 self._follow(future := self._scheduler.submit(worker, introduce, self._cluster.question()))
                 self._introductions[future] = worker
-        # A future that is bound to a worker that has gone stays as it is for ever.
+        # Dask never ends a future that is bound to a worker that has left.
         present = set(self._workers)
         places = {**self._introductions, **{future: worker for future, ((worker, _), _) in self._running.items()}}
         for future in [future for future, worker in places.items() if worker not in present]:
             self._end(Outcome(future, None))
 
     def _hand_out(self) -> None:
-        """Give a block to each place that has none, unless too many measured ones wait for the disk."""
+        """Give a block to each idle place, unless too many measured blocks wait to be written."""
         if len(self._measured) >= MOST_WAITING:
             return
         for place in self._free_places():
@@ -317,9 +322,10 @@ class Dispatch:
                 self._display.notify(Beginning(run, self._results.attempts(run) + 1))
 
     def _next_block(self) -> Block | None:
-        """The block that is to be measured next; None when there is none any more, or it may not begin.
+        """The block to measure next; None if none is left, or if it may not begin.
 
-        One may have waited for hours since it came: for a worker, or for news of that which had it.
+        `may_begin` is asked here, since a block may have waited for hours: for a worker, or for the result of a worker
+        that died.
         """
         block = self._again.popleft() if self._again else next(self._coming, None)
         if block and self._work.may_begin(block):
@@ -348,7 +354,7 @@ class Dispatch:
         future.add_done_callback(self._news.put)
 
     def _take_news(self, patience_s: float) -> None:
-        """Handle all events that have come; if there are none, wait up to `patience_s` for one."""
+        """Handle all events that have come; if none has, wait up to `patience_s` for one."""
         try:
             self._take(self._news.get(timeout=patience_s))
             while True:
@@ -373,20 +379,20 @@ class Dispatch:
             self._ended.append(news)
 
     def _fetch(self, future: Future[Any]) -> None:
-        """Fetch what `future` has come to; runs beside all else, since it takes as long as the network does.
+        """Fetch the result of `future`. Runs in a thread, since it takes as long as the network needs.
 
-        There is no limit of time: what Dask fetches at once is cancelled at once, too. The result of a worker that dies
-        now never comes; then the next look cancels `future`.
+        There is no timeout: cancelling one fetch would cancel all that Dask has under way. If the worker dies now, the
+        result never comes; the next look for workers then cancels `future`.
         """
         value: object = None
         try:
             value = future.exception() if future.status == "error" else future.result()
         finally:
-            # Whatever came instead of a result: it is not here.
+            # Report the outcome even after an error: then the value is None.
             self._news.put(Outcome(future, value))
 
     def _end(self, outcome: Outcome) -> None:
-        """Do what follows when a worker has done something, or has gone meanwhile."""
+        """Handle the outcome of a request to a worker: a result, an error, or the worker's loss."""
         future, value = outcome.future, outcome.value
         if future in self._introductions:
             self._cluster.admit(self._introductions.pop(future), value, self._results, self._display)
@@ -404,7 +410,7 @@ class Dispatch:
                 self._again.append(block)
             else:
                 self._lose(worker, block)
-        # Whatever there is of it: a result is here, and of a worker that is gone nothing will come.
+        # Drop the future in any case: its result is here, or its worker is gone and none will come.
         future.cancel()
 
     def _lose(self, worker: str, block: Block) -> None:
@@ -412,20 +418,20 @@ class Dispatch:
         self._deaths[block.number] += 1
         if self._deaths[block.number] == DEATHS:
             raise EyelevelError(f"{DEATHS} workers were lost over block {block.number}")
-        # A worker that is there after all is examined again.
+        # A worker that is still connected is inspected again.
         self._cluster.forget(worker)
         self._doubted_look, self._next_look = self._looks, 0.0
         self._again.append(block)
 
     def _write_first(self) -> None:
-        """Put the block that has waited longest into the results."""
+        """Write the block that has waited longest into the results."""
         block, measured = self._measured.popleft()
         bring_home(measured, block.repeats, self._results, self._display)
         self._work.end(block)
 
     def _require_workers(self) -> None:
-        """Say so when blocks wait and no worker is connected. Raises EyelevelError when all connected workers were
-        refused."""
+        """Show a notice when blocks wait and no worker is connected. Raises EyelevelError when all connected workers
+        were refused."""
         if self._last_look <= self._doubted_look:
             return
         if not self._workers:
@@ -437,15 +443,15 @@ class Dispatch:
 
 
 def bring_home(measured: MeasuredBlock, repeats: int, results: Results, display: ProgressDisplay) -> None:
-    """Put what a worker measured into `results`; its rows when all evidence is on the disk.
+    """Write what a worker measured into `results`: the evidence first, and the rows when all evidence is on the disk.
 
-    The whole file system is synchronised (twice), which takes about as long as it takes for one file; a run has a
-    dozen.
+    The whole file system is synchronised, twice. That takes about as long as synchronising one file, and a run has a
+    dozen files.
     """
     for warning in measured.warnings:
         display.notify(Notice(warning))
     folders = [results.empty_run_folder(row.of, row.attempt) for row in measured.rows]
-    # Written last, since it says that all else is there (`method.is_made`).
+    # This file is written last, since it states that all others are complete (`method.is_made`).
     for is_last in (False, True):
         for folder, evidence in zip(folders, measured.evidence, strict=True):
             for name in evidence:

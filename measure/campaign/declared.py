@@ -1,5 +1,5 @@
-"""A campaign that is declared in a file, whatever is there of its sites yet: which recordings, networks and protocols,
-how many runs, what is asked, and why these sites (`data/reference.toml`)."""
+"""A campaign that is declared in a file (`data/reference.toml`): its recordings, networks and protocols, the number of
+runs, its hypotheses, and why these sites were chosen. The sites need not exist yet."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,8 +16,9 @@ from record.names import require_site_name
 
 @dataclass(frozen=True)
 class DeclaredSite:
-    """A site: its name in `sites/`, the `reason` why it was chosen, and its `recording` in a corpus; without one it is
-    a site that is there, or a demo site. `without`: network → why the site is not measured behind it any more."""
+    """A site: its `name` in `sites/`, the `reason` why it was chosen, and its `recording` in a corpus. Without a
+    recording, it is a site that exists, or a demo site. `without`: network → why the site is no longer measured on that
+    network."""
 
     name: str
     reason: str
@@ -27,8 +28,8 @@ class DeclaredSite:
 
 @dataclass(frozen=True)
 class DeclaredCampaign:
-    """The campaign that is to be measured. `hypotheses` is a file beside the declaration; `films` and `quality`: as of
-    `films.policy.FilmPolicy`."""
+    """The declared campaign. `hypotheses` is the name of a file next to the declaration; `films` and `quality` are the
+    fields of `films.policy.FilmPolicy`."""
 
     sites: tuple[DeclaredSite, ...]
     networks: tuple[str, ...]
@@ -41,12 +42,12 @@ class DeclaredCampaign:
 
     @property
     def film_policy(self) -> FilmPolicy:
-        """Which films are kept, and how."""
+        """Which films are kept, and in which quality."""
         return FilmPolicy(self.films, self.quality)
 
     @property
     def withdrawn(self) -> Mapping[Cell, str]:
-        """Which sites behind which networks are not measured any more, and why."""
+        """(site, network) → why that site is no longer measured on that network."""
         return {(site.name, network): why for site in self.sites for network, why in site.without.items()}
 
 

@@ -1,4 +1,4 @@
-"""A campaign is measured: its open runs, block by block, wherever that is (`place`), and what follows when one ends."""
+"""Measures a campaign: hands its open runs, block by block, to a `place`, and does what must follow each block."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from measure.campaign.progress import ProgressDisplay
 from measure.campaign.results import Results, opened
 from measure.run.setting import Setting
 
-# A stop may have come between the rows of the last blocks and their comparison with others.
+# A stop may have left the rows of the last blocks not yet compared with the other runs.
 UNSETTLED_ROWS = 200
 
 
@@ -34,13 +34,13 @@ def measure(
 ) -> int:
     """Measure all open runs of `campaign`: each until it is valid, or has been repeated often enough.
 
-    `place` is where, by default this machine; `enough` ends sites before the planned number of runs; `budget` is how
-    long all may take. Returns how many runs are still to be made since the budget was used up.
-    Raises EyelevelError when the disk is too small, or replays fail again and again.
+    `place` is where, by default this machine. `enough` ends cells before the planned number of runs. `budget` limits
+    the time. Returns how many runs remain because the budget was used up. Raises EyelevelError when the disk is too
+    small, or replays fail repeatedly.
     """
     document = campaign.document()
     with opened(campaign.folder, document, campaign.hypotheses) as results:
-        # All runs of a campaign have the timekeeping that its document says.
+        # The campaign's document fixes the timekeeping of all its runs, also when it is resumed.
         campaign = replace(campaign, timekeeping=document.versions.get("timekeeping"))
         planned = PlannedRuns(campaign, results, budget)
         planned.settle()
@@ -50,7 +50,7 @@ def measure(
         if budget:
             expected = replace(expected, seconds=max(0.0, min(expected.seconds, budget.remaining_s)))
         with display(planned.open_runs(), planned.ended()).live(expected, at_most=at_most) as live:
-            # A run may be rejected when later ones are known; then it is made again at the end.
+            # An early run may be rejected when compared with later ones; then it is made again at the end.
             while planned.open_runs() and not planned.is_out_of_time:
                 attempts = len(results.rows)
                 place(planned.work(enough, live))
@@ -60,13 +60,14 @@ def measure(
 
 
 class PlannedRuns:
-    """How far a campaign has come: which of its planned blocks have open runs, and what follows when one ends."""
+    """The progress of a campaign: which of its planned blocks have open runs, and what must follow when a block
+    ends."""
 
     def __init__(self, campaign: Campaign, results: Results, budget: Budget | None = None) -> None:
         self._campaign = campaign
         self._results = results
         self._budget = budget
-        # Whether a block was not begun since it would not have ended within the budget.
+        # Whether a block was not begun because it would not have ended within the budget.
         self.is_out_of_time = False
         self._blocks = results.extend_plan(campaign.plan())
         self._given_up = GivenUpSites(self._blocks, results, campaign.repeats, campaign.withdrawn)
@@ -78,8 +79,8 @@ class PlannedRuns:
         self._elsewhere = results.made_elsewhere(self._blocks)
 
     def settle(self) -> None:
-        """Do what a stop may have left undone: attempts, owners, films, the comparison of the last runs with others;
-        and reject what was withdrawn since."""
+        """Finish what a stop may have interrupted: remove incomplete attempts, restore owners, apply the policy of
+        films, and compare the last runs with others. Also reject the runs of cells that were withdrawn since."""
         self._results.remove_unmade()
         self._given_up.reject_withdrawn()
         give_to_caller(self._campaign.folder)
@@ -88,7 +89,7 @@ class PlannedRuns:
         apply_expectations(self._results, self._results.rows[-UNSETTLED_ROWS:], self._outcomes, expectations)
 
     def forecast(self) -> Forecast:
-        """The time and space that the open runs will take, in all lanes at once."""
+        """The time and space that the open runs will take, with all lanes in use."""
         campaign = self._campaign
         expected = forecast(self.open_runs(), self._results.rows, campaign.folder, campaign.run_model())
         return expected.in_lanes(campaign.lanes.count)
@@ -98,25 +99,26 @@ class PlannedRuns:
         return [run for block in self._blocks for run in self._open(block)]
 
     def runs_beyond_budget(self) -> int:
-        """How many runs are still to be made since the budget was used up, without those of cells that have enough."""
+        """How many runs remain because the budget was used up, without those of cells that have enough."""
         return sum(run.cell not in self._enough for run in self.open_runs()) if self.is_out_of_time else 0
 
     def ended(self) -> int:
-        """How many runs are not to be measured any more."""
+        """How many planned runs need not be measured any more."""
         return sum(map(len, self._blocks)) - len(self.open_runs())
 
     def work(self, enough: Enough, display: ProgressDisplay) -> Work:
-        """All of it, as a place is given it; `enough` says which cells need no more runs."""
+        """All open work, for a place; `enough` says which cells need no more runs."""
         blocks, end = self.open_blocks(enough), partial(self.end, display)
         return Work(self._campaign, blocks, self._results, display, self.may_begin, end, self.after)
 
     def open_blocks(self, enough: Enough) -> Iterable[Block]:
-        """The open runs of each block, one block after another, without what needs no more runs by then."""
+        """The open runs of each block, block by block, without cells that have enough runs by then."""
         open_runs = set(self.open_runs())
         rounds, self._enough = None, frozenset[Cell]()
         for number, block in enumerate(self._blocks, start=1):
             if runs := [run for run in self._open(block) if run in open_runs]:
-                # To ask takes half a second of a large campaign, and only whole rounds tell something new.
+                # `enough` takes half a second in a large campaign, and its answer can change only when a round is
+                # complete.
                 if rounds != (now := self._rounds.numbers(lambda cell: cell in self._given_up)):
                     rounds, self._enough = now, frozenset(enough(self._campaign.folder))
                 if runs := [run for run in runs if run.cell not in self._enough]:
@@ -125,9 +127,9 @@ class PlannedRuns:
                         return
 
     def may_begin(self, block: Block) -> bool:
-        """Whether `block` is expected to end within the budget, if it begins now; once one was not, none may. Raises
-        EyelevelError when the disk is too small."""
-        # A shorter block further on might fit, but then slow networks would have fewer runs.
+        """Whether `block`, begun now, is expected to end within the budget. After the first no, no block may begin.
+        Raises EyelevelError when the disk is too small."""
+        # A later, shorter block might still fit, but then slow networks would get fewer runs.
         if self._budget and not self.is_out_of_time:
             campaign = self._campaign
             expected = forecast(block.settings, self._results.rows, campaign.folder, campaign.run_model())
@@ -137,7 +139,8 @@ class PlannedRuns:
         return not self.is_out_of_time
 
     def after(self, block: Block) -> tuple[Run, Setting] | None:
-        """Which run will be first after `block`, with its setting, as far as is known before its end; None if none."""
+        """The run that will be first after `block`, with its setting, as far as is known before the block ends; or
+        None."""
         for coming in self._blocks[block.number :]:
             for run in self._open(coming):
                 if run.cell not in self._enough:
@@ -145,7 +148,7 @@ class PlannedRuns:
         return None
 
     def end(self, display: ProgressDisplay, block: Block) -> None:
-        """Do what follows when `block` has been measured."""
+        """Do what must follow when `block` has been measured."""
         results = self._results
         self._rounds.count(block.number, block.settings)
         results.follow_verdicts()
@@ -165,7 +168,7 @@ class PlannedRuns:
 
 
 class Rounds:
-    """How often all `cells` of a network have been measured: a block of each is a round."""
+    """How many rounds have been measured of each network. A round is one block of each of its cells."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self._blocks: dict[Cell, set[int]] = {cell: set() for cell in cells}
@@ -176,8 +179,9 @@ class Rounds:
             self._blocks.setdefault(run.cell, set()).add(block)
 
     def numbers(self, is_given_up: Callable[[Cell], bool]) -> dict[str, tuple[int, int]]:
-        """Network → the number of rounds that are whole, not counting cells that were given up; and how many there
-        would be if those that are not planned now, or are measured late, had no part in it."""
+        """Network → the number of complete rounds, not counting cells that were given up; and the average number of
+        blocks per cell. The average grows even if cells that are not planned now, or are measured late, hold back the
+        first number."""
         sizes: dict[str, list[int]] = {}
         open_sizes: dict[str, list[int]] = {}
         for cell, blocks in self._blocks.items():
@@ -191,7 +195,7 @@ class Rounds:
 
 
 def hand_over(block: Block, results: Results) -> None:
-    """Make what `block` has written belong to who ran the campaign with sudo."""
+    """Give the files that `block` wrote to the user who ran the campaign with sudo."""
     for row in results.rows_of(block.settings):
         give_to_caller(results.folder / row.folder, results.folder)
     for file in results.folder.glob("*.*"):
@@ -201,13 +205,13 @@ def hand_over(block: Block, results: Results) -> None:
 def apply_expectations(
     results: Results, fresh: Sequence[Row], outcomes: RunOutcomes, expectations: Sequence[Expectation]
 ) -> list[tuple[Row, Reason]]:
-    """Compare the runs in `fresh` with all of their site, network and browser by `expectations`; returns those that
-    are rejected, and why."""
+    """Compare the runs in `fresh` with all runs of their site, network and browser by `expectations`; returns those
+    that are rejected, and why."""
     rejected = []
     for cell, browser in dict.fromkeys((row.of.cell, row.browser) for row in fresh):
-        # Browsers do not ask for the same.
+        # Browsers differ in which requests they make, so each is compared with itself.
         rows = [row for row in results.rows_of_cell(cell) if row.browser == browser]
-        # A run that was sound when it came stays among those that are compared, whatever was decided later.
+        # A run that was valid at first stays in the comparison, whatever was decided about it later.
         verdicts = {row.folder: results.first_verdict(row.folder) for row in rows}
         sound = [row for row in rows if (first.was_valid if (first := verdicts[row.folder]) else row.valid)]
         unsettled = {row.folder for row in fresh}
@@ -216,6 +220,6 @@ def apply_expectations(
         for place, reason in judge([outcomes.of(row) for row in sound], start, expectations).items():
             if verdicts[sound[place].folder] is None:
                 rejected.append((sound[place], reason))
-    # All at once, since the table is written anew for them.
+    # All at once, since each call rewrites the table.
     results.decide(*(Verdict.of(row, reason, by=reason.gate) for row, reason in rejected))
     return rejected

@@ -1,4 +1,4 @@
-"""How long a campaign will take, and how much disk: from its own runs so far, else from a model of its networks."""
+"""How much time and disk space a campaign will take: from its runs so far, otherwise from a model of its networks."""
 
 import shutil
 from collections import defaultdict
@@ -16,20 +16,20 @@ from films.policy import FilmPolicy
 from record.site import Site
 from tuning.networks import Network
 
-# A run beside the load itself, and a canary: seconds on two cores (benchmarks/campaign).
+# The time of a run besides the load itself, and of a canary: seconds on two cores (benchmarks/campaign).
 RUN_S = 6.0
 CANARY_S = 1.5
-# The time and the space of a run that is not filmed, of a static page.
+# The time and the space of a run of a static page that is not filmed.
 UNFILMED_RUN_S = 2.6
 UNFILMED_BYTES = 150_000
-# How many round trips a page takes at least: its own handshake, and those of what it asks for in turn.
+# The least number of round trips that a page takes: for its handshake, and for requests that depend on each other.
 ROUND_TRIPS = 10
-# A run's evidence without the film, and the film of a second, lossless and small.
+# The size of a run's evidence without the film, and of a second of film by quality.
 EVIDENCE_BYTES = 700_000
 FILM_BYTES_PER_S = {"lossless": 300_000, "small": 20_000}
-# The number of the newest runs of a setting whose folders are looked at.
+# The disk space of a setting's runs is read from this many of its newest folders.
 LOOKED_AT = 3
-# The space that must stay free besides the campaign's.
+# The space that must stay free in addition to the campaign's.
 SPARE_BYTES = 200_000_000
 
 
@@ -54,8 +54,8 @@ class Forecast:
 
 @dataclass(frozen=True)
 class RunModel:
-    """A model of the time and the space of a run, by its page and its network, when such `films` are kept of it.
-    `seconds` is how long it lasts where no page says so."""
+    """A model of the time and the space of a run, from its page and its network; `films` says which films are kept.
+    `seconds` is how long each load lasts, unless the page determines it (None)."""
 
     sites: Mapping[str, Site]
     networks: Mapping[str, Network]
@@ -64,25 +64,26 @@ class RunModel:
     seconds: float | None = None
 
     def knows(self, cell: Cell) -> bool:
-        """Whether there are such a site and such a network."""
+        """Whether the site and the network of `cell` are known."""
         return cell[0] in self.sites and cell[1] in self.networks
 
     def load_s(self, cell: Cell) -> float:
-        """How long the page of `cell` takes to load: its size over the rate that TCP connections reach, and some round
+        """How long the page of `cell` takes to load: its size over the rate that TCP connections reach, plus some round
         trips."""
         if self.seconds is not None:
             return self.seconds
         site, network = self.sites[cell[0]], self.networks[cell[1]]
         page_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
-        # A page's servers each have a connection, and share the link.
+        # A page has a connection to each of its servers; they share the link.
         return page_bits / network.tcp_rate_bps(len(site.servers)) + ROUND_TRIPS * network.path_rtt_ms / 1000
 
     def keeps_film(self, run: int) -> bool:
-        """Whether the film of a setting's run number `run` is kept, should it be valid."""
+        """Whether the film of a setting's run number `run` is kept if the run is valid."""
         return self.filmed and self.films.keeps(run, valid=True)
 
     def forecast(self, cell: Cell, keeps_film: bool | None = None) -> Forecast:
-        """The time and space of a run of `cell`: of its first, unless `keeps_film` says whether the film is kept."""
+        """The time and space of a run of `cell`. Unless `keeps_film` says whether its film is kept, the policy for a
+        setting's first run applies."""
         load_s, network = self.load_s(cell), self.networks[cell[1]]
         if not self.filmed:
             return Forecast(UNFILMED_RUN_S + load_s, UNFILMED_BYTES)
@@ -93,10 +94,10 @@ class RunModel:
 
 
 def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunModel) -> Forecast:
-    """The time and the space of `runs`, when `rows` were made so far in the campaign's `folder`.
+    """The time and the space of `runs`, given the `rows` that were made so far in the campaign's `folder`.
 
-    A run takes the mean of those of its site and network, or what `model` says, scaled by how far that was off for
-    the network.
+    A run is expected to take the mean of the rows of its site and network. Without such rows, it is expected to take
+    what `model` predicts, scaled by the network's ratio of measured to predicted time so far.
     """
     rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in rows:
@@ -112,7 +113,7 @@ def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunM
         ratios[cell[1]].append(means[cell].seconds / model.forecast(cell).seconds)
     factors = {network: mean(of_network) for network, of_network in ratios.items()}
     runs = list(runs)
-    # Most of hundreds of thousands of runs take the same.
+    # Most of hundreds of thousands of runs have the same forecast.
     one: dict[tuple[Cell, bool], Forecast] = {}
     total = Forecast(pace_seconds(runs), 0.0)
     for run in runs:
@@ -124,7 +125,7 @@ def forecast(runs: Iterable[Run], rows: Sequence[Row], folder: Path, model: RunM
 
 
 def require_space(needed: float, folder: Path) -> None:
-    """Raises EyelevelError when the disk of `folder` has not `needed` bytes, and some to spare."""
+    """Raises EyelevelError unless the disk of `folder` has `needed` bytes and some to spare."""
     free = shutil.disk_usage(folder).free
     if (lacking := needed + SPARE_BYTES - free) > 0:
         raise EyelevelError(
@@ -135,7 +136,7 @@ def require_space(needed: float, folder: Path) -> None:
 
 
 def _bytes(rows: Sequence[Row], folder: Path) -> float | None:
-    """The mean size of the newest of `rows` of which evidence is in `folder`; None where there is none, as of what was
+    """The mean size of the newest of `rows` whose evidence is in `folder`; None if none is, as with rows that were
     measured on another machine."""
     attempts = [attempt for row in rows[-LOOKED_AT:] if (attempt := folder / row.folder).is_dir()]
     sizes = [sum(file.stat().st_size for file in attempt.glob("*") if file.is_file()) for attempt in attempts]

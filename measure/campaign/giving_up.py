@@ -1,5 +1,6 @@
-"""Sites that get no more runs behind a network: those that fail alike over all protocols, after a few blocks; and those
-that were withdrawn, whose earlier runs do not count either: which of them were sound may be chance."""
+"""Cells (a site on a network) that get no more runs: those where all protocols fail for the same reason in a few
+blocks, and those that were withdrawn. Earlier runs of withdrawn cells do not count either, since which of them were
+valid may be chance."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,18 +12,19 @@ from dataset.verdicts import Verdict
 from measure.campaign.results import Results
 from measure.run.gates import is_of_machine
 
-# One block says little: a fault of the machine that no gate knows may last as long as a block. The second begins after
-# all other sites have had their first, so that what fails it, too, for the same gate and in every attempt over every
-# protocol, is the page. With five protocols these are 30 attempts, of 465 that 31 runs would take.
+# One block is not enough: a fault of the machine that no gate recognises may last as long as a block. The second block
+# of a cell begins after all other sites have had their first. If it fails, too, by the same gate and in every attempt
+# over every protocol, the cause is the page. With five protocols these are 30 attempts, of 465 that 31 runs would take.
 BLOCKS = 2
 
 
 class GivenUpSites:
-    """Which sites behind which networks (cells) of a campaign get no more runs.
+    """The cells of a campaign that get no more runs.
 
-    A cell is given up when all that was made of it failed for one gate, the machine's faults left out, and all runs of
-    `BLOCKS` blocks are given up, of which one was made since the campaign was resumed. So resuming gives each
-    another try. A verdict that accepts a run of it lifts it, too. A cell that is `withdrawn` (cell → why) stays so.
+    A cell is given up when all its attempts failed by one gate (faults of the machine aside), and all runs of `BLOCKS`
+    blocks are given up. One of these blocks must have been measured since the campaign was resumed, so resuming gives
+    each cell another try. A verdict that accepts one of its runs also brings a cell back. `withdrawn` cells (cell →
+    why) stay given up.
     """
 
     def __init__(
@@ -47,8 +49,8 @@ class GivenUpSites:
         return cell in self._withdrawn or cell in self._entries
 
     def follow_results(self, cells: Iterable[Cell]) -> list[GivenUp]:
-        """Lift what runs that count speak against, and give up those of `cells`, of which a block has just been made,
-        that fail alike; returns the new entries."""
+        """Bring back cells that now have a valid run. Give up those of `cells`, whose blocks were just measured, that
+        fail alike; returns the new entries."""
         lifted = [cell for cell in self._entries if cell not in self._withdrawn and self._reason(cell) is None]
         for cell in lifted:
             del self._entries[cell]
@@ -60,7 +62,7 @@ class GivenUpSites:
         return list(new.values())
 
     def reject_withdrawn(self) -> None:
-        """Let the runs of withdrawn cells not count that do."""
+        """Reject the valid runs of withdrawn cells."""
         rows = [(row, why) for cell, why in self._withdrawn.items() for row in self._results.rows_of_cell(cell)]
         self._results.decide(*(Verdict.of(row, why, by=why.gate) for row, why in rows if row.valid))
 
@@ -75,7 +77,7 @@ class GivenUpSites:
         return GivenUp(*cell, str(reason), sum(1 for _ in unmade), now_iso())
 
     def _reason(self, cell: Cell) -> Reason | None:
-        """Why `cell` is given up: the last reason, or None when it is not."""
+        """Why `cell` is given up: the reason of its last rejected attempt; None if it is not given up."""
         rows = self._results.rows_of_cell(cell)
         if any(row.valid for row in rows):
             return None

@@ -1,10 +1,11 @@
-"""A lane at work, seen by who started it: a process on cores of its own (`measure.host.lanes`), which measures a block
-after another (`measure.campaign.lane_process`).
+"""A lane, seen from the process that started it. A lane is a process on cores of its own (`measure.host.lanes`) that
+measures one block after another (`measure.campaign.lane_process`).
 
-    whoever has the lane ── a pair of sockets ── measure.campaign.lane_process ── replay, browser, films
+    the starter ── a pair of sockets ── measure.campaign.lane_process ── replay, browser, films
 
-Whatever the process starts inherits its cores. It hands on the events of its block, and gives away a row and waits
-before it goes on, so that one process writes all rows, whatever the number of lanes. It ends with who started it.
+All that the lane's process starts inherits its cores. The lane sends its block's events and rows to its starter, and
+waits after each row until the starter has stored it: so one process writes all rows, whatever the number of lanes. The
+lane ends when its starter ends.
 """
 
 import socket
@@ -25,14 +26,15 @@ from measure.host.lanes import Lane
 from tuning.defaults import DEFAULT_BROWSER
 
 PROGRAM = "measure.campaign.lane_process"
-# How long the replay of a lane may take to end (its own limit is `replay.sandbox.TEARDOWN_TIMEOUT_S`), and the rest.
+# How long a lane may take to end: its replay (which has its own limit, `replay.sandbox.TEARDOWN_TIMEOUT_S`), and the
+# rest.
 END_S = 20.0
 
 
 @dataclass(frozen=True)
 class LaneSetting:
-    """The setting that a lane is given first: which lane it is, the folder of the campaign, the lane's canaries so far
-    and how long one holds (`Slot`), and the browser."""
+    """The setting that is sent to a lane first: which lane it is, the campaign's folder, the lane's canaries so far,
+    how long a canary holds (`Slot`), and the browser."""
 
     lane: Lane
     folder: Path
@@ -43,7 +45,7 @@ class LaneSetting:
 
 @dataclass(frozen=True)
 class Ending:
-    """The block has been measured; or, with a `fault`, it and the lane end here."""
+    """The block has been measured. With a `fault`, the block and the lane have ended early."""
 
     fault: Exception | None = None
 
@@ -52,7 +54,7 @@ Message = Event | Row | Ending
 
 
 class RunningLane:
-    """A lane at work. `connection` has something to read when there is a message."""
+    """A running lane. `connection` is readable when there is a message."""
 
     def __init__(self, lane: Lane, process: "subprocess.Popen[bytes]", connection: Connection) -> None:
         self.lane = lane
@@ -61,16 +63,17 @@ class RunningLane:
 
     @property
     def process(self) -> int:
-        """The number of its process."""
+        """The lane's process number."""
         return self._process.pid
 
     def begin(self, block: Block, store: FolderStore) -> None:
-        """Let it measure what is open of `block` in `store`. Raises EyelevelError when the lane has ended."""
+        """Let the lane measure those runs of `block` that are open in `store`. Raises EyelevelError when the lane has
+        ended."""
         self._send(block.open_in(store))
 
     def hear(self, store: FolderStore, notify: Notify = lambda _: None) -> Message:
-        """Wait for its next message and do what follows from it: a row is in `store` then, and the lane goes on;
-        `notify` has an event. Raises what has ended the lane."""
+        """Wait for the lane's next message and handle it: store a row and let the lane continue, or pass an event to
+        `notify`. Raises the error that has ended the lane."""
         message = self.message()
         if isinstance(message, Row):
             store.keep(message)
@@ -90,11 +93,11 @@ class RunningLane:
         return message
 
     def go_on(self) -> None:
-        """Let it go on after a row, which is kept by now. Raises EyelevelError when the lane has ended."""
+        """Let the lane continue after a row, which is stored by now. Raises EyelevelError when the lane has ended."""
         self._send(None)
 
     def stop(self) -> None:
-        """Let it end soon, whatever it does."""
+        """Let the lane end soon, whatever it is doing."""
         self._process.terminate()
 
     def _send(self, content: object) -> None:
@@ -109,24 +112,24 @@ class RunningLane:
 
 
 def stop_all(lanes: Iterable[RunningLane]) -> None:
-    """Let all `lanes` end soon, at once: each takes its time."""
+    """Let all `lanes` end soon, in parallel, since each takes a while."""
     for lane in lanes:
         lane.stop()
 
 
 @contextmanager
 def running_lane(setting: LaneSetting) -> Iterator[RunningLane]:
-    """Have a lane at work while the block runs; what it does when the block ends is broken off."""
+    """Run a lane while the context lasts. When the context ends, the lane's work is interrupted."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        # The kernel ends it when we are killed, and what it has started then.
+        # If we are killed, the kernel ends this process and what it has started.
         program, environment = python_process(PROGRAM, str(theirs.fileno()))
         process = subprocess.Popen(
             [*pinned(setting.lane.cores), *program],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=environment,
-            start_new_session=True,  # a terminal's Ctrl-C is not for it: we end it
+            start_new_session=True,  # protects it from a terminal's Ctrl-C: we end it
         )
         theirs.close()
         try:

@@ -1,5 +1,5 @@
-"""`python -m measure.campaign.lane_process SOCKET`: be a lane (`measure.campaign.lane`), for who is at the other end of
-the open socket with this number."""
+"""`python -m measure.campaign.lane_process SOCKET`: be a lane (`measure.campaign.lane`). SOCKET is the file descriptor
+of an open socket to the process that started the lane."""
 
 import os
 import signal
@@ -21,14 +21,14 @@ from measure.host.idle_priority import idle_priority
 
 
 class LaneStore(FolderStore):
-    """The folder of a campaign, as a lane sees it: a row goes to who keeps rows."""
+    """A lane's view of a campaign's folder: it sends each row to the starter, which stores all rows."""
 
     def __init__(self, folder: Path, earlier: Mapping[Run, tuple[int, int]], connection: Connection) -> None:
         super().__init__(folder, earlier=earlier)
         self._connection = connection
 
     def keep(self, *rows: Row) -> None:
-        """Give `rows` away; when this returns they are kept."""
+        """Send `rows`; when this returns, they are stored."""
         for row in rows:
             self._connection.send(row)
             self._connection.recv()
@@ -36,8 +36,8 @@ class LaneStore(FolderStore):
 
 
 def serve(folder: Path, slot: Slot, connection: Connection) -> None:
-    """Measure the blocks that come by `connection` into the campaign's `folder` until it is closed, or a block cannot
-    be measured."""
+    """Measure the blocks that arrive on `connection` into the campaign's `folder`, until the connection is closed or a
+    block cannot be measured."""
     while True:
         try:
             block: Block = connection.recv()
@@ -55,8 +55,8 @@ def serve(folder: Path, slot: Slot, connection: Connection) -> None:
 
 
 def _stop(number: int, _: object) -> None:
-    # Once: what cleans up then must not be broken off, too. It is a handler that does nothing, and not SIG_IGN: Python
-    # complains of a second signal that came before it was ignored.
+    # React only once, so that a second signal does not interrupt the cleaning up. The handler does nothing, rather than
+    # being SIG_IGN, because Python complains about a second signal that came just before it was ignored.
     signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt
 

@@ -1,10 +1,11 @@
-"""Measuring in the lanes of this machine: a block in each at a time, and the next of the plan in whichever is free.
+"""Measuring in the lanes of this machine: each lane measures a block at a time, and a free lane takes the next of the
+plan.
 
-Runs that are compared stay together: all runs of a block are made in one lane, one after another, also those that are
-made later, since the campaign was stopped or a run was rejected. The other lanes measure other blocks meanwhile, whose
-runs begin at other moments and in another order, so that they favour none of the compared runs.
+Runs that are compared stay together: one lane makes all runs of a block, one after another, including those that are
+made later because the campaign was stopped or a run was rejected. The other lanes meanwhile measure other blocks, whose
+runs begin at other moments and in another order, so they favour none of the compared runs.
 
-This process alone writes rows, and decides what follows from them, as when there is one lane.
+Only this process writes rows and decides what follows from them, as with one lane.
 """
 
 from collections import defaultdict, deque
@@ -21,7 +22,7 @@ from measure.host.lanes import cores_beside, working_on
 
 
 def measure_in_lanes(work: Work) -> None:
-    """Measure in the lanes of this machine, a block in each at a time. Raises EyelevelError when that cannot go on."""
+    """Measure in the lanes of this machine, each a block at a time. Raises EyelevelError when that cannot continue."""
     machine, campaign, rows = machine_name(), work.campaign, work.results.rows
     canaries = {lane: canaries_of(machine, rows, lane.number) for lane in campaign.lanes.lanes}
     settings = [
@@ -36,13 +37,13 @@ def measure_in_lanes(work: Work) -> None:
 
 
 def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
-    """Give each of `lanes` a block, and another when it has ended, until all of `work` is done, or the next may not
-    begin. Raises what ends a lane."""
+    """Give each of `lanes` a block, and the next one when that has ended, until all of `work` is done, or the next
+    block may not begin. Raises the error that ends a lane."""
     idle, busy = list(lanes), dict[object, tuple[RunningLane, Block]]()
     coming = ComingBlocks(work.blocks, work.results, {lane.lane.number for lane in idle})
     while True:
         for lane in tuple(idle):
-            # A block that has waited for its lane begins later than was forecast, so its end is known only now.
+            # Ask only now: a block that has waited for its lane begins later than was forecast, so it ends later, too.
             if (block := coming.next_in(lane.lane.number)) and work.may_begin(block):
                 lane.begin(block, work.results)
                 idle.remove(lane)
@@ -58,8 +59,8 @@ def deal_out(lanes: Iterable[RunningLane], work: Work) -> None:
 
 
 class ComingBlocks:
-    """The `blocks` that are still to be measured in `lanes` of this machine. A block that a lane has begun, by
-    `results`, waits for that lane, since its runs are compared with each other."""
+    """The `blocks` that are still to be measured in `lanes` of this machine. If `results` show that a lane has begun a
+    block, the block waits for that lane, since its runs are compared with each other."""
 
     def __init__(self, blocks: Iterable[Block], results: FolderStore, lanes: Collection[int]) -> None:
         self._coming = iter(blocks)
@@ -68,7 +69,7 @@ class ComingBlocks:
         self._waiting: defaultdict[int, deque[Block]] = defaultdict(deque)
 
     def next_in(self, lane: int) -> Block | None:
-        """The next block for the lane with this number; None when no block is left for it."""
+        """The next block for the lane with this number; None if none is left for it."""
         if self._waiting[lane]:
             return self._waiting[lane].popleft()
         for block in self._coming:

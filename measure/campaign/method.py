@@ -2,8 +2,8 @@
 
     prepared (`prepare`)  →  made (`make`)  →  its film analysed (`analyse`)  →  judged (`judge`)
 
-`attempt.json` in a run's folder says that the run was made in full: it is written last, when all else is on the disk.
-So after a power cut, what was made in full is judged, and the rest is made again.
+`attempt.json` in a run's folder states that the run is complete: it is written last, when all else is on the disk. So
+after a power cut, complete runs are judged, and the others are made again.
 """
 
 import os
@@ -37,8 +37,8 @@ from tuning.protocols import Protocol
 class Method:
     """How runs are made and judged. A subclass overrides what differs; it must be picklable, for Dask's workers.
 
-    `captures`: whether the programs that capture packets take part. `takes_alternatives`: whether it makes sense of
-    loads whose servers speak two versions of HTTP. `sees_tunnels`: whether it does of packets in a tunnel.
+    `captures`: whether the programs that capture packets take part. `takes_alternatives`: whether the method can use
+    loads whose servers speak two versions of HTTP. `sees_tunnels`: whether it can use packets in a tunnel.
     """
 
     captures: bool = False
@@ -46,20 +46,21 @@ class Method:
     sees_tunnels: bool = False
 
     def settings(self) -> Mapping[str, Any]:
-        """The settings that results depend on besides those of every campaign; they go into `campaign.json`."""
+        """The method's own settings on which results depend, in addition to those of every campaign; they go into
+        `campaign.json`."""
         return {}
 
     def observers(self, setting: Setting, folder: Path) -> Observers:
-        """The method's programs that observe a load of `setting` whose evidence goes to `folder`."""
+        """The method's programs that observe a load of `setting`; their output goes to `folder`."""
         return Observers()
 
     def seconds_of_run(self) -> float | None:
-        """How long a run lasts where no page says so. Then `settings` has it, too, as `seconds`, for who reads the
-        campaign's folder."""
+        """How long each run lasts; None if the page determines it. If not None, `settings` must have it, too, as
+        `seconds`, for readers of the campaign's folder."""
         return None
 
     def flow_protocols(self, under_test: Iterable[Protocol]) -> Sequence[Protocol]:
-        """How flows send that are no page's, when `under_test` are the protocols under test."""
+        """The protocols of flows that belong to no page, when `under_test` are the protocols under test."""
         return ()
 
     def gates(self) -> Sequence[Gate]:
@@ -67,7 +68,7 @@ class Method:
         return GATES
 
     def expectations(self) -> Sequence[Expectation]:
-        """The gates that compare a run with the others of its page."""
+        """The gates that compare a run with the other runs of its page."""
         return EXPECTATIONS
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
@@ -79,13 +80,13 @@ class Method:
         return reason_against(evidence, claim(setting), self.gates())
 
     def analyse(self, folder: Path) -> None:
-        """Do the work that takes long and needs nothing of the run in `folder` but its film: it is done while the run
-        ends and nothing is measured, or on other cores."""
+        """Do the slow work that needs only the film of the run in `folder`. It is done while the run ends and nothing
+        is measured, or on other cores."""
         analyse_film(folder)
 
     def may_be_prepared(self, setting: Setting, folder: Path) -> bool:
-        """Whether a load may be prepared while another is ending: not where the network would have gone on meanwhile,
-        or its programs observe the load from the beginning."""
+        """Whether a load may be prepared while another is ending. Not if its network changes with time, which would
+        pass meanwhile, nor if the method's programs observe the load from its beginning."""
         return not setting.network.follows_clock and self.observers(setting, folder) == Observers()
 
     def prepare(
@@ -97,9 +98,9 @@ class Method:
         *,
         idle: IdlePriority | None = None,
     ) -> Load | None:
-        """Begin to prepare a load for `make`, while another is ending; None where it must not be (`may_be_prepared`).
+        """Begin to prepare a load for `make` while another is ending; None if that is not allowed (`may_be_prepared`).
 
-        It has `idle` priority, if that is given, until it is lifted.
+        The load has `idle` priority, if given, until it is lifted.
         """
         if not self.may_be_prepared(setting, folder):
             return None
@@ -115,10 +116,10 @@ class Method:
         preparation: Load | None = None,
         moments: Moments = NO_CALLS,
     ) -> None:
-        """Load the page once in a fresh browser behind a fresh replay; the evidence is in `folder`.
+        """Load the page once in a fresh browser with a fresh replay; the evidence is in `folder`.
 
-        Another `attempt` meets other losses. `preparation` is what `prepare` has begun of it, if anything; the run
-        itself begins now. `moments.quiet` returns whether the next run has begun to be prepared.
+        Losses differ between attempts. `preparation` is the load that `prepare` has begun, if any; the run itself
+        begins now. `moments.quiet` returns whether the preparation of the next run has begun.
         """
         preparation_s = None if preparation is None else round(preparation.age_s(), 3)
         next_prepared_at_s: list[float] = []
@@ -150,7 +151,7 @@ class Method:
             "slowness": round(circumstances.slowness, 3),
         }
         for file in folder.glob("[!.]*"):
-            sync(file)  # what is written of its film at this moment is synced by who writes it
+            sync(file)  # the film may still be being written; its writer syncs it
         sync(folder)
         write_json(folder / ATTEMPT, document)
         sync(folder.parent)
@@ -163,7 +164,7 @@ class Method:
         preparation: Load | None,
         moments: Moments,
     ) -> str | None:
-        """Make the run itself; returns why the replay failed, if it did (see `measure.run.load.load`)."""
+        """Make the run itself; returns why the replay failed, or None (see `measure.run.load.load`)."""
         return load(
             setting,
             folder,
@@ -174,7 +175,7 @@ class Method:
         )
 
     def judge(self, setting: Setting, run: Run, attempt: int, folder: Path, campaign: Path) -> Row:
-        """The row of an attempt at `run`, whose evidence is in `folder`, within the `campaign`'s.
+        """The row of an attempt at `run`. Its evidence is in `folder`, inside the folder of the `campaign`.
 
         Judging the same evidence again gives the same row.
         """
@@ -214,27 +215,27 @@ class Method:
 
 
 PAGES = Method(takes_alternatives=True, sees_tunnels=True)
-# The version of HTTP that goes over QUIC, as ALPN names it.
+# HTTP over QUIC, as ALPN names it.
 H3 = "h3"
 
 
 def _of_attempt(setting: Setting, attempt: int) -> Setting:
-    """`setting` with the seed of an attempt at a run of it."""
+    """`setting` with a seed of its own for this attempt."""
     return replace(setting, seed=None if setting.seed is None else setting.seed + attempt)
 
 
 def cross_traffic_claim(flows: Iterable[Flow]) -> tuple[tuple[str, str, str], ...]:
-    """The background flows of a run, as its claim has them (`measure.run.gates.Claim`)."""
+    """The background flows of a run in the form of a claim (`measure.run.gates.Claim`)."""
     return tuple((flow.name, flow.direction, flow.protocol.congestion_control) for flow in flows)
 
 
 def is_made(folder: Path) -> bool:
-    """Whether the attempt in `folder` was made in full."""
+    """Whether the attempt in `folder` is complete."""
     return (folder / ATTEMPT).exists()
 
 
 def claim(setting: Setting) -> Claim:
-    """The claim of a run of `setting`."""
+    """The claim of a run of `setting`: what its gates check."""
     device = device_of(setting.loading.browser)
     browser_window = window(setting.site, device)
     return Claim(

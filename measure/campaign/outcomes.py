@@ -1,9 +1,9 @@
-"""How the runs of a campaign look in the end, in memory: after each block they are compared with all others of their
-site and network (`measure.campaign.expectations`).
+"""The results of a campaign's runs that expectations compare, in memory: after each block, its runs are compared with
+all others of their site and network (`measure.campaign.expectations`).
 
-The same page loaded again mostly ends with the same picture, byte for byte, and such pictures are kept once. Runs that
-were made on another machine may be known by their digests alone (`dataset.last_frames`): such a run has the picture
-that a run here has with the same digest, as soon as there is one.
+Loads of the same page mostly end with the same picture, byte for byte; each picture is kept in memory once. Runs that
+were made on another machine may be known only by the digests of their pictures (`dataset.last_frames`). Such a run gets
+its picture as soon as a run here has one with the same digest.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from dataset.run_files import LAST
 from dataset.table import Row
 from measure.campaign.expectations import RunOutcome
 
-# The bytes of pictures in memory, each of which takes 49 kB. With more, the rest is read from the disk each time.
+# The memory for pictures, each of which takes 49 kB. Beyond it, pictures are read from the disk each time.
 MOST_BYTES = 256_000_000
 
 LastFrame = NDArray[np.uint8] | None
@@ -35,15 +35,15 @@ class RunOutcomes:
         self._frames: dict[str, LastFrame] = {}
         self._pictures: dict[bytes, LastFrame] = {}
         self._digests = read_digests(folder)
-        # The digests that runs from elsewhere have, each with its picture if one was read here.
+        # Digest of a picture of runs from elsewhere → the picture, once one was read here.
         self._elsewhere: dict[str, LastFrame] = dict.fromkeys(self._digests.values())
 
     def of(self, row: Row) -> RunOutcome:
-        """How the attempt in `row`, which is not made again, looked."""
+        """The outcome of the attempt in `row`, which must not change any more."""
         return RunOutcome(row.requests, row.missed, row.exchanges, self._last_frame(row.folder))
 
     def look_at(self, rows: Iterable[Row]) -> None:
-        """Read the pictures of `rows`, so that runs from elsewhere that looked alike have them, too."""
+        """Read the pictures of `rows`, so that runs from elsewhere with the same digests have their pictures, too."""
         if self._digests:
             for row in rows:
                 self._last_frame(row.folder)
@@ -52,7 +52,7 @@ class RunOutcomes:
         if folder not in self._frames:
             frame = self._read(self._folder / folder)
             if frame is None and folder in self._digests:
-                # Which may be known later.
+                # The picture may become known later.
                 return self._elsewhere[self._digests[folder]]
             if self._spare_bytes <= 0:
                 return frame

@@ -1,5 +1,5 @@
-"""A campaign's blocks are measured at a place: on this machine (`measure_here`), in its lanes
-(`measure.campaign.lanes`), or on the nodes of a cluster (`measure.campaign.cluster`)."""
+"""A place measures a campaign's blocks: this machine (`measure_here`), its lanes (`measure.campaign.lanes`), or the
+nodes of a cluster (`measure.campaign.cluster`)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from measure.run.setting import Setting
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a place: `blocks` of `campaign`, one after another, into `results`, shown by `display`.
+    """The work of a place: measure the `blocks` of `campaign` into `results`, with progress on `display`.
 
-    `may_begin` says before each block whether it may begin; after a no, none does. `end` is told of each that has been
-    measured. `after` says which run will be first after a block, with its setting, as far as is known before its end.
+    The place must ask `may_begin` before each block; after the first no, none may begin. It must call `end` after each
+    block. `after` returns the run that will be first after a block, with its setting, as far as is known before the
+    block ends.
     """
 
     campaign: Campaign
@@ -34,13 +35,13 @@ class Work:
     after: Callable[[Block], tuple[Run, Setting] | None]
 
 
-# Measures all of a work where the place is. Raises EyelevelError when that cannot go on.
+# Measures all blocks of a `Work`. Raises EyelevelError when the measurement cannot continue.
 Place = Callable[[Work], None]
 
 
 def measure_here(work: Work, slot: Slot | None = None) -> None:
-    """Measure on this machine, or in the `slot` that is given, a block at a time. The run that will be first after a
-    block is prepared when that ends. Raises EyelevelError when that cannot go on."""
+    """Measure on this machine, or in the given `slot`, a block at a time. While a block ends, the first run of the next
+    one is prepared. Raises EyelevelError when that cannot continue."""
     campaign, canaries = work.campaign, canaries_of(machine_name(), work.results.rows)
     slot = slot or Slot(canaries, campaign.canary_s, campaign.loading.browser)
     with idle_priority() as idle, Preparer(work.results, idle) as preparer:

@@ -1,9 +1,9 @@
 """The order of a campaign's runs: randomised blocks.
 
-One block is one run of every protocol in every browser for one site and network, so that slow drift of the machine
-cannot favour a protocol or a browser (randomised complete block design). A site and its variants, which are compared,
-too, share their blocks. A study that compares networks has further conditions (each a network and a protocol) in the
-blocks of a network. Every block is drawn from the seed on its own, so that adding sites, networks or runs leaves the
+A block has one run of every protocol in every browser for one site and network, so that slow drift of the machine
+cannot favour a protocol or a browser (randomised complete block design). A site and its variants share their blocks,
+since they are compared, too. A study that compares networks adds further conditions (each a network and a protocol) to
+the blocks of a network. Each block is drawn from the seed independently, so adding sites, networks or runs leaves the
 order of the others as it was.
 """
 
@@ -20,9 +20,10 @@ NO_COMPANIONS: Mapping[str, Sequence[Condition]] = {}
 
 
 def seed_of(run: Run, seed: int) -> int:
-    """The seed of the losses that the network draws for `run`, in a campaign with `seed`: another one for each run.
+    """The seed of the losses that the network draws for `run`, in a campaign with `seed`. Each run has a different
+    seed.
 
-    Protocols do not share seeds: the tests that compare protocols take their runs as independent.
+    Protocols do not share seeds, because the tests that compare protocols assume independent runs.
     """
     return Random(f"{seed}/{run}").getrandbits(62)
 
@@ -36,14 +37,14 @@ def plan(
     companions: Mapping[str, Sequence[Condition]] = NO_COMPANIONS,
     browsers: Sequence[str] = (DEFAULT_BROWSER,),
 ) -> list[PlannedBlock]:
-    """All blocks in the order they are to be measured.
+    """All blocks in the order in which they are measured.
 
-    The first run of every setting comes before the second of any, and a site is measured behind all networks before the
-    next one, so that a campaign that is stopped anywhere has about as many of each, and sites with all networks.
-    The order of the sites, and of a site's networks, is drawn anew for each round of runs.
+    Every setting has its first run before any has its second, and a site is measured on all networks before the next
+    site. So a campaign that is stopped anywhere has about as many runs of each setting, and its sites have all
+    networks. Each round of runs draws the order of the sites, and of each site's networks, anew.
 
-    `companions`: network → conditions that its blocks have beside those of the network itself over `protocols`; each of
-    its conditions is measured in all `browsers`.
+    `companions`: network → conditions that its blocks have in addition to the network's own over `protocols`. Each
+    condition is measured in all `browsers`.
     """
     variants: dict[str, list[str]] = {}
     for site in sites:
@@ -61,11 +62,12 @@ def plan(
 
 
 def extended(first: Sequence[PlannedBlock], blocks: Iterable[PlannedBlock], begun: int) -> list[PlannedBlock]:
-    """The `first` blocks, of which this many have `begun`, as they are, and the further runs of `blocks` after them.
+    """The `first` blocks as they are, followed by the runs of `blocks` that are not in them; `begun` is the number of
+    blocks that have begun.
 
-    Planned blocks stay together, so a protocol, a browser or a variant that is added later has blocks of its own.
-    Blocks that have begun keep their places, too. After that the rounds come in their order, so that later additions
-    catch up before the others go on; in each round, blocks that were planned before come first.
+    Planned blocks are not changed, so a protocol, a browser or a variant that is added later has blocks of its own.
+    Blocks that have begun keep their places. The others are sorted by round, so that later additions catch up first;
+    within a round, blocks that were planned earlier come first.
     """
     runs = {run for block in first for run in block}
     more = (tuple(run for run in block if run not in runs) for block in blocks)

@@ -1,5 +1,5 @@
-"""Preparing the next run while the run before it ends and its film is analysed, since nothing is measured then. With
-idle priority (`measure.host.idle_priority`), preparing begins earlier: in that run's quiet time."""
+"""Prepares the next run while the run before it ends and its film is analysed, since nothing is measured then. With
+idle priority (`measure.host.idle_priority`), preparing begins earlier, in that run's quiet time."""
 
 import shutil
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from measure.run.setting import Setting
 # Returns the next run and its setting; None when none is known.
 NextRun = Callable[[], tuple[Run, Setting] | None]
 
-# A browser that has run for longer than this differs from one that was just started.
+# A browser that has run for longer than this (s) differs from one that was just started.
 STALE_S = 30.0
 
 
 class Preparer:
-    """Prepares one run at a time before its turn, early if there is `idle` priority. When the context ends, a prepared
-    run that was not taken is ended, and its folder removed."""
+    """Prepares one run at a time before its turn; early, if `idle` priority is available. When the context ends, a
+    prepared run that was not taken is ended, and its folder is removed."""
 
     def __init__(self, store: FolderStore, idle: IdlePriority | None = None) -> None:
         self._store = store
@@ -40,16 +40,16 @@ class Preparer:
         self._drop()
 
     def prepare(self, next_run: NextRun, method: Method, layout: Layout | None, *, early: bool = False) -> bool:
-        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared, or resume at
-        ordinary priority; returns whether something is prepared.
+        """Begin to prepare the next attempt at the `next_run`, if there is one and it may be prepared. If it is already
+        being prepared at idle priority, lift it to ordinary priority. Returns whether something is prepared.
 
-        `early`: at idle priority, where there is such, and else not yet. A fault is not raised, since it would be one
-        of the run that is ending: the run is made without then.
+        `early`: prepare at idle priority, or do nothing if that is not available. Errors are not raised, since they
+        would count against the run that is ending; the next run is then made without preparation.
         """
         if early and not self._idle:
             return False
         pair = next_run()
-        # A preparation that failed at idle priority, where time limits apply, too, may come up at ordinary priority.
+        # A preparation that failed at idle priority, perhaps by a time limit, may succeed at ordinary priority.
         if not early and self._load and pair and self._is_of(pair[0]) and not self._load.has_ended():
             with suppress(EyelevelError):
                 self._load.lift()
@@ -60,7 +60,7 @@ class Preparer:
         run, setting = pair
         attempt = self._store.attempts(run) + 1
         if is_made(self._store.run_folder(run, attempt)):
-            return False  # before a stop
+            return False  # it was made before the campaign was stopped
         with suppress(OSError, EyelevelError):
             folder = self._store.empty_run_folder(run, attempt)
             self._load = method.prepare(setting, layout, folder, attempt, idle=self._idle if early else None)
@@ -69,15 +69,16 @@ class Preparer:
         return self._load is not None
 
     def settle(self, run: Run) -> None:
-        """Wait until the load prepared for `run` is ready; one prepared for another run is ended. Either way,
-        nothing is being prepared afterwards."""
+        """Wait until the load prepared for `run` is ready; end a load prepared for another run. Afterwards, nothing is
+        being prepared."""
         if self._load and self._is_of(run):
             self._load.await_ready()
         else:
             self._drop()
 
     def take(self, run: Run) -> Load | None:
-        """The prepared load of `run`, which the caller must end; None without one, or if it is older than STALE_S."""
+        """The prepared load of `run`, which the caller must end; None if there is none, or if it is older than
+        STALE_S."""
         if self._load and self._is_of(run) and self._load.age_s() < STALE_S:
             load, self._load = self._load, None
             return load

@@ -1,5 +1,5 @@
-"""The display of a campaign while it runs: a line for each run, and below it the campaign's state, in a few lines that
-a terminal of 80 columns has room for: what is being made, when all will be done, and what is wrong."""
+"""The display of a campaign while it runs: a line for each run, and below it the state in a few lines of at most 80
+columns: the present runs, when all will be done, and problems."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,13 +26,13 @@ class ProgressDisplay:
     def __init__(
         self, console: Console, open_runs: Sequence[Run], done: int, *, plain: bool = False, lanes: int = 1
     ) -> None:
-        """`open_runs`: those to be made; `done`: how many have been made before; `plain`: lines only, for logs;
-        `lanes`: how many are made at once."""
+        """`open_runs`: the runs to be made; `done`: how many were made before; `plain`: print lines only, for logs;
+        `lanes`: how many runs are made at once."""
         self._console = console
         self._open = set(open_runs)
         self._open_behind = Counter(run.network for run in self._open)
         self._total = len(open_runs) + done
-        # By network: how many runs there were, and how long they took together.
+        # By network: the number of runs so far, and their total time.
         self._counts: Counter[str] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._rejected: Counter[str] = Counter()
@@ -43,7 +43,7 @@ class ProgressDisplay:
         self._last_warning = ""
         # The present run of each lane, as a text.
         self._present: dict[int | None, str] = {}
-        # The time of a run, over all lanes, according to the forecast; used until runs have shown it.
+        # The mean time of a run, with all lanes in use, by the forecast; used until measured times are known.
         self._expected_s: float | None = None
         self._live = console.is_terminal and not plain
         columns = (BarColumn(bar_width=None), MofNCompleteColumn(), "{task.fields[left]}")
@@ -55,7 +55,7 @@ class ProgressDisplay:
 
     @contextmanager
     def live(self, expected: Forecast, *, at_most: bool = False) -> Iterator["ProgressDisplay"]:
-        """Print what is expected, `at_most` or for sure, and on a terminal show how the campaign stands below the
+        """Print the forecast, as an upper limit if `at_most`. On a terminal, also show the campaign's state below the
         lines."""
         if self._open:
             self._expected_s = expected.seconds / len(self._open)
@@ -72,11 +72,11 @@ class ProgressDisplay:
             yield self
 
     def screen(self) -> Group:
-        """The parts below the lines, without those that are empty."""
+        """The parts shown below the lines, without empty ones."""
         return Group(*(part for part in (self._now, self._progress, self._summary, self._warning) if part))
 
     def notify(self, event: Event) -> None:
-        """Show `event` of a block."""
+        """Show an `event` of a block."""
         match event:
             case Beginning(run, attempt, lane):
                 self._begins(run, attempt, lane)
@@ -86,7 +86,7 @@ class ProgressDisplay:
                 self._warns(text, lane)
 
     def _begins(self, run: Run, attempt: int, lane: int | None) -> None:
-        # Before the run, whose name may be too long for the line.
+        # Put this before the run, whose name may be too long for the line.
         again = f", attempt {attempt}" if attempt > 1 else ""
         self._present[lane] = f"now{f', lane {lane}' if lane else ''}{again}: {run}"
         self._now.plain = "\n".join(text for _, text in sorted(self._present.items(), key=lambda one: one[0] or 0))
@@ -112,7 +112,7 @@ class ProgressDisplay:
         self._say(line, style=None if row.valid else "yellow")
 
     def rejects(self, rows: Sequence[tuple[Row, Reason]]) -> None:
-        """Runs that counted do not any more, each for its reason."""
+        """Show runs that no longer count, each with its reason."""
         for row, reason in rows:
             self._rejected[reason.gate] += 1
             if row.of not in self._open:
@@ -122,7 +122,7 @@ class ProgressDisplay:
         self._stands()
 
     def gives_up(self, entry: GivenUp, runs: Iterable[Run]) -> None:
-        """A site behind a network gets no more runs: these `runs` are not made."""
+        """Show that a site on a network gets no more runs: these `runs` will not be made."""
         runs = [run for run in runs if run in self._open]
         self._given_up += len(runs)
         self._close(runs)
@@ -130,7 +130,7 @@ class ProgressDisplay:
         self._stands()
 
     def _warns(self, text: str, lane: int | None) -> None:
-        """Print a warning; of those that begin alike, the first alone."""
+        """Print a warning; of warnings with the same first words, only the first."""
         if (beginning := (lane, " ".join(text.split()[:3]))) not in self._warnings:
             self._warnings.add(beginning)
             self._last_warning = text
@@ -143,7 +143,7 @@ class ProgressDisplay:
         return "" if seconds is None else f"{in_words(seconds)} left" if self._open else "done"
 
     def _left(self) -> str:
-        """The remaining time in words, and the time of day when it is over."""
+        """The remaining time in words, and the time of day when all will be done."""
         seconds = self._seconds_left()
         return f"{self.time_left()}{f', done {clock_in(seconds)}' if seconds and self._open else ''}"
 

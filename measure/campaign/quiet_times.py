@@ -1,10 +1,10 @@
 """The effects that a shorter quiet time would have had on runs that were made with a longer one.
 
-A run ends when no response to its page has ended for a while after the load event, and none is under way
-(browsers/browsertime/page_complete.js, quiet.mjs; those of older campaigns ended though some were). The times of a
-run's requests show when it would have ended with a shorter quiet time. Later events would be missing then: responses,
-and changes of the picture. The picture at that time would be the final one, by which all visual metrics are measured. A
-run says nothing of quiet times longer than its own.
+A run ends when, after the load event, no response to its page has ended for the quiet time, and none is under way
+(browsers/browsertime/page_complete.js, quiet.mjs; older campaigns did not wait for responses under way). The times of a
+run's requests show when the run would have ended with a shorter quiet time. Later events would then be missing:
+responses, and changes of the picture. The picture at that time would be the final one, against which all visual metrics
+are measured. A run shows nothing about quiet times longer than its own.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -32,36 +32,37 @@ from measure.campaign.expectations import RunOutcome, judge
 from measure.run.evidence import read_request_log
 from measure.run.gates import SHOWN_URL_LENGTH
 
-# The visual metrics that a shorter film may change are compared. The first change and the load event come before.
+# The visual metrics that a shorter film may change. The first visual change is left out, since it comes before the end
+# of any film.
 METRICS = ("lvc", "vc85", "si")
 STATISTICS = {"median": 50, "p95": 95, "worst": 100}
-# Nobody asks whether a page has finished before this long after the navigation (Browsertime's loadAndWait).
+# Browsertime first checks whether a page has finished this long (ms) after the navigation (its loadAndWait).
 FIRST_ASKED_MS = 2000
-# A page that never stops asking, or gets no answer, is given up on after this many quiet times. No more than the second
-# number of a page's responses are seen (Chromium's buffer of Resource Timing); see page_complete.js.
+# A page that never becomes quiet is stopped after PATIENCE quiet times. The check sees at most SEEN_RESPONSES responses
+# of a page (Chromium's buffer of Resource Timing); see page_complete.js.
 PATIENCE = 5
 SEEN_RESPONSES = 250
-# A quiet time is taken for long enough when it is this many times the longest pause that any run had.
+# A quiet time is long enough if it is at least this many times the longest pause in any run.
 MARGIN = 2
-# The gates that look at single requests: what is asked for too late for them cannot reject a run.
+# The gates that look at single requests. A shorter run may end before the request that such a gate rejects.
 REQUEST_GATES = ("wrong_protocol", "outside", "request_failed")
 
 RUN = ["campaign", "network", "site", "protocol", "run", "attempt"]
 
 
 class BrokenAttempt(EyelevelError):
-    """An attempt lacks evidence that is needed; the message says which."""
+    """An attempt lacks required evidence; the message says which."""
 
 
 @dataclass(frozen=True)
 class RunTimes:
     """The times of the events of an attempt, in ms from the navigation.
 
-    `quiet_ms`: after how long without a response it ended; `awaited_requests`: whether only once none was under way.
-    `load_ms`: the end of its load event. `responses_ms`: when responses ended that the page's check of its own requests
-    saw. `requests`: all that the browser made; `spans`: of those that the page asked for, when they began and ended
-    (None: that is not known). `progress`: how complete the picture was when, in percent. `ended_ms`: when the browser
-    had been ended.
+    `quiet_ms`: the time without a response after which the attempt ended. `awaited_requests`: whether it also waited
+    for requests under way. `load_ms`: the end of its load event. `responses_ms`: the ends of the responses that the
+    page's own check saw. `requests`: all requests of the browser. `spans`: the page's requests, each with its beginning
+    and end (None: unknown). `progress`: pairs of a time and how complete the picture was then, in percent. `ended_ms`:
+    when the browser had been ended.
     """
 
     row: Row
@@ -76,7 +77,7 @@ class RunTimes:
     progress: tuple[tuple[float, int], ...]
 
     def stop_ms(self, quiet_ms: float) -> float:
-        """The earliest time at which it might have ended, had `quiet_ms` been enough."""
+        """The earliest time at which the attempt might have ended with a quiet time of `quiet_ms`."""
         given_up_ms = self.load_ms + PATIENCE * quiet_ms
         stop_ms = self._quiet_at(0, quiet_ms)
         while self.awaited_requests and stop_ms < given_up_ms and (ends := self._ends_under_way(stop_ms)):
@@ -84,7 +85,7 @@ class RunTimes:
         return max(min(stop_ms, given_up_ms), FIRST_ASKED_MS)
 
     def _quiet_at(self, from_ms: float, quiet_ms: float) -> float:
-        """The first time from `from_ms` on at which no response had ended for `quiet_ms`."""
+        """The first time from `from_ms` on when no response has ended for `quiet_ms`."""
         last = self.load_ms
         for end in self.responses_ms:
             if end > max(last + quiet_ms, from_ms, FIRST_ASKED_MS):
@@ -93,17 +94,17 @@ class RunTimes:
         return max(last + quiet_ms, from_ms, FIRST_ASKED_MS)
 
     def _ends_under_way(self, at_ms: float) -> list[float]:
-        """When those requests ended that were under way at `at_ms`; never, where that is not known."""
+        """The ends of the requests that were under way at `at_ms`; infinity for an unknown end."""
         return [inf if end is None else end for _, began, end in self.spans if began <= at_ms < (end or inf)]
 
     @property
     def last_change_ms(self) -> float:
-        """The last visual change."""
+        """The time of the last visual change."""
         return self.progress[-1][0]
 
     @property
     def pause_ms(self) -> float:
-        """The longest time without a response, after the load event, that another response or a visual change followed
+        """The longest time without a response, after the load event, that was followed by a response or a visual change
         before the run ended."""
         stop_ms = self.stop_ms(self.quiet_ms)
         ends = sorted(end for end in self.responses_ms if self.load_ms < end <= stop_ms)
@@ -112,16 +113,16 @@ class RunTimes:
         return float(max([*pauses, self.last_change_ms - before_change, 0]))
 
     def late_requests(self, stop_ms: float) -> list[Request]:
-        """Those that began before the run ended, but after `stop_ms`."""
+        """The requests that began after `stop_ms`, but before the run ended."""
         return [request for request, began, _ in self.spans if stop_ms < began <= self.stop_ms(self.quiet_ms)]
 
     def late_responses(self, stop_ms: float) -> int:
-        """How many ended before the run did, but after `stop_ms`."""
+        """The number of responses that ended after `stop_ms`, but before the run did."""
         last_ms = self.stop_ms(self.quiet_ms)
         return sum(end is not None and stop_ms < end <= last_ms for _, _, end in self.spans)
 
     def open_requests(self) -> int:
-        """How many had not ended when the run did."""
+        """The number of requests that had not ended when the run did."""
         last_ms = self.stop_ms(self.quiet_ms)
         return sum(began <= last_ms and (end is None or end > last_ms) for _, began, end in self.spans)
 
@@ -129,7 +130,7 @@ class RunTimes:
 def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     """The times of the attempt in `row` of the campaign in `folder`.
 
-    Raises BrokenAttempt, and EyelevelError when the campaign does not say how long its quiet time was.
+    Raises BrokenAttempt, or EyelevelError when the campaign's quiet time is unknown.
     """
     quiet_ms = row.quiet_ms or document.settings.quiet_ms(row.network)
     awaited_requests = document.settings.browser.get("waits_for_open_requests", False)
@@ -157,7 +158,7 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
     if not spans:
         raise BrokenAttempt(f"{run_folder} has no request whose time is known")
     origin = _origin(next((request.url for request in reversed(requests) if request.main_frame), ""))
-    # The page's own check does not see the requests of frames of other sites.
+    # The page's own check does not see the requests of frames from other sites.
     seen = [end for request, _, end in spans if end is not None and request.initiator == origin]
     responses_ms = tuple(sorted(seen)[:SEEN_RESPONSES])
     times = (load_ms, ended_ms, responses_ms, requests, spans, progress)
@@ -165,10 +166,10 @@ def read_run(folder: Path, row: Row, document: CampaignDocument) -> RunTimes:
 
 
 def changed_metrics(progress: Sequence[tuple[float, int]], stop_ms: float) -> dict[str, float]:
-    """By how much the metrics would have been other ones (ms), had the film ended at `stop_ms`.
+    """The change of each metric (ms) if the film had ended at `stop_ms`.
 
-    All are 0 when nothing changed later. Otherwise they are an estimate: how complete a picture is, as a share of how
-    complete the one at `stop_ms` is.
+    All are 0 if the picture did not change later. Otherwise they are estimates: each picture's completeness is divided
+    by that of the picture at `stop_ms`.
     """
     shorter = [(time, share) for time, share in progress if time <= stop_ms]
     if len(shorter) == len(progress) or not shorter or not shorter[-1][1]:
@@ -188,12 +189,14 @@ def _metrics(progress: Sequence[tuple[float, int]]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class RunChanges:
-    """Changes that shorter quiet times would have made in runs, and why other attempts are left out: a line for each.
+    """The changes that shorter quiet times would have made in runs, and, in `omissions`, a line for each attempt that
+    is left out.
 
-    `table` has a row for each run and quiet time, only such as are shorter than the run's. Columns: RUN; kept_ms (its
-    quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (how long after its end by the rule the browser
-    had ended); quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected, is_accepted
-    (whether a gate that let it count would reject it then, and one that did not would let it).
+    `table` has a row for each run and each quiet time that is shorter than the run's own. Its columns: RUN; kept_ms
+    (the run's quiet time), load_ms, pause_ms, open_requests (see RunTimes), lag_ms (from the end by the rule to the end
+    of the browser); quiet_ms, stop_ms; late_responses, is_late_change, METRICS (changes in ms); is_rejected (the run is
+    valid, but a gate would reject it with this quiet time), is_accepted (a gate rejected the run, but would not with
+    this quiet time).
     """
 
     table: pd.DataFrame
@@ -201,10 +204,11 @@ class RunChanges:
 
 
 def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunChanges:
-    """The changes that each of `candidates_ms` would have made in each run that counts of the campaigns in `folders`.
+    """The changes that each of `candidates_ms` would have made in the runs of the campaigns in `folders`: in valid
+    runs, and in those that the gates for requests or pages rejected.
 
-    Attempts without the evidence that this needs are left out. Raises EyelevelError when a campaign was not filmed, or
-    a network of one name is another one in another campaign.
+    Attempts that lack the required evidence are left out. Raises EyelevelError when a campaign was not filmed, or when
+    two campaigns have different networks of the same name.
     """
     rows: list[dict[str, Any]] = []
     omissions: list[str] = []
@@ -234,7 +238,7 @@ def run_changes(folders: Iterable[Path], candidates_ms: Collection[int]) -> RunC
 
 
 def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> list[dict[str, Any]]:
-    """The rows of `RunChanges.table` of the runs of one site, network and browser, for one quiet time."""
+    """The rows of `RunChanges.table` for the runs of one site, network and browser, and one quiet time."""
     compared = [run for run in runs if run.row.valid or run.row.gate in PAGE_GATES]
     places = {run.folder: place for place, run in enumerate(compared)}
     usual, shorter = _norms(compared, quiet_ms)
@@ -267,21 +271,22 @@ def _rows_of_cell(campaign: str, runs: Sequence[RunTimes], quiet_ms: int) -> lis
 
 
 def _norms(runs: Sequence[RunTimes], quiet_ms: int) -> tuple[Collection[int], Collection[int]]:
-    """Which of `runs`, by their places, expectations reject as they are, and which had all ended after `quiet_ms`."""
+    """The places in `runs` that expectations reject: of the runs as they are, and of the runs shortened to
+    `quiet_ms`."""
     stops_ms = [run.stop_ms(quiet_ms) for run in runs]
     if not any(
         run.late_requests(stop_ms) or run.last_change_ms > stop_ms for run, stop_ms in zip(runs, stops_ms, strict=True)
     ):
-        return (), ()  # the same in both cases, which takes long to find out
+        return (), ()  # the same in both cases, so skip the slow comparison
     usual = judge([outcome(run, run.stop_ms(run.quiet_ms)) for run in runs])
     return usual, judge([outcome(run, stop_ms) for run, stop_ms in zip(runs, stops_ms, strict=True)])
 
 
 def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
-    """The outcome of `run` that expectations compare, had it ended at `stop_ms`; without its last picture, if
-    that came later."""
+    """The outcome of `run` for expectations if it had ended at `stop_ms`; without its last picture if the picture
+    changed later."""
     late = {id(request) for request in run.late_requests(stop_ms)}
-    # The browser's own requests are not counted, and neither are those that it had not made by then.
+    # The browser's own requests are not counted. To leave out late requests, mark these as the browser's, too.
     requests = [replace(one, by_browser=one.by_browser or id(one) in late) for one in run.requests]
     counts = read_request_log(run.folder / REQUEST_LOG, requests)
     picture = None if run.last_change_ms > stop_ms else read_last_frame(run.folder)
@@ -291,8 +296,8 @@ def outcome(run: RunTimes, stop_ms: float) -> RunOutcome:
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each network and quiet time of `table` (`RunChanges.table`).
 
-    Columns: network, quiet_ms, sites, runs (that count); late_responses, late_changes (shares of runs with any);
-    METRICS with `_median`, `_p95`, `_worst` (of the changes without their sign, ms); rejected, accepted (attempts).
+    Columns: network, quiet_ms, sites, runs (valid ones); late_responses, late_changes (shares of runs with any);
+    METRICS with `_median`, `_p95`, `_worst` (of the absolute changes, ms); rejected, accepted (attempts).
     """
     rows = []
     for (network, quiet_ms), attempts in table.groupby(["network", "quiet_ms"], sort=False):
@@ -321,8 +326,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sufficient_ms(runs: pd.DataFrame) -> int | None:
-    """The shortest quiet time of `runs` (of one network, from `RunChanges.table`) that would have changed nothing, and
-    is MARGIN times the longest pause or more; None when there is none."""
+    """The shortest quiet time of `runs` (of one network, from `RunChanges.table`) that would have changed nothing and
+    is at least MARGIN times the longest pause; None if there is none."""
     for quiet_ms, of_time in runs[runs["valid"]].groupby("quiet_ms"):
         changed = of_time["late_responses"].any() or of_time["is_late_change"].any() or of_time["is_rejected"].any()
         if not changed and quiet_ms >= MARGIN * of_time["pause_ms"].max():
@@ -331,15 +336,16 @@ def sufficient_ms(runs: pd.DataFrame) -> int | None:
 
 
 def _is_late_fault(run: RunTimes, stop_ms: float) -> bool:
-    """Whether the request for which a gate rejected `run` began after `stop_ms`, and none like it before."""
-    # Gates name the request at the end of the reason, by the beginning of a long URL.
+    """Whether the request for which a gate rejected `run` began after `stop_ms`, and no request for the same URL
+    before."""
+    # Gates name the request at the end of their reason, by the beginning of its URL.
     text = str(run.row.reason).removesuffix("…")
     faults = [began for request, began, _ in run.spans if text.endswith(f": {request.url[:SHOWN_URL_LENGTH]}")]
     return run.row.gate in REQUEST_GATES and bool(faults) and min(faults) > stop_ms
 
 
 def _steps(text: str) -> tuple[tuple[float, int], ...]:
-    """Visual progress in the notation of Browsertime's script (`0=0, 66=20, 766=100`) as numbers."""
+    """Visual progress as numbers, from the notation of Browsertime's script (`0=0, 66=20, 766=100`)."""
     pairs = (step.strip().partition("=") for step in text.split(","))
     return tuple((float(time_ms), int(share)) for time_ms, _, share in pairs)
 

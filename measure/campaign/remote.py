@@ -1,7 +1,7 @@
-"""The tasks of a Dask cluster's worker: it is looked at before it is given work, and measures a block at a time.
+"""The tasks of a worker of a Dask cluster: it is inspected before it gets work, and measures a block at a time.
 
-A block is measured into a temporary folder on the worker's machine, and its evidence travels back.
-Nothing here knows of the scheduler.
+A block is measured into a temporary folder on the worker's machine, and its evidence is sent back. Nothing here depends
+on the scheduler.
 """
 
 import os
@@ -37,8 +37,9 @@ from tuning.protocols import Protocol
 class Introduction:
     """A worker's machine: its name, the versions of all programs, and the fingerprints of its sites.
 
-    `fault` is why it cannot measure, if it cannot. `keep_validation` keeps in a campaign's folder what was measured of
-    networks and protocols there, passed or not. `lanes`: how many blocks it measures at once, and where.
+    `fault` is why it cannot measure, or None. `keep_validation` writes what was measured of its networks and protocols
+    into a campaign's folder, whether they passed or not. `lanes`: how many blocks the machine measures at once, and
+    where.
     """
 
     name: str
@@ -49,18 +50,20 @@ class Introduction:
     lanes: Lanes = ONE_LANE
 
 
-# The fault of networks and protocols, if they have one, and what keeps all that was measured in a campaign's folder.
+# Why networks or protocols failed, or None; and a function that writes all that was measured into a campaign's folder.
 MeasuredSettings = tuple[str | None, Callable[[Path], None]]
-# Measures networks and protocols, in a folder for what it needs meanwhile.
+# Measures networks and protocols; the folder is for temporary files.
 Validation = Callable[[Path, Sequence[Network], Sequence[Protocol]], MeasuredSettings]
 
 
 @dataclass(frozen=True)
 class Question:
-    """The requirements on a worker: the sites' folders, the networks and protocols, the browsers, the programs that
-    capture packets if `captures`, and those of `servers` and `further_programs` (`measure.host.machine.versions`).
+    """The requirements on a worker: the sites' folders, the networks and protocols, and the browsers. Also the programs
+    that capture packets, if `captures`, and those of `servers` and `further_programs`
+    (`measure.host.machine.versions`).
 
-    `validate`: measures its networks and protocols before, a function of a module; None trusts them.
+    `validate`, a function at the top level of a module, measures the worker's networks and protocols first; None skips
+    this.
     """
 
     sites: Mapping[str, Path]
@@ -75,8 +78,8 @@ class Question:
 
 @dataclass(frozen=True)
 class MeasuredBlock:
-    """A block that a worker measured: its rows in order, all evidence (the files of each row's folder by their names),
-    and warnings."""
+    """A block that a worker measured: its rows in order, the evidence of each row (file name → content), and
+    warnings."""
 
     rows: tuple[Row, ...]
     evidence: tuple[Mapping[str, bytes], ...]
@@ -84,7 +87,7 @@ class MeasuredBlock:
 
 
 def introduce(question: Question) -> Introduction:
-    """Look at this machine before it is given work: what it is, and whether it can measure at all."""
+    """Inspect this machine before it gets work: which programs and sites it has, and whether it can measure at all."""
     try:
         require_browsing("a worker")
         lanes = lanes_of_worker()
@@ -106,7 +109,7 @@ def introduce(question: Question) -> Introduction:
 
 
 def validation_of(validate: Validation, networks: Sequence[Network], protocols: Sequence[Protocol]) -> MeasuredSettings:
-    """The result of `validate` on this machine, with all its cores, while nothing is measured in its lanes."""
+    """The result of `validate` on this machine, on all its cores, while nothing is measured in its lanes."""
     with (
         having(lane.number for lane in lanes_of_worker().lanes),
         working_on(cores_of_worker()),
@@ -115,16 +118,16 @@ def validation_of(validate: Validation, networks: Sequence[Network], protocols: 
         return validate(Path(temporary), networks, protocols)
 
 
-# The locks of each worker of this process and each of its lanes, held by the task that measures there.
+# (worker of this process, number of its lane) → the lock that the task that measures there holds.
 _PLACES: dict[tuple[str, int], Lock] = {}
 
 
 @contextmanager
 def having(lanes: Iterable[int]) -> Iterator[None]:
-    """Have the `lanes` with these numbers to oneself while the block runs, and wait for them before.
+    """Reserve the `lanes` with these numbers while the context lasts; first wait until they are free.
 
-    Dask counts tasks, and knows of no lanes. A task that a campaign has left running when it was stopped, or takes for
-    lost, goes on in its lane, while the same campaign, begun again, may ask for that lane.
+    Dask counts tasks and does not know lanes. A task of a campaign that was stopped, or a task that a campaign takes
+    for lost, continues in its lane, while the resumed campaign may ask for the same lane.
     """
     with ExitStack() as stack:
         for lane in sorted(lanes):
@@ -133,13 +136,13 @@ def having(lanes: Iterable[int]) -> Iterator[None]:
 
 
 def lanes_of_worker() -> Lanes:
-    """The lanes of the worker that this is a task of (`measure.cluster.nodes`)."""
+    """The lanes of the worker that runs this task (`measure.cluster.nodes`)."""
     lanes: Lanes = getattr(get_worker(), "lanes", ONE_LANE)
     return lanes
 
 
 def cores_of_worker() -> Collection[int]:
-    """The processors of the machine of the worker that this is a task of: those of its lanes, and those beside them."""
+    """The processors of the machine whose worker runs this task: those of its lanes, and the others."""
     cores: Collection[int] = getattr(get_worker(), "cores", ())
     return cores or os.sched_getaffinity(0)
 
@@ -147,7 +150,7 @@ def cores_of_worker() -> Collection[int]:
 def measure_remotely(
     block: Block, canaries: Sequence[Canary], lane: int | None = None, browser: str = DEFAULT_BROWSER
 ) -> MeasuredBlock:
-    """Measure `block` on this machine, or in a `lane` of it, whose canaries so far, in `browser`, are `canaries`.
+    """Measure `block` on this machine, or in a `lane` of it, with `browser`; `canaries` are those timed there so far.
     Raises EyelevelError."""
     warnings = list[str]()
 
@@ -155,7 +158,7 @@ def measure_remotely(
         if isinstance(event, Notice):
             warnings.append(event.text)
 
-    # Dask removes the folder of a worker that was killed when the next one starts there.
+    # If a worker is killed, Dask removes its folder when the next worker starts there.
     with (
         having([] if lane is None else [lane]),
         tempfile.TemporaryDirectory(dir=get_worker().local_directory, prefix="block-") as temporary,

@@ -1,9 +1,9 @@
-"""A campaign's folder: `campaign.json` (what was set), `plan.csv` (what is to be done), `runs.csv` (a row for each
-attempt), `verdicts.jsonl` (later decisions on attempts), `runs/` (the evidence), and `hypotheses.toml` (what was asked
-before the first run, `dataset.declaration`).
+"""A campaign's folder: `campaign.json` (the settings), `plan.csv` (the planned blocks), `runs.csv` (a row for each
+attempt), `verdicts.jsonl` (later decisions on attempts), `runs/` (the evidence), and `hypotheses.toml` (the hypotheses
+declared before the first run, `dataset.declaration`).
 
-A row counts only once its line is whole and on the disk, and is changed only by a verdict that is on the disk.
-Nothing here knows how a run is made. The form of the files is in `dataset.table`.
+A row counts only once its whole line is on the disk, and only a verdict that is on the disk changes it. This module
+does not depend on how runs are made. The files' formats are in `dataset.table`.
 """
 
 import errno
@@ -48,17 +48,17 @@ from measure.host.timekeeping import OF_ROOT
 from measure.host.wakefulness import ASLEEP
 from measure.instruments.contract import instrument_columns
 
-# The files that a campaign may have before its `campaign.json`.
+# The files that a campaign may have before its `campaign.json` exists.
 FIRST_FILES = (HYPOTHESES, "validation.json")
 
-# The names of what an interrupted write leaves (`base.files`, `films.compression`).
+# The names of temporary files that an interrupted write leaves (`base.files`, `films.compression`).
 TEMPORARY_NAME = re.compile(r"\.(?:[a-z_-]+\.(?:json|csv|toml)\.[a-z0-9_]{8}|film-small\.mp4)")
 
 # The name of an attempt's folder (`FolderStore.run_folder`).
 ATTEMPT_NAME = re.compile(r"\d+-\d+(-\w+)?")
 
-# Where in `campaign.json` names may be added, as they may to `versions`: a program that no run needed before may be of
-# any version.
+# The parts of `campaign.json` to which names may be added later. The same holds for `versions`: a program that no run
+# needed before may have any version.
 GROUPS = [f"settings/{group}" for group in GROWING]
 
 
@@ -79,16 +79,17 @@ class Results(FolderStore):
         present, rows = read_table(folder)
         # Columns of instruments that no longer exist are kept.
         self._readings = (*self._readings, *(name for name in reading_names(present) if name not in self._readings))
-        # A power cut in the middle of a line: that run was not finished. Other columns: of another version.
+        # A text without a final line feed was cut by a power cut; the run of its last line is incomplete. Other columns
+        # mean that another version wrote the file. In both cases, write it anew.
         if not text.endswith("\n") or present != (*columns(), *self._readings):
             self._write(rows)
         self.recount(rows)
         self.follow_verdicts()
 
     def extend_plan(self, blocks: list[PlannedBlock]) -> list[PlannedBlock]:
-        """All blocks of the campaign, after adding to its plan what `blocks` have beyond it."""
+        """All blocks of the campaign, after adding the runs of `blocks` that its plan lacks."""
         first = read_plan(self.folder)
-        # Attempts that were stopped halfway have a folder, but no row.
+        # Attempts that were interrupted have a folder, but no row.
         begun = [number for number, block in enumerate(first, start=1) if any(map(self._has_begun, block))]
         blocks = extended(first, blocks, begun=max(begun, default=0))
         if blocks != first:
@@ -99,9 +100,10 @@ class Results(FolderStore):
         return self.attempts(run) > 0 or self.run_folder(run, 1).exists()
 
     def keep(self, *rows: Row) -> None:
-        """Add `rows`; when this returns they survive a power cut. After a crash either all are there, or none."""
+        """Add `rows`; when this returns, they survive a power cut. After a crash, either all of them are in the table,
+        or none."""
         line = lines(rows, self._readings).encode()
-        # To append ("a") would make a table without a head in the place of one that somebody has removed.
+        # Mode "a" would create a table without a header if somebody had removed the file.
         with self._runs_csv.open("r+b", buffering=0) as file:
             before = file.seek(0, os.SEEK_END)
             try:
@@ -109,7 +111,7 @@ class Results(FolderStore):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._runs_csv))
                 os.fsync(file.fileno())
             except OSError:
-                # Half a line would take the next one with it.
+                # Remove a partial line, to which the next row would be appended.
                 os.ftruncate(file.fileno(), before)
                 raise
         super().keep(*rows)
@@ -120,14 +122,14 @@ class Results(FolderStore):
         super().count_attempt(row)
 
     def decide(self, *verdicts: Verdict) -> None:
-        """Keep `verdicts` and let `runs.csv` follow them."""
+        """Store `verdicts` and apply them to `runs.csv`."""
         for verdict in verdicts:
             add_verdict(self.folder, verdict)
         self.follow_verdicts()
 
     def follow_verdicts(self) -> None:
-        """Make `runs.csv` say what the verdicts say, those included that other processes have added meanwhile."""
-        # Looked at after every block, and seldom another one.
+        """Apply all verdicts to `runs.csv`, including those that other processes have added meanwhile."""
+        # This is called after every block, and verdicts are rare.
         if (state := state_of_verdicts(self.folder)) == self._state_of_verdicts:
             return
         self._state_of_verdicts = state
@@ -143,7 +145,7 @@ class Results(FolderStore):
             self.recount(rows)
 
     def remove_unmade(self) -> None:
-        """Remove the folders of attempts that a stop has ended, or that were prepared and never begun."""
+        """Remove the folders of attempts that a stop has interrupted, or that were prepared and never begun."""
         folders = {row.folder for row in self.rows}
         for path in self.folder.glob("runs/*/*/*/*"):
             is_folder = ATTEMPT_NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
@@ -151,12 +153,12 @@ class Results(FolderStore):
                 shutil.rmtree(path)
 
     def first_verdict(self, folder: str) -> Verdict | None:
-        """The first verdict on the attempt in `folder`: what was said before it is what its gates said."""
+        """The first verdict on the attempt in `folder`; before that verdict, the attempt's gates decided."""
         return self._first_verdicts.get(folder)
 
     def _rewrite(self, rows: Sequence[Row]) -> None:
-        """Put `rows` in the place of those that there are; the lines of those that stay as they are do so, too."""
-        # No cell has a line feed in it.
+        """Replace the rows of the table by `rows`; the lines of unchanged rows stay as they are."""
+        # No cell contains a line feed.
         _, *present, end = self._runs_csv.read_text().split("\n")
         if end or not len(present) == len(self.rows) == len(rows):
             self._write(rows)
@@ -171,9 +173,10 @@ class Results(FolderStore):
 
 
 def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
-    """`rows` as `verdicts` have them, of which the last on an attempt holds.
+    """`rows` after applying `verdicts`; the last verdict on an attempt holds.
 
-    An attempt that was accepted after another at the same run had succeeded stays out: each run counts once.
+    If a verdict accepts an attempt, but another attempt at the same run is valid, the accepted one still does not
+    count: each run counts once.
     """
     last = {verdict.folder: verdict for verdict in verdicts}
     valid = {row.of for row in rows if row.valid and row.folder not in last}
@@ -192,11 +195,11 @@ def followed(rows: Sequence[Row], verdicts: Iterable[Verdict]) -> list[Row]:
 
 @contextmanager
 def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> Iterator[Results]:
-    """The campaign in `folder`, begun or continued with the settings and versions in `document`, and with the text of
-    its `hypotheses` if it declares any.
+    """The campaign in `folder`, begun or resumed with the settings and versions in `document`, and with the text of its
+    `hypotheses` if it declares any.
 
     Raises EyelevelError when another process has it open, when it was begun with other settings or hypotheses, or when
-    the folder is one of something else.
+    the folder belongs to something else.
     """
     require_no_others(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -209,14 +212,14 @@ def opened(folder: Path, document: CampaignDocument, hypotheses: str = "") -> It
 
 
 def keep_lanes(folder: Path, machine: str, record: Mapping[str, Any]) -> None:
-    """Keep in the campaign in `folder` what is known of the lanes of `machine` (`measure.host.lanes.Lanes.record`)."""
+    """Add to the campaign in `folder` the lanes of `machine`; `record` is `measure.host.lanes.Lanes.record`."""
     document = require_document(folder)
     if record and machine not in document.lanes:
         write_document(folder, replace(document, lanes={**document.lanes, machine: dict(record)}))
 
 
 def lanes_fault(document: CampaignDocument, machine: str, record: Mapping[str, Any]) -> str | None:
-    """Why `machine` must not resume the campaign of `document` in lanes of this `record`, or None."""
+    """Why `machine`, whose lanes have this `record`, must not resume the campaign of `document`; or None."""
     cores, cores_before = record.get("cores", []), document.lanes.get(machine, {}).get("cores", [])
     if machine not in document.lanes or cores == cores_before:
         return None
@@ -224,7 +227,7 @@ def lanes_fault(document: CampaignDocument, machine: str, record: Mapping[str, A
 
 
 def require_no_others(folder: Path) -> None:
-    """Raises EyelevelError when there is something in `folder` that is of no campaign, and no campaign either."""
+    """Raises EyelevelError when `folder` is not a campaign and contains anything that is not a campaign's."""
     if not folder.exists() or (folder / DOCUMENT).exists():
         return
     if not folder.is_dir():
@@ -235,7 +238,7 @@ def require_no_others(folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what interrupted writes have left in the folder of a campaign, and nothing else that may be there."""
+    """Remove the temporary files of interrupted writes from a campaign's folder, and nothing else."""
     for path in [*folder.glob(".*"), *folder.glob("runs/*/*/*/*/.*")]:
         if not TEMPORARY_NAME.fullmatch(path.name):
             continue
@@ -246,25 +249,26 @@ def _sweep(folder: Path) -> None:
 
 
 def follow_decisions(folder: Path) -> None:
-    """Make the `runs.csv` of a campaign follow its verdicts; while it is being measured, its process does so later."""
+    """Apply a campaign's verdicts to its `runs.csv`. While the campaign is being measured, do nothing: its own process
+    applies them later."""
     with suppress(Locked), locked(folder):
         Results(folder)
 
 
 def changes(original: CampaignDocument, document: CampaignDocument) -> list[str]:
-    """The differences of `document` from the `original` of its campaign, except for what may be added."""
+    """The differences of `document` from its campaign's `original`, except for permitted additions."""
     return list(_differences(_terms(original), _terms(document)))
 
 
 def require_same_versions(folder: Path, versions: Mapping[str, str]) -> None:
-    """Raises EyelevelError when there is a campaign in `folder` that was begun with other than these `versions`."""
+    """Raises EyelevelError when `folder` has a campaign that was begun with versions other than `versions`."""
     original = read_document(folder)
     if original and (differences := changes(original, replace(original, versions=dict(versions)))):
         raise _continuation_fault(folder, differences)
 
 
 def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelError:
-    """Why the campaign in `folder`, which was begun with these `differences` (see `changes`), cannot be resumed."""
+    """The error that the campaign in `folder` cannot be resumed because of these `differences` (see `changes`)."""
     text = "; ".join(differences[:8]) + (f"; and {len(differences) - 8} more" if len(differences) > 8 else "")
     if all(difference.startswith("versions/") for difference in differences):
         return EyelevelError(
@@ -275,8 +279,8 @@ def _continuation_fault(folder: Path, differences: Sequence[str]) -> EyelevelErr
 
 
 def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]:
-    """The `changes` between the values at `place` (`settings/networks/lte/up_mbps`) of two documents, each None where
-    a document has nothing there."""
+    """The `changes` between the values of two documents at `place` (for example `settings/networks/lte/up_mbps`); None
+    stands for a missing value."""
     if isinstance(original, dict | None) and isinstance(document, dict | None):
         original, document = original or {}, document or {}
         for name in sorted(original | document):
@@ -290,7 +294,7 @@ def _differences(original: Any, document: Any, place: str = "") -> Iterator[str]
 
 
 def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
-    """Keep `document` and the text of `hypotheses`, or find that they agree with what is there.
+    """Write `document` and the text of `hypotheses`; for a campaign that exists, check first that they agree with it.
 
     Raises EyelevelError.
     """
@@ -300,7 +304,7 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
         require_same_hypotheses(folder, original, hypotheses)
         keep_hypotheses(folder, hypotheses)
         has_runs = (folder / RUNS).exists() and bool(read_rows(folder))
-        # Declarations, and facts about a site or protocol from when it came to the campaign, stay.
+        # Declarations stay, and so do the facts about a site or protocol from when it was added to the campaign.
         document = replace(
             document,
             begun_at=original.begun_at,
@@ -311,11 +315,11 @@ def _settle(folder: Path, document: CampaignDocument, hypotheses: str) -> None:
             columns={**original.columns, **document.columns},
             further={**original.further, **document.further},
         )
-        # The machine alone may be another one, as long as nothing else is new.
+        # If only the machine differs, write nothing.
         if _as_json(replace(document, machine=original.machine).content()) == _as_json(original.content()):
             return
     else:
-        # First, so that no campaign says that it has declared what it does not have.
+        # Hypotheses come first, so that no campaign claims a declaration that it does not have.
         keep_hypotheses(folder, hypotheses)
         document = replace(document, hypotheses=declaration(hypotheses, document.settings))
     write_document(folder, document)
@@ -328,6 +332,6 @@ def _terms(document: CampaignDocument) -> dict[str, Any]:
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` as JSON has them: lists, no tuples."""
+    """`values` as read back from JSON: tuples become lists."""
     content: dict[str, Any] = json.loads(json.dumps(values))
     return content

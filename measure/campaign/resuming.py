@@ -1,8 +1,8 @@
-"""A campaign is resumed from its package (`analysis.package`): its files are copied, and its open runs measured here.
+"""Resumes a campaign from its package (`analysis.package`): copies its files; then this machine measures its open runs.
 
-The evidence of the earlier runs stays where it was made. The comparison with later runs needs only its digests of last
-frames (`dataset.last_frames`). Whether this machine may resume it, that is, whether its programs have the campaign's
-versions, is decided as for any campaign (`measure.campaign.results.opened`).
+The evidence of the earlier runs stays where it was made. Comparing later runs with them needs only the package's
+digests of last frames (`dataset.last_frames`). As for any campaign, `measure.campaign.results.opened` checks that this
+machine's programs have the campaign's versions.
 """
 
 import re
@@ -35,16 +35,16 @@ from dataset.verdicts import read_verdicts
 from measure.campaign.results import require_no_others
 from tuning.defaults import DEFAULT_BROWSER
 
-# The number after a machine's name; a stranger's may have more digits than a number can have.
+# The number after a machine's name. A package from a stranger may have more digits than Python converts.
 NUMBER = re.compile("[0-9]{1,9}")
 
 
 def resume_from_package(package: Path, folder: Path) -> bool:
-    """Make the campaign in `folder` of the `package`, unless it is there; returns whether it was made.
+    """Make the campaign in `folder` from the `package`, unless it exists; returns whether it was made.
 
-    The machines that it was measured on get a number after their names (`dataset.table.EARLIER_MACHINE`): images give
-    many machines one name, so this one may have the name of one of them. Raises EyelevelError when the package is none,
-    or has changed since it was written, or when the campaign is there and lacks attempts that the package has.
+    The names of its earlier machines get a number (`dataset.table.EARLIER_MACHINE`): machines made from one image may
+    share a name, so this machine may have the name of one of them. Raises EyelevelError when `package` is no package,
+    or has changed since it was written, or when the campaign exists and lacks attempts that the package has.
     """
     require_sound(package)
     if folder.resolve() == package.resolve():
@@ -63,19 +63,18 @@ def resume_from_package(package: Path, folder: Path) -> bool:
 
 
 def require_sound(package: Path) -> None:
-    """Raises EyelevelError when there is no package in the folder `package`, when one of the files from which
-    its campaign is resumed is not the one whose checksum the package has, or too long to be read, or when its runs are
-    not of its settings, or too many."""
+    """Raises EyelevelError unless a campaign can be resumed from the folder `package`: it is a package; its files match
+    their checksums and are not too long; and its runs match its settings and are not too many."""
     require_files(package)
     _require_runs_of_settings(package)
-    # Whatever of it is read later must be sound now: a campaign that was made of it could not be resumed.
+    # All that is read later must be sound now; otherwise the new campaign could not be resumed.
     for read in (read_verdicts, read_digests, read_given_up, kept_entries):
         read(package)
 
 
 def _require_runs_of_settings(package: Path) -> None:
-    """Raises EyelevelError when the plan or the table of `package` has runs of something that is not in its settings:
-    folders are named after what runs are of."""
+    """Raises EyelevelError when the plan or the table of `package` has a run whose site, network, protocol or browser
+    is not in the package's settings. (The names of runs become the names of folders.)"""
     document = require_document(package)
     known = {
         "site": set(document.settings.sites),
@@ -92,8 +91,8 @@ def _require_runs_of_settings(package: Path) -> None:
 
 
 def _require_no_less(package: Path, folder: Path) -> None:
-    """Raises EyelevelError when the campaign in `folder` lacks attempts or verdicts of `package`: somebody has resumed
-    that elsewhere, or it is of another campaign."""
+    """Raises EyelevelError when the campaign in `folder` lacks attempts or verdicts of `package`: then the package was
+    resumed elsewhere, or belongs to another campaign."""
     present = {(row.folder, row.started_at) for row in read_rows(folder)}
     attempts = sum((row.folder, row.started_at) not in present for row in read_rows(package))
     decided = set(read_verdicts(folder))
@@ -107,11 +106,11 @@ def _require_no_less(package: Path, folder: Path) -> None:
 
 
 def _number_machines(folder: Path) -> None:
-    """Put a number after the names of the machines in the campaign in `folder` that have none yet: that of how often it
-    has been resumed."""
+    """Add a number to the names of those machines of the campaign in `folder` that have none yet: the count of how
+    often the campaign has been resumed."""
     present, rows = read_table(folder)
     entries, document = kept_entries(folder), require_document(folder)
-    # A validation is left out on any host with the name of the one where it was made (`measure.validate.record`).
+    # A validation does not apply to a host with the name of the host where it was made (`measure.validate.record`).
     machines = {row.machine for row in rows} | {str(entry.on.get("host", "")) for entry in entries}
     numbers = [machine.rpartition(EARLIER_MACHINE)[2] for machine in machines if EARLIER_MACHINE in machine]
     number = 1 + max((int(text) for text in numbers if NUMBER.fullmatch(text)), default=0)

@@ -1,10 +1,10 @@
-"""Look at a campaign's films, and accept or reject runs by eye.
+"""Shows a campaign's films, for a person to accept or reject runs.
 
-A local page, for a browser on this machine. A decision is a verdict (`verdicts`) with its reason; the campaign
-follows it at once, or, while it is being measured, after the block at hand.
+The pages are served to a browser on this machine. A decision is a verdict (`verdicts`) with its reason. The campaign
+applies it at once, or, while it is being measured, after the present block.
 
-Every user of this machine can connect to the page's port, and every page in a browser can send requests there. So all
-its addresses begin with a part that only whoever started it knows.
+Every user of this machine can connect to the port, and every page in a browser can send requests to it. So all
+addresses begin with a secret that only the user who started the review knows.
 """
 
 import secrets
@@ -34,7 +34,7 @@ from tuning.defaults import DEFAULT_BROWSER
 
 LOCAL = "127.0.0.1"
 MAX_FORM_BYTES = 10_000
-# The pages have no scripts, are in no other page's frames, and send nothing and nobody elsewhere.
+# The pages may have no scripts, be in no other page's frame, and send nothing to other hosts.
 POLICY = "default-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 HEADERS = (
     ("content-security-policy", POLICY),
@@ -46,7 +46,8 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class ReviewedAttempt:
-    """An attempt as the page shows it; `unlike`: the share of its last frame unlike the median of the others'."""
+    """An attempt as the page shows it. `unlike`: the median share of its last frame that differs from another
+    attempt's."""
 
     row: Row
     unlike: float
@@ -57,7 +58,7 @@ class ReviewedAttempt:
 
 @dataclass(frozen=True)
 class Summary:
-    """A setting in the list of settings."""
+    """A setting's line on the page of all settings."""
 
     site: str
     network: str
@@ -69,13 +70,13 @@ class Summary:
 
     @property
     def query(self) -> str:
-        """The part of a URL that names it."""
+        """The query of this setting's URL."""
         names = ("site", "network", "protocol", "browser")
         return urlencode({name: getattr(self, name) for name in names})
 
 
 class Review:
-    """The pages of one campaign, as text, and the decisions that a person takes on them."""
+    """The HTML pages of one campaign, and the decisions that a person makes on them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,7 +89,7 @@ class Review:
         read_rows(folder)
 
     def rows(self) -> list[Row]:
-        """All attempts as the verdicts so far have them."""
+        """All attempts, after the verdicts so far."""
         return followed(read_rows(self.folder), read_verdicts(self.folder))
 
     def index(self) -> str:
@@ -111,7 +112,7 @@ class Review:
         )
 
     def setting(self, site: str, network: str, protocol: str, browser: str) -> str:
-        """The page of one setting: all its attempts, those that are rejected or look otherwise first."""
+        """The page of one setting: all its attempts, with rejected and unusual ones first."""
         names = (site, network, protocol, browser)
         rows = [row for row in self.rows() if (row.site, row.network, row.protocol, row.browser) == names]
         verdicts = read_verdicts(self.folder)
@@ -130,7 +131,7 @@ class Review:
         return self._page.render(title=title, runs=runs, pictures=STRIP_PICTURES)
 
     def decide(self, folder: str, *, valid: bool, reason: str) -> Row:
-        """Keep that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
+        """Record that a person accepts or rejects the attempt in `folder`; returns its row. Raises EyelevelError."""
         rows = {row.folder: row for row in self.rows()}
         if not reason.strip():
             raise EyelevelError("a decision needs a reason")
@@ -153,8 +154,7 @@ class Review:
         return read_bytes(strip)
 
     def film(self, folder: str, scratch: Path) -> Path:
-        """A film that every browser plays; made in `scratch` when only the lossless one is there. Raises
-        EyelevelError."""
+        """A film that every browser plays; made in `scratch` if only the lossless film exists. Raises EyelevelError."""
         attempt = self._attempt(folder)
         if is_film(small := attempt / SMALL_FILM, self.folder):
             return small
@@ -164,7 +164,7 @@ class Review:
         return copy
 
     def _attempt(self, folder: str) -> Path:
-        """The folder `folder` of an attempt of this campaign. Raises EyelevelError for any other."""
+        """The path of `folder`, which must be that of an attempt of this campaign. Raises EyelevelError otherwise."""
         if folder not in {row.folder for row in self.rows()}:
             raise EyelevelError(f"{folder} is no attempt of this campaign")
         return self.folder / folder
@@ -182,7 +182,7 @@ class Review:
 
 
 def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
-    """The handler of requests for `review`'s pages, all below `review.base`."""
+    """The handler of requests for `review`'s pages, whose paths all begin with `review.base`."""
 
     class Handler(BaseHTTPRequestHandler):
         # How long (s) to wait for the rest of a request.
@@ -233,7 +233,8 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def _form(self) -> dict[str, str]:
-            """The fields of the form that was sent. Raises ValueError when there is none of a few kB."""
+            """The fields of the form that was sent. Raises ValueError unless its length is given and at most
+            MAX_FORM_BYTES."""
             length = self.headers.get("content-length", "")
             if not (length.isascii() and length.isdecimal() and int(length[:9]) <= MAX_FORM_BYTES):
                 raise ValueError(length)
@@ -247,18 +248,18 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.connection.settimeout(None)  # a film may be paused
+            self.connection.settimeout(None)  # a film may be paused for any time
             self.wfile.write(body)
 
         def end_headers(self) -> None:
-            """Also forbids browsers all that the pages do not need, on errors, too."""
+            """Also forbids browsers what the pages do not need; errors have these headers, too."""
             for name, value in HEADERS:
                 self.send_header(name, value)
             super().end_headers()
 
         def parse_request(self) -> bool:
-            """Also refuses requests that came under another name than ours (DNS rebinding), and those for addresses
-            that only a guess can have led to; takes what all addresses begin with from the path."""
+            """Also refuses requests for another host name than ours (DNS rebinding), and requests whose path lacks the
+            secret; removes the secret from the path."""
             if not super().parse_request():
                 return False
             if self.headers.get("host", "").partition(":")[0] not in (LOCAL, "localhost"):
@@ -272,6 +273,6 @@ def handler(review: Review, scratch: Path) -> type[BaseHTTPRequestHandler]:
             return True
 
         def log_message(self, format: str, *args: object) -> None:
-            """A person looks at the page, not at this."""
+            """Log nothing."""
 
     return Handler

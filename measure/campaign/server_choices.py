@@ -1,4 +1,4 @@
-"""Server choices: what a protocol's server does that no setting determines."""
+"""Server choices: aspects of a protocol's server that no setting determines."""
 
 from dataset.observations import ANSWER_TO_LOSS, ORDER
 from servers.registry import server_of
@@ -6,7 +6,8 @@ from tuning.protocols import Protocol
 
 
 def choices_of_server(protocol: Protocol) -> dict[str, str]:
-    """Server choice → its value in words, for the server of `protocol`. Raises EyelevelError when it is unknown."""
+    """Server choice → its value in words, for the server of `protocol`. Raises EyelevelError when the server is
+    unknown."""
     server, control = server_of(protocol), protocol.congestion_control
     if control == "cubic":
         connections = server.cubic_connections(protocol)

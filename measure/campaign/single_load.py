@@ -1,4 +1,4 @@
-"""One load that counts, outside of any campaign."""
+"""A single valid load, outside of any campaign."""
 
 import tempfile
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from measure.run.evidence import last_line
 from measure.run.gates import LOAD_FAILED
 from measure.run.setting import Circumstances, Setting
 
-# How often a load is tried again that fails by itself.
+# How often a failed load is repeated.
 REPEATS = 2
 
 
 @contextmanager
 def single_load(setting: Setting, method: Method, number: int = 1) -> Iterator[Path]:
-    """The folder with the evidence of a load of `setting` that counts; `number` counts those of the setting.
+    """The folder with the evidence of a valid load of `setting`; `number` is the run's number.
 
-    Raises EyelevelError when none counts.
+    Raises EyelevelError when no load is valid.
     """
     site, protocol = setting.site.name, setting.protocol.name
     run = Run(site, setting.network.name, protocol, number)
@@ -38,10 +38,10 @@ def single_load(setting: Setting, method: Method, number: int = 1) -> Iterator[P
 
 
 def measure_one(run: Run, setting: Setting, method: Method, folder: Path, repeats: int) -> Row:
-    """Load `setting` until the load counts, outside of any campaign; returns the row of the last attempt.
+    """Load `setting` until a load is valid, outside of any campaign; returns the row of the last attempt.
 
-    The evidence of each attempt is in `folder`; `row.folder` says where. When it does not count after so many
-    repeats, the row says why. Raises EyelevelError when replays fail again and again.
+    The evidence of each attempt is in `folder`, at `row.folder`. If none is valid after `repeats` repeats, the row has
+    the reason. Raises EyelevelError when replays fail repeatedly.
     """
     store, slot = FolderStore(folder), Slot()
     while store.is_open(run, repeats):

@@ -1,4 +1,5 @@
-"""Where one run is made at a time, a machine or a lane of it: its canaries, its cores' layout, its failed replays."""
+"""A slot makes one run at a time: a machine or a lane, with its canaries, its layout of cores and its failed
+replays."""
 
 import platform
 import time
@@ -16,22 +17,23 @@ from measure.run.gates import REPLAY
 from measure.run.setting import Circumstances
 from tuning.defaults import DEFAULT_BROWSER
 
-# A canary takes two thirds of a second; one a minute shows a busy machine as well as one before each block.
-# Behind slow networks blocks take longer than that anyway.
+# A canary takes two thirds of a second; one a minute shows a busy machine as well as one before each block. On slow
+# networks, blocks take longer than that anyway.
 CANARY_MAX_AGE_S = 60.0
 WAY_OUT = "resume when it is quiet, or begin another campaign if it has changed for good"
 
-# After so many the rest of the campaign would fare the same.
+# After this many failures in a row, the rest of the campaign would fail, too.
 REPLAY_FAILURES_IN_A_ROW = 5
 
-# Machines made of one image may have one host name.
+# Machines made from one image may have the same host name.
 MACHINE_ID = Path("/etc/machine-id")
 
 
 class Slot:
-    """This machine, or the `lane` with this number, on whose cores this process is; it times canaries in `browser`, and
-    `canaries` are those so far. One holds for blocks that begin within `canary_s`, once it is known what is usual. A
-    busy machine is waited for up to `patience_s`, and looked at every `pause_s`."""
+    """This machine, or the `lane` with this number; this process runs on its cores. The slot times canaries in
+    `browser`; `canaries` are the earlier ones. Once there are enough canaries to know the usual time, a canary holds
+    for all blocks that begin within `canary_s`. If the machine is busy, the slot waits up to `patience_s`, with a new
+    canary every `pause_s`."""
 
     patience_s = 900.0
     pause_s = 10.0
@@ -53,12 +55,12 @@ class Slot:
         self._last: tuple[float, Circumstances] | None = None
 
     def circumstances(self, block: int, warn: Callable[[str], None]) -> Circumstances:
-        """The machine as it is now, before (a part of) `block`; `warn` is called when it has become slower.
+        """The machine's state now, before (a part of) `block`. Calls `warn` when the machine has become slower.
 
-        Waits while it is too busy for runs that would count. Raises EyelevelError when it stays so.
+        Waits while the machine is too busy for valid runs. Raises EyelevelError when it stays too busy.
         """
         if self._last and self._still_holds(block, *self._last):
-            # The canary stands in the rows of the block before which it was timed, and only there.
+            # A canary appears only in the rows of the block before which it was timed.
             now = replace(self._last[1], block=block, canary=None)
             self._last = self._last[0], now
             return now
@@ -79,41 +81,41 @@ class Slot:
         return now
 
     def has_real_time_priority(self) -> bool:
-        """Whether what emulates networks has (`measure.host.timekeeping`)."""
+        """Whether the network emulator runs with real-time priority (`measure.host.timekeeping`)."""
         return timekeeping.has_real_time_priority()
 
     def count(self, row: Row) -> None:
-        """Count `row`. Raises EyelevelError when the testbed itself fails again and again: the rest of a campaign would
-        fare the same."""
+        """Count `row`. Raises EyelevelError when replays fail repeatedly, since the rest of the campaign would fail,
+        too."""
         self._replay_failures = self._replay_failures + 1 if row.gate == REPLAY.name else 0
         if self._replay_failures == REPLAY_FAILURES_IN_A_ROW:
             raise EyelevelError(f"{self._replay_failures} replays in a row failed, the last with: {row.reason}")
 
     def timed_canary(self) -> Canary:
-        """A canary, timed now. Raises EyelevelError when the browser cannot be run."""
+        """Time a canary now. Raises EyelevelError when the browser cannot be run."""
         return time_canary(self._browser)
 
     def _still_holds(self, block: int, timed_at_s: float, last: Circumstances) -> bool:
         """Whether the canary of `last`, timed at `timed_at_s` (monotonic), is recent enough for `block`."""
-        # A block that begins again had runs that did not count, perhaps because the machine was busy.
+        # A block that begins again had rejected runs, perhaps because the machine was busy.
         is_repeated = block == last.block
         is_usual_known = len(self._canaries) > USUAL
         return time.monotonic() - timed_at_s < self._canary_s and is_usual_known and not is_repeated
 
 
 def canaries_of(machine: str, rows: Iterable[Row], lane: int | None = None) -> list[Canary]:
-    """The canaries of `machine`, or of a `lane` of it, in `rows`, in order."""
+    """The canaries of `machine`, or of its `lane`, from `rows`, in order."""
     of_place = [row for row in rows if (row.machine, row.lane) == (machine, lane)]
     rows_of_machine = [row for row in of_place if row.canary_cpu_ms and row.canary_page_ms]
-    # All rows of a block that were made after one canary have the same values.
+    # All rows of a block that share a canary have the same values.
     canaries = dict.fromkeys((row.block, row.canary_cpu_ms or 0, row.canary_page_ms or 0) for row in rows_of_machine)
     return [Canary(cpu_ms, page_ms) for _, cpu_ms, page_ms in canaries]
 
 
 def machine_name() -> str:
-    """The machine's host name, and what distinguishes it from others of the same name."""
+    """The machine's host name, with a suffix that distinguishes machines of the same name."""
     try:
-        # The number itself is confidential, a keyed hash of it is not (machine-id(5)).
+        # The machine ID is confidential, but a keyed hash of it is not (machine-id(5)).
         number = blake2b(MACHINE_ID.read_bytes().strip(), key=b"eyelevel", digest_size=4)
         return f"{platform.node()}-{number.hexdigest()}"
     except OSError:

@@ -1,4 +1,4 @@
-"""How a campaign stands, at any time, also while it runs."""
+"""The state of a campaign, also while it runs."""
 
 import shutil
 from collections import Counter
@@ -25,17 +25,20 @@ from measure.campaign.store import FolderStore
 from record import collection
 from tuning.networks import Network
 
-# The number of given-up sites that are named one by one.
+# At most this many given-up sites are named.
 NAMED_SITES = 3
-# The lines of the table of rejections beside those of its gates: its heading, a rule and blank line, all attempts.
+# The lines of the table of rejections in addition to one per gate: heading, rule, blank lines, and the total of
+# attempts.
 TABLE_LINES = 6
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands: how many runs are planned, done and given up; how many are saved, since the rule of
-    `RUNS=auto` has decided; which are open; all attempts; the attempts that are being made right now; the sites that
-    get no more runs; what the open runs will take if that is known; and how many lanes each machine measures in."""
+    """The state of a campaign. `planned`, `done`, `given_up`: numbers of runs; `saved`: the number of runs that are not
+    needed because the rule of `RUNS=auto` has decided. `open_runs`: the runs still to be made. `rows`: all attempts.
+    `current`: the runs that are being made now. `running`: whether the campaign is being measured. `given_up_sites`:
+    cells that get no more runs. `expected`: the forecast for the open runs, if known. `lanes`: the number of lanes of
+    each machine."""
 
     planned: int
     done: int
@@ -51,8 +54,8 @@ class Status:
 
 
 def status(folder: Path, enough: Enough = never_enough) -> Status:
-    """How the campaign in `folder` stands; `enough` says which sites and networks need no more runs. Raises
-    EyelevelError when there is none."""
+    """The state of the campaign in `folder`; `enough` says which cells need no more runs. Raises EyelevelError when
+    there is no campaign."""
     document = require_document(folder)
     repeats = document.settings.repeats
     rows = read_rows(folder)
@@ -74,7 +77,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
         networks = {name: structured(values, Network, name) for name, values in document.settings.networks.items()}
         model = RunModel(sites, networks, films, document.settings.filmed, document.settings.seconds_of_run)
         expected = forecast(open_runs, rows, folder, model).in_lanes(document.settings.lanes)
-    except (EyelevelError, KeyError, TypeError):  # a site has gone since, or a network has keys of another version
+    except (EyelevelError, KeyError, TypeError):  # a site is missing now, or a network has keys of another version
         expected = None
     current = tuple(str(run) for run in open_runs if _being_made(store.run_folder(run, store.attempts(run) + 1)))
     return Status(
@@ -93,7 +96,7 @@ def status(folder: Path, enough: Enough = never_enough) -> Status:
 
 
 def troubles(now: Status, folder: Path) -> list[str]:
-    """The troubles of the campaign in `folder`, which stands as `now`, and what to do about them, a line for each."""
+    """The problems of the campaign in `folder`, whose state is `now`, with advice; one line each."""
     lines = [str(entry) for entry in now.given_up_sites[:NAMED_SITES]]
     if more := now.given_up_sites[NAMED_SITES:]:
         lines.append(f"{len(more)} more that fail so, with {sum(one.runs for one in more)} runs: {GIVEN_UP} has them")
@@ -111,14 +114,14 @@ def troubles(now: Status, folder: Path) -> list[str]:
 
 
 def rejecting_gates(rows: Iterable[Row]) -> list[str]:
-    """The gates that rejected any of `rows`, those that rejected most first."""
+    """The gates that rejected any of `rows`, the most frequent first."""
     return [gate for gate, _ in Counter(row.gate for row in rows if not row.valid).most_common()]
 
 
 def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = None) -> Table:
-    """The rejections by `gates`: a row for each gate, a column for all attempts and one for each protocol, in each
-    browser if there are several. Columns for which `width` has no room are left out together: those of browsers, or of
-    protocols, too. TABLE_LINES are the lines beside those of the gates."""
+    """The rejections by `gates`: a row for each gate, a column for all attempts and one for each protocol, separately
+    in each browser if there are several. If the table is wider than `width`, the columns of browsers are merged; if it
+    still is, the columns of protocols are left out. TABLE_LINES counts the lines besides those of the gates."""
     several = len({row.browser for row in rows}) > 1
     splits: list[Callable[[Row], str]] = [lambda row: row.protocol]
     if several:
@@ -135,7 +138,7 @@ def rejections(rows: Sequence[Row], gates: Sequence[str], width: int | None = No
 
 
 def _rejections(rows: Sequence[Row], gates: Sequence[str], split: Callable[[Row], str] | None) -> Table:
-    """The table of rejections, with a further column for each value of `split` beside that of all attempts."""
+    """The table of rejections, with a column for all attempts and one for each value of `split`."""
     rejected = [row for row in rows if not row.valid]
 
     def column(row: Row) -> str:
@@ -156,7 +159,8 @@ def _rejections(rows: Sequence[Row], gates: Sequence[str], split: Callable[[Row]
 
 
 def last_rejections(rows: Sequence[Row], gates: Sequence[str]) -> list[str]:
-    """The last attempt that each of `gates` rejected, and why, a line each; a column of the table is too narrow."""
+    """The last attempt that each of `gates` rejected, with its reason; one line each, since the table's columns are too
+    narrow."""
     last = {row.gate: row for row in rows if not row.valid}
     return [
         f"last by {gate}: {row.of}: {row.reason.text if row.reason else ''}" for gate in gates for row in [last[gate]]

@@ -1,5 +1,5 @@
-"""Where the attempts at runs go, a campaign's folder (`measure.campaign.results`) or any folder; and how often each run
-has been tried, and when that is enough: the rule by which a run is given up."""
+"""A folder for attempts at runs: a campaign's (`measure.campaign.results`) or any other. It counts how often each run
+has been tried, and has the rule by which a run is given up."""
 
 import shutil
 from collections import defaultdict
@@ -12,22 +12,22 @@ from tuning.defaults import DEFAULT_BROWSER
 
 
 class FolderStore:
-    """A folder for attempts at runs, whose rows are in memory alone.
+    """A folder for attempts at runs; their rows are kept in memory only.
 
-    An attempt counts against its run as its gate says (`measure.run.gates.Gate`).
+    A rejected attempt's gate decides how far the attempt counts against its run (`measure.run.gates.Gate`).
     """
 
     def __init__(
         self, folder: Path, rows: Iterable[Row] = (), earlier: Mapping[Run, tuple[int, int]] | None = None
     ) -> None:
-        """`rows` are the attempts so far. `earlier`: how often each run has been tried elsewhere, and how many of these
+        """`rows` are the attempts so far. `earlier`: run → how often it was tried elsewhere, and how many of these
         attempts count against it."""
         self.folder = folder
         self._earlier = earlier or {}
         self.recount(rows)
 
     def recount(self, rows: Iterable[Row]) -> None:
-        """Let `rows` be the attempts so far."""
+        """Replace the attempts so far by `rows`."""
         self.rows: list[Row] = []
         self._rows_of: defaultdict[Run, list[Row]] = defaultdict(list)
         self._rows_of_cell: defaultdict[Cell, list[Row]] = defaultdict(list)
@@ -62,30 +62,30 @@ class FolderStore:
         return earlier + sum(map(attempts_against, reasons)) - min(of_machine, MACHINE_RETRIES)
 
     def is_valid(self, run: Run) -> bool:
-        """Whether `run` has been measured."""
+        """Whether `run` has a valid attempt."""
         return any(row.valid for row in self._rows_of[run])
 
     def is_given_up(self, run: Run, repeats: int) -> bool:
-        """Whether `run` has not been measured, neither in its first attempt nor in `repeats` repeats."""
+        """Whether `run` has no valid attempt, and more than `repeats` attempts count against it."""
         return not self.is_valid(run) and self.failures(run) > repeats
 
     def is_open(self, run: Run, repeats: int) -> bool:
-        """Whether `run` is still to be measured."""
+        """Whether `run` has no valid attempt and is not given up."""
         return not self.is_valid(run) and self.failures(run) <= repeats
 
     def made_elsewhere(self, blocks: Iterable[Sequence[Run]]) -> frozenset[Run]:
         """The runs of those of `blocks` that were begun before the campaign was resumed from its package. Their
-        unmeasured rest is given up: it could be compared with no other run of its block."""
+        unmeasured runs are given up, since no other run of their block was made on this machine."""
         begun = (block for block in blocks if any(row.is_of_earlier_machine for row in self.rows_of(block)))
         return frozenset(run for block in begun for run in block)
 
     def run_folder(self, run: Run, attempt: int) -> Path:
-        """Where an attempt's evidence lies; the same place as in a campaign."""
+        """The folder of an attempt's evidence; its path is the same as in a campaign."""
         browser = "" if run.browser == DEFAULT_BROWSER else f"-{run.browser}"
         return self.folder / "runs" / run.site / run.network / run.protocol / f"{run.number}-{attempt}{browser}"
 
     def empty_run_folder(self, run: Run, attempt: int) -> Path:
-        """The attempt's folder, emptied or created. Raises FileNotFoundError when the folder of all is gone."""
+        """The attempt's folder, emptied or created. Raises FileNotFoundError when the store's folder is missing."""
         folder = self.run_folder(run, attempt)
         if folder.exists():
             shutil.rmtree(folder)
@@ -94,6 +94,6 @@ class FolderStore:
         return folder
 
     def keep(self, *rows: Row) -> None:
-        """Keep `rows` of attempts."""
+        """Store `rows` of attempts."""
         for row in rows:
             self.count_attempt(row)

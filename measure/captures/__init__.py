@@ -1,1 +1,1 @@
-"""Captures of packets: written by dumpcap (`recording`), read by tshark (`reading`)."""
+"""Packet captures: dumpcap writes them (`recording`), tshark reads them (`reading`)."""

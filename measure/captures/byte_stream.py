@@ -1,4 +1,4 @@
-"""A stream of bytes in parts, each with a value: whose its bytes are, or of what kind."""
+"""A stream of bytes in parts. Each part has a value, such as the stream that it belongs to, or its kind."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ Value = TypeVar("Value")
 
 
 class ByteStream(Generic[Value]):
-    """A stream that grows at its end."""
+    """A stream of bytes that grows at its end."""
 
     def __init__(self) -> None:
         self._ends: list[int] = []
@@ -16,17 +16,17 @@ class ByteStream(Generic[Value]):
 
     @property
     def length(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes so far."""
         return self._ends[-1] if self._ends else 0
 
     def append(self, length: int, value: Value) -> None:
-        """Append `length` bytes with this value, if that is any."""
+        """Append `length` bytes with this value; nothing if `length` is 0 or negative."""
         if length > 0:
             self._ends.append(self.length + length)
             self._values.append(value)
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, Value]]:
-        """The parts from `start` to before `end`, as far as there are bytes: how many of each, and their value."""
+        """The parts from `start` to before `end`, as far as the stream goes: the length and value of each."""
         place = bisect_right(self._ends, start)
         while start < end and place < len(self._ends):
             stop = min(end, self._ends[place])

@@ -1,4 +1,4 @@
-"""The connections in a capture, decrypted with the browser's keys. tshark reads the packets."""
+"""Reads the connections in a capture with tshark, which decrypts them with the browser's keys."""
 
 import subprocess
 import tempfile
@@ -19,14 +19,14 @@ from base.processes import last_line_of
 
 HTTPS_PORT = "443"  # as tshark prints it
 UDP_HEADER_BYTES = 8
-# A packet that carries a part of an object, not an acknowledgement or a setting.
+# Larger packets carry a part of an object; smaller ones may be acknowledgements or settings.
 BULK_BYTES = 600
-# HTTP/2 frames of type 1 are HEADERS (RFC 9113 section 6.2); the first stream a client opens has number 0 in QUIC.
+# HTTP/2 frames of type 1 are HEADERS (RFC 9113 section 6.2). In QUIC, the first stream that a client opens is number 0.
 HEADERS_FRAME, FIRST_STREAM = "1", "0"
 SERVER_HELLO, NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS = "2", "4", "8"
-EARLY_DATA = "42"  # as an extension (RFC 8446 section 4.2.10)
+EARLY_DATA = "42"  # number of the TLS extension (RFC 8446 section 4.2.10)
 
-# TLS and QUIC code points that all servers are to agree on (RFC 8446 section 4.2, RFC 9000 section 15).
+# Names of TLS and QUIC code points on which all servers should agree (RFC 8446 section 4.2, RFC 9000 section 15).
 TLS_VERSIONS = {"0x0304": "TLS 1.3"}
 GROUPS = {"29": "X25519", "23": "P-256", "24": "P-384", "4588": "X25519MLKEM768"}
 CIPHERS = {"0x1301": "AES-128-GCM", "0x1302": "AES-256-GCM", "0x1303": "ChaCha20-Poly1305"}
@@ -63,7 +63,7 @@ SEPARATOR = ","
 @dataclass(frozen=True)
 class Wire:
     """The names of tshark's fields for a transport: the connection's number, the sender's port, and a packet's length,
-    which includes `header_bytes` of a header. A packet has a request if its field `request` is `request_value`."""
+    which includes `header_bytes` of header. A packet carries a request if its field `request` is `request_value`."""
 
     stream: str
     port: str
@@ -82,7 +82,7 @@ WIRES = {
 
 @dataclass(frozen=True)
 class CapturedPacket:
-    """One packet as the servers saw it: when, from which side, how much it carried; its fields by tshark's names."""
+    """A packet as captured at the servers' end: its time, its sender, its payload, and its fields by tshark's names."""
 
     at_s: float
     from_server: bool
@@ -92,19 +92,20 @@ class CapturedPacket:
 
 @dataclass(frozen=True)
 class CapturedConnection:
-    """The packets of one connection, in the order they came or went."""
+    """The packets of one connection in the order of the capture."""
 
     http_version: str
     packets: tuple[CapturedPacket, ...]
 
     @property
     def sent_bytes(self) -> int:
-        """The bytes that the server sent, without headers of IP and TCP or UDP; retransmissions count again."""
+        """The bytes that the server sent, without IP, TCP and UDP headers; retransmissions count again."""
         return sum(packet.payload_bytes for packet in self.packets if packet.from_server)
 
     @cached_property
     def transfers(self) -> list[list[CapturedPacket]]:
-        """The server's bulk packets, divided where it paused for longer than any sender would within an object."""
+        """The server's bulk packets, split at pauses of more than 1 s: no sender pauses for that long within an
+        object."""
         bulk = [packet for packet in self.packets if packet.from_server and packet.payload_bytes > BULK_BYTES]
         starts = [0, *(n for n, (a, b) in enumerate(pairwise(bulk), 1) if b.at_s - a.at_s > 1.0), len(bulk)]
         return [bulk[begin:end] for begin, end in pairwise(starts)]
@@ -116,7 +117,8 @@ class CapturedConnection:
 
     @property
     def request_after_s(self) -> float | None:
-        """From the client's first packet to its first request, as they came in at the server; None if none did."""
+        """The time from the client's first packet to its first request, both as received by the server; None without a
+        request."""
         wire = WIRES[self.http_version]
         for packet in self.packets:
             if not packet.from_server and wire.request_value in packet.fields[wire.request]:
@@ -125,32 +127,32 @@ class CapturedConnection:
 
     @property
     def took_early_data(self) -> bool:
-        """Whether the server agreed to what came with the client's first flight (RFC 8446 section 4.2.10)."""
+        """Whether the server accepted early data in the client's first flight (RFC 8446 section 4.2.10)."""
         for packet in self.packets:
             messages, extensions = (packet.fields[f"tls.handshake.{name}"] for name in ("type", "extension.type"))
             if packet.from_server and ENCRYPTED_EXTENSIONS in messages:
-                # Each ticket beside it has this extension, too, with another meaning.
+                # Session tickets in the same packet have this extension, too, with another meaning.
                 return extensions.count(EARLY_DATA) > messages.count(NEW_SESSION_TICKET)
         return False
 
     @property
     def accepted_in_syn_bytes(self) -> int:
-        """The bytes that the server acknowledged of data in the SYN (RFC 7413); SYN and SYN-ACK come first."""
+        """The bytes of data in the SYN that the server acknowledged (RFC 7413); SYN and SYN-ACK come first."""
         answer = next(packet for packet in self.packets if packet.from_server)
         return int(answer.fields["tcp.ack"][0]) - 1
 
     @property
     def announced_mss_bytes(self) -> int:
-        """The largest segments that the browser's side asks for (RFC 9293, section 3.7.1)."""
+        """The largest segment size that the browser's side announces (RFC 9293, section 3.7.1)."""
         return int(self._first("tcp.options.mss_val", from_server=False))
 
     @property
     def handshake(self) -> dict[str, str]:
-        """The agreed parameters: TLS version, key exchange group, cipher, application protocol, QUIC's version."""
+        """The negotiated parameters: TLS version, key exchange group, cipher, application protocol and QUIC version."""
         hellos = [p for p in self.packets if p.from_server and SERVER_HELLO in p.fields["tls.handshake.type"]]
         if not hellos:
             raise EyelevelError("no handshake was found in the capture")
-        hello = hellos[-1]  # one before it has asked for another key share (HelloRetryRequest, RFC 8446 section 4.1.4)
+        hello = hellos[-1]  # an earlier one may be a HelloRetryRequest for another key share (RFC 8446 section 4.1.4)
         agreed = {
             "TLS version": _named(TLS_VERSIONS, hello.fields["tls.handshake.extensions.supported_version"]),
             "key exchange group": _named(GROUPS, hello.fields["tls.handshake.extensions_key_share_group"]),
@@ -163,7 +165,7 @@ class CapturedConnection:
 
     @property
     def certificates(self) -> list[str]:
-        """The server's chain, each certificate as its key's kind and its issuer."""
+        """The server's certificate chain; each certificate is described by its kind of key and its issuer."""
         chain = next(
             (p.fields["tls.handshake.certificate"] for p in self.packets if p.fields["tls.handshake.certificate"]), []
         )
@@ -171,7 +173,7 @@ class CapturedConnection:
 
     @property
     def connection_options(self) -> list[str]:
-        """The tags that arrived with the client's transport parameters."""
+        """The tags of Google's connection options in the client's transport parameters."""
         text = self._first("tls.quic.parameter.google.connection_options", from_server=False)
         tags = bytes.fromhex(text.replace(":", "")).decode("ascii", "replace")
         return [tags[start : start + 4] for start in range(0, len(tags), 4)]
@@ -191,16 +193,16 @@ class CapturedConnection:
 
 
 def largest(connections: Iterable[CapturedConnection]) -> CapturedConnection:
-    """The connection that carried most; the last of those that did."""
+    """The connection that carried most; if several carried more than half as much, the last of them."""
     connections = list(connections)
     most_bytes = max(connection.sent_bytes for connection in connections)
     return [connection for connection in connections if connection.sent_bytes > most_bytes / 2][-1]
 
 
 def request_after_s(connections: Iterable[CapturedConnection]) -> float:
-    """The least time from a connection's first packet to its first request: one that a busy machine did not prolong.
+    """The least time from a connection's first packet to its first request, since a busy machine prolongs it.
 
-    The last of several connections to a server counts, which a returning browser makes. Raises EyelevelError.
+    If a server has several connections, as with a returning browser, its last one counts. Raises EyelevelError.
     """
     times_s = {c.server: after_s for c in connections if (after_s := c.request_after_s) is not None}
     if not times_s:
@@ -209,15 +211,15 @@ def request_after_s(connections: Iterable[CapturedConnection]) -> float:
 
 
 def early_data(connections: Iterable[CapturedConnection]) -> dict[str, bool]:
-    """Whether each server that got a request accepted early data, on the last connection to it."""
+    """Server → whether it accepted early data on its last connection; only servers that got a request."""
     return {c.server: c.took_early_data for c in connections if c.request_after_s is not None}
 
 
 def read_connections(
     capture: Path, keys: Path, http_version: str, more: Sequence[str] = ()
 ) -> list[CapturedConnection]:
-    """The connections in `capture` that carry this version of HTTP, decrypted with `keys` (NSS key log), by when they
-    began. Their packets have `FIELDS`, and `more`. Raises EyelevelError."""
+    """The connections in `capture` that carry this version of HTTP, in the order of their first packets, decrypted with
+    `keys` (NSS key log). Their packets have `FIELDS` and the fields in `more`. Raises EyelevelError."""
     wire = WIRES[http_version]
     streams: dict[str, list[CapturedPacket]] = {}
     for fields in read_fields(capture, keys, (*FIELDS, *more)):
@@ -236,7 +238,7 @@ def read_connections(
 
 
 def read_fields(capture: Path, keys: Path, names: Sequence[str], *options: str) -> list[dict[str, list[str]]]:
-    """The values of tshark's fields `names` of each packet in `capture`, in order. Raises EyelevelError."""
+    """For each packet in `capture`, in order: the values of tshark's fields `names`. Raises EyelevelError."""
     form = ["-T", "fields", "-E", f"aggregator={SEPARATOR}", "-E", "separator=/t"]
     form += [word for name in names for word in ("-e", name)]
     with tshark_output(capture, keys, *options, *form) as output:
@@ -249,7 +251,7 @@ def read_fields(capture: Path, keys: Path, names: Sequence[str], *options: str) 
 
 @contextmanager
 def tshark_output(capture: Path, keys: Path, *options: str) -> Iterator[IO[bytes]]:
-    """The output of tshark on `capture`, decrypted with `keys`, when run with `options`. Raises EyelevelError."""
+    """The output of tshark with `options` on `capture`, decrypted with `keys`. Raises EyelevelError."""
     command: list[str | Path] = [tool("tshark"), "-r", capture, "-o", f"tls.keylog_file:{keys}", *options]
     with (
         tempfile.TemporaryFile("w+") as complaints,

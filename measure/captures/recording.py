@@ -1,4 +1,4 @@
-"""Captures: all packets of a device, whole, written by dumpcap, and given the browser's keys by editcap."""
+"""Captures: dumpcap writes all packets of a device, in full; editcap adds the browser's keys."""
 
 import ctypes
 import fcntl
@@ -19,20 +19,21 @@ from base.errors import EyelevelError
 from base.places import tool
 from base.processes import interruptible, last_line_of
 
-# linux/if_packet.h: how many packets a socket of a device saw since it was asked last, and could not keep.
+# linux/if_packet.h: the socket option that returns how many packets a socket saw, and dropped, since the last query.
 SOL_PACKET, PACKET_STATISTICS, ETH_P_ALL = 263, 6, 3
-# linux/sockios.h, linux/ethtool.h: whether a device takes data of TCP that is larger than its packets.
+# linux/sockios.h, linux/ethtool.h: whether TCP segmentation offload is on, that is, whether a device takes TCP data
+# larger than its packets.
 SIOCETHTOOL, ETHTOOL_STSO = 0x8946, 0x1F
 
 
-# dumpcap reads what the kernel collected four times a second, and what it has not read when it is ended is lost.
+# dumpcap reads the kernel's buffer four times a second. Packets that it has not read when it is ended are lost.
 READ_S = 0.25
-# The kernel's buffer for it while it waits for a processor: a second and more of 100 Mbit/s. Its own 2 MiB were too few
-# on a busy machine, where captures of 12 MB lost some packets.
+# The size of the kernel's buffer for dumpcap: it holds a second or more at 100 Mbit/s while dumpcap waits for a
+# processor. dumpcap's default of 2 MiB was too small on a busy machine, where captures of 12 MB lost some packets.
 BUFFER_MIB = 32
-# How long it may take to read what there is; a busy machine lets it wait.
+# How long (s) dumpcap may take to read what the kernel has buffered; on a busy machine it has to wait.
 CATCH_UP_S = 3.0
-# Nobody reads its output meanwhile, some 160 bytes a second.
+# Nobody reads dumpcap's output during a capture: some 160 bytes per second, which the pipe must hold.
 PIPE_BYTES = 1 << 20
 BEGUN = re.compile(r"^File: ", re.MULTILINE)
 PROGRESS = re.compile(r"\rPackets: (\d+) ")
@@ -41,12 +42,13 @@ TOTALS = re.compile(r"received/dropped on interface .*: (\d+)/(\d+)")
 
 @contextmanager
 def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
-    """Write every packet of `device` to `file` (pcapng) while the block runs.
+    """Write every packet of `device` to `file` (pcapng) while the context lasts.
 
-    Yields a function that looks how many packets have passed. A block at whose end the device may be gone has to call
-    it before, or what dumpcap had not read yet may be missing at the end of the file.
+    Yields a function that counts the packets so far. If the device may vanish before the context ends, call this
+    function while the device exists; otherwise packets that dumpcap has not read may be missing from the end of the
+    file.
 
-    Raises EyelevelError when dumpcap fails, or has missed one of the packets that were seen to have passed.
+    Raises EyelevelError when dumpcap fails, or when it missed a packet that was counted.
     """
     with (
         _Counter(device) as counter,
@@ -60,7 +62,7 @@ def capturing(device: str, file: Path) -> Iterator[Callable[[], None]]:
         output = _Output(dumpcap.stderr)
         passed = 0
         try:
-            # The packets after this are in the file.
+            # From here on, all packets are in the file.
             if not output.until(lambda text: BEGUN.search(text) is not None):
                 raise EyelevelError(f"dumpcap could not capture: {last_line_of(output.text)}")
             counter.more()
@@ -88,7 +90,7 @@ class _Output:
         self.text = ""
 
     def until(self, enough: Callable[[str], bool], limit_s: float | None = None) -> bool:
-        """Whether there is `enough` in the text, at the latest when the program ends or after `limit_s`."""
+        """Read until `enough` of the text is true; returns False if the program ends or `limit_s` passes first."""
         end_s = None if limit_s is None else time.monotonic() + limit_s
         while not enough(self.text):
             remaining_s = None if end_s is None else max(0.0, end_s - time.monotonic())
@@ -101,10 +103,10 @@ class _Output:
 
 
 class _Counter:
-    """Counts the packets of a device, both ways, where captures see them, and keeps none.
+    """Counts the packets of a device, in both directions, at the point where captures see them; keeps no packets.
 
-    The kernel's own count for the device has a packet only when the emulated network has fetched it, which may be late.
-    Raises EyelevelError.
+    The kernel's own counter for the device counts a packet only when the emulated network has fetched it, which may be
+    late. Raises EyelevelError.
     """
 
     def __init__(self, device: str) -> None:
@@ -123,7 +125,7 @@ class _Counter:
         self._socket.close()
 
     def more(self) -> int:
-        """How many have passed since the last call; none when the device is gone."""
+        """The number of packets since the last call; 0 if the device is gone."""
         if self._device not in {name for _, name in socket.if_nameindex()}:
             return 0
         packets, _ = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
@@ -131,9 +133,9 @@ class _Counter:
 
 
 def segment_before_capture(device: str) -> None:
-    """Let the kernel cut what TCP sends into packets before `device` gets it, so that captures have these.
+    """Make the kernel cut TCP data into packets before `device` gets it, so that captures show these packets.
 
-    Otherwise the emulated network does it, behind the capture. Raises EyelevelError.
+    Otherwise the emulated network cuts the data, after the capture. Raises EyelevelError.
     """
     value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STSO, 0), 8)
     request = struct.pack("16sP", device.encode(), ctypes.addressof(value)).ljust(40, b"\0")
@@ -145,7 +147,7 @@ def segment_before_capture(device: str) -> None:
 
 
 def add_keys(capture: Path, keys: Path) -> None:
-    """Put `keys` (NSS key log) into `capture`, which programs that read it can then decrypt. Raises EyelevelError."""
+    """Put `keys` (NSS key log) into `capture`, so that programs that read it can decrypt it. Raises EyelevelError."""
     with_keys = capture.with_name(f".{capture.name}")
     command: list[str | Path] = [tool("editcap"), "--inject-secrets", f"tls,{keys}", capture, with_keys]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)

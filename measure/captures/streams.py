@@ -1,7 +1,7 @@
-"""The bytes of each stream of HTTP in each packet of a server, from a decrypted capture at the server's end.
+"""The bytes of each HTTP stream in each packet of a server, from a decrypted capture at the server's end.
 
-A stream's bytes are all that belongs to it alone: HEADERS and DATA frames with their frame headers. The headers of TLS
-and QUIC belong to no stream.
+A stream's bytes are its HEADERS and DATA frames, including frame headers. The headers of TLS and QUIC belong to no
+stream.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from measure.captures.byte_stream import ByteStream
 from measure.captures.reading import HEADERS_FRAME, CapturedConnection, CapturedPacket
 
-# The fields of each packet that are needed besides `measure.captures.reading.FIELDS`.
+# The fields of each packet that are needed in addition to `measure.captures.reading.FIELDS`.
 STREAM_FIELDS = (
     "tcp.seq",
     "tls.record.length",
@@ -23,19 +23,21 @@ STREAM_FIELDS = (
     "quic.stream.length",
     "quic.stream_data",
 )
-# RFC 9113 section 4.1; RFC 8446 sections 5.1 and 5.2: the type and the tag at the end of an encrypted record.
+# RFC 9113 section 4.1; RFC 8446 sections 5.1 and 5.2. The trailer is the type and the tag at the end of an encrypted
+# record.
 HTTP2_FRAME_HEADER_BYTES = 9
 RECORD_HEADER_BYTES, RECORD_TRAILER_BYTES = 5, 17
 APPLICATION_DATA = "23"
-# How tshark prints that a flag is set: as a number until 4.0 (Debian 12), as a word in 4.4 (Debian 13).
+# A set flag as tshark prints it: a number up to 4.0 (Debian 12), a word in 4.4 (Debian 13).
 TRUE = ("1", "True")
-# The stream of HTTP/2 that is the connection itself.
+# HTTP/2's stream for the connection itself.
 CONNECTION = 0
 
 
 @dataclass(frozen=True)
 class CarriedBytes:
-    """The number of bytes of a stream that had not been sent before, and when their packet left (s since 1970)."""
+    """The number of bytes of a stream that a packet carried for the first time, and when the packet left (s since
+    1970)."""
 
     at_s: float
     stream: int
@@ -56,7 +58,7 @@ def carried(connection: CapturedConnection) -> list[CarriedBytes]:
     sent: dict[int, int] = {}
     result = []
     for at_s, stream, start, end in parts:
-        # A stream's bytes leave in order for the first time; what is behind the furthest of them leaves again.
+        # A stream's bytes are first sent in order; bytes before the furthest one are retransmissions.
         new = end - max(start, sent.get(stream, 0))
         if new > 0:
             sent[stream] = end
@@ -65,7 +67,7 @@ def carried(connection: CapturedConnection) -> list[CarriedBytes]:
 
 
 def requests(connection: CapturedConnection) -> dict[int, float]:
-    """When each stream's request came in at the server (s since 1970), by stream."""
+    """Stream → when its request came in at the server (s since 1970)."""
     arrivals: dict[int, float] = {}
     for packet in connection.packets:
         if not packet.from_server:
@@ -82,7 +84,7 @@ def _requested(packet: CapturedPacket, http_version: str) -> list[int]:
     return [int(stream) for stream, kind in frames if kind == HEADERS_FRAME]
 
 
-# When a part of a stream left, which stream, and from where to where.
+# A part of a stream: when it left, the stream, and the positions of its begin and end.
 _Part = tuple[float, int, int, int]
 
 
@@ -93,19 +95,21 @@ def _over_quic(connection: CapturedConnection) -> Iterator[_Part]:
 
 
 def _stream_frames(packet: CapturedPacket) -> Iterator[tuple[int, int, int]]:
-    """Each STREAM frame (RFC 9000 section 19.8): stream, first byte, end. tshark lists what fields there are."""
+    """Each STREAM frame (RFC 9000 section 19.8): stream, first byte, end. tshark lists only the fields that frames
+    have."""
     fields = packet.fields
     offsets, lengths = iter(fields["quic.stream.offset"]), iter(fields["quic.stream.length"])
     flags = zip(fields["quic.stream.stream_id"], fields["quic.stream.off"], fields["quic.stream.len"], strict=True)
     for stream, has_offset, has_length in flags:
         start = int(next(offsets)) if has_offset in TRUE else 0
-        # A frame without a length is the last of its packet.
+        # A frame without a length extends to the end of its packet.
         length = int(next(lengths)) if has_length in TRUE else len(fields["quic.stream_data"][-1]) // 2
         yield int(stream), start, start + length
 
 
 def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
-    """HTTP/2's frames in TLS's records in TCP's stream: where each begins follows from the lengths of all before."""
+    """The parts of streams over TCP. HTTP/2 frames are in TLS records, which are in the TCP stream; where each frame
+    and record begins follows from the lengths of all before it."""
     outgoing = [packet for packet in connection.packets if packet.from_server]
     frames = ByteStream[int]()
     for packet in outgoing:
@@ -135,15 +139,15 @@ def _over_tcp(connection: CapturedConnection) -> Iterator[_Part]:
 
 
 def longest_record_bytes(connection: CapturedConnection) -> int:
-    """The most that one TLS record of the server carries of HTTP/2, of a connection that was read with STREAM_FIELDS;
-    0 without any."""
+    """The most HTTP/2 bytes in one TLS record of the server; 0 without any. The connection must have been read with
+    STREAM_FIELDS."""
     records = (record for packet in connection.packets if packet.from_server for record in _records(packet))
     return max((length - RECORD_TRAILER_BYTES for length, has_frames in records if has_frames), default=0)
 
 
 def _records(packet: CapturedPacket) -> Iterator[tuple[int, bool]]:
-    """The TLS records that are complete with this packet: length, and whether frames of HTTP/2 are inside."""
-    # The content type of an encrypted record is that of what is inside.
+    """The TLS records that end in this packet: their lengths, and whether they contain HTTP/2 frames."""
+    # tshark gives for an encrypted record the type of its content.
     for length, content in zip(
         packet.fields["tls.record.length"], packet.fields["tls.record.content_type"], strict=False
     ):

@@ -1,1 +1,1 @@
-"""A cluster's nodes, how they connect, and the keys by which they know each other."""
+"""A cluster's nodes, how they connect, and the keys by which they recognise each other."""

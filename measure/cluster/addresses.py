@@ -1,4 +1,4 @@
-"""How nodes of a cluster reach each other: by TLS with the cluster's keys, or unencrypted if the user asks for it."""
+"""How the nodes of a cluster reach each other: by TLS with the cluster's keys, or unencrypted on the user's request."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from measure.cluster.keys import Keys, Role
 
-PORT = 8786  # Dask's own
+PORT = 8786  # Dask's default
 ENCRYPTED, UNENCRYPTED = "tls", "tcp"
 
 
 def scheduler_address(text: str, *, insecure: bool = False) -> str:
-    """The address of a scheduler that `text` means: tls://HOST:PORT unless it says otherwise.
+    """The scheduler's address in `text`; without a scheme, it is tls://HOST:PORT.
 
-    Raises EyelevelError, also when it is unencrypted (tcp://) and not `insecure`: all users of a machine reach its
-    loopback, too.
+    Raises EyelevelError for an invalid address, and for an unencrypted one (tcp://) unless `insecure`. This includes
+    loopback, which all users of a machine can reach.
     """
     fault = EyelevelError(f"{text!r} is not a scheduler's address, which is like tls://10.0.0.1:{PORT}")
     try:
@@ -43,7 +43,7 @@ def scheduler_address(text: str, *, insecure: bool = False) -> str:
 def security_of(role: Role, address: str) -> Security | None:
     """Dask's settings for connections of `role` in the cluster whose scheduler has this address; None if unencrypted.
 
-    Raises EyelevelError when there are no keys for it.
+    Raises EyelevelError when its keys are missing.
     """
     from measure.cluster.keys import keys_of
 
@@ -51,7 +51,7 @@ def security_of(role: Role, address: str) -> Security | None:
 
 
 def security(keys: Keys) -> Security:
-    """Dask's settings for connections with `keys`: both ends show a certificate of this cluster, whatever they do."""
+    """Dask's settings for connections with `keys`: both ends must show a certificate of this cluster, in every role."""
     from distributed.security import Security
 
     files = {
@@ -68,5 +68,5 @@ def security(keys: Keys) -> Security:
 
 
 def bracketed(host: str) -> str:
-    """`host` as it stands before a port: IPv6 addresses, which have colons themselves, in brackets."""
+    """`host` as written before a port: an IPv6 address, which contains colons, is put in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

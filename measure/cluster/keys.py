@@ -1,7 +1,8 @@
-"""The keys of a cluster: a certificate authority (CA), and certificates that its head and workers show to each other.
+"""The keys of a cluster: a certificate authority (CA), and the certificates that its head and workers show to each
+other.
 
-Nodes of a Dask cluster run what other nodes send. Each of them therefore talks only to those that have a key of this
-cluster. The CA's own key signs the two certificates and is not kept, so that nobody can make a third.
+The nodes of a Dask cluster run code that other nodes send. So each node talks only to nodes with a key of the cluster.
+The CA's own key signs the two certificates and is not stored, so nobody can make a third.
 """
 
 import ssl
@@ -22,14 +23,14 @@ from base.places import cache_dir
 from servers.certificate_authority import CertificateAuthority, certificate_pem, new_key, private_pem
 
 LIFETIME = timedelta(days=365)
-# A campaign may take weeks, and its nodes connect anew at any time of it.
+# Keys must be valid for at least this long: a campaign may take weeks, and its nodes may reconnect at any time.
 REMAINDER = timedelta(days=14)
 NAME = "Eyelevel cluster"
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
 
 class Role(StrEnum):
-    """The role of a machine in a cluster; its keys are in a folder of this name."""
+    """The role of a machine in a cluster. Its keys are in a folder of this name."""
 
     HEAD = "head"
     WORKER = "worker"
@@ -45,16 +46,15 @@ class Keys:
 
 
 def keys_folder() -> Path:
-    """Where this machine has the keys of its cluster, in a folder for each role."""
+    """The folder with the keys of this machine's cluster; each role has a folder in it."""
     return cache_dir() / "cluster"
 
 
 def make_keys(folder: Path, *, renew: bool = False, lifetime: timedelta = LIFETIME) -> None:
-    """Put the keys of a new cluster, valid for this `lifetime`, into `folder`, for each role, where only the caller can
-    read them.
+    """Write the keys of a new cluster, valid for this `lifetime`, for each role into `folder`, readable by the caller
+    only.
 
-    All of them are there in one step, in place of the previous ones. Raises EyelevelError when there are some, unless
-    `renew`.
+    They replace any previous keys in one step. Raises EyelevelError when keys exist, unless `renew`.
     """
     if not renew and folder.exists():
         raise EyelevelError(
@@ -72,17 +72,17 @@ def make_keys(folder: Path, *, renew: bool = False, lifetime: timedelta = LIFETI
 
 def _files_of(role: Role, ca: CertificateAuthority, lifetime: timedelta) -> Mapping[str, bytes]:
     key = new_key()
-    # Every node of Dask listens and connects, and so shows its certificate as a server and as a client.
+    # Every Dask node both listens and connects, so it shows its certificate both as a server and as a client.
     usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     certificate = ca.issue(f"{NAME}'s {role}", key.public_key(), usages, lifetime)
     return {CA: certificate_pem(ca.certificate), CERTIFICATE: certificate_pem(certificate), KEY: private_pem(key)}
 
 
 def keys_of(role: Role, folder: Path | None = None) -> Keys:
-    """The keys of `role` in `folder`, in this machine's unless given.
+    """The keys of `role` in `folder`, by default this machine's.
 
-    Raises EyelevelError when they are missing or broken, do not belong together, may be read by others, or soon run
-    out.
+    Raises EyelevelError when the keys are missing or broken, do not belong together, may be read by others, or expire
+    soon.
     """
     place = (folder or keys_folder()) / role
     keys = Keys(*(place / name for name in (CA, CERTIFICATE, KEY)))

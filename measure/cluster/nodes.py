@@ -1,7 +1,7 @@
-"""A cluster's scheduler and its workers: processes of Dask that listen where they are told, at one port each.
+"""A cluster's scheduler and workers: Dask processes, each of which listens at one port of the given address.
 
-They have no dashboard and no HTTP server, and a worker has no nanny (Dask's process that starts a worker again), which
-would be one more port at which programs are run.
+They have no dashboard and no HTTP server. A worker has no nanny (Dask's process that restarts a worker), since that
+would be one more port that runs programs for others.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from measure.cluster.addresses import bracketed, security_of
 from measure.cluster.keys import Role
 from measure.host.lanes import ONE_LANE, Lanes, cores_beside, working_on
 
-# A scheduler that is not there is looked for again after this time.
+# If the scheduler does not answer, try again after this time (s).
 LOOK_S = 2.0
 CONNECT_TIMEOUT_S = 10.0
-# How long a node may take to end its connection to the scheduler.
+# How long (s) a node may take to close its connection to the scheduler.
 FAREWELL_S = 5.0
-# Neither pages of an HTTP server, nor threads that watch a node many times a second, beside what it measures.
+# Turn off HTTP servers, and threads that sample a node many times a second, since they would disturb measurements.
 NOTHING_ELSE = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -49,8 +49,8 @@ class SilentScheduler(Scheduler):
 
 
 class SilentWorker(Worker):
-    """A worker without an HTTP server. Its tasks read from it the machine's `lanes`, for each of which it has a thread,
-    and all of the machine's `cores`: with lanes, the worker itself runs on cores beside them."""
+    """A worker without an HTTP server. Its tasks read its attributes: the machine's `lanes`, with a thread for each,
+    and all of the machine's `cores`. With lanes, the worker itself runs on cores outside them."""
 
     lanes: Lanes = ONE_LANE
     cores: frozenset[int] = frozenset()
@@ -60,7 +60,8 @@ class SilentWorker(Worker):
 
 
 def run_scheduler(address: str, announce: Callable[[str], None]) -> None:
-    """Run a cluster's scheduler at `address` until SIGINT or SIGTERM; `announce` is called once it listens, with where.
+    """Run a cluster's scheduler at `address` until SIGINT or SIGTERM. When it listens, `announce` is called with its
+    address.
 
     Raises EyelevelError.
     """
@@ -84,15 +85,16 @@ async def _run_scheduler(address: str, security: Security | None, announce: Call
 
 
 def run_worker(scheduler: str, host: str | None, announce: Callable[[str], None], lanes: Lanes = ONE_LANE) -> None:
-    """Be a worker of the cluster whose `scheduler` has this address until SIGINT or SIGTERM, or until that is gone.
+    """Be a worker of the cluster with this `scheduler` until SIGINT or SIGTERM, or until the scheduler is gone.
 
-    It measures as many blocks at once as it has `lanes`. It listens at the address `host`; unless given, at that from
-    which the scheduler is reached. `announce` is called with what is waited for, and when it has joined. Raises
-    EyelevelError.
+    The worker measures as many blocks at once as it has `lanes`. It listens at the address `host`, by default at the
+    one from which the scheduler is reached. `announce` reports what the worker waits for, and when it has joined.
+    Raises EyelevelError.
     """
     security = security_of(Role.WORKER, scheduler)
     cores = frozenset(os.sched_getaffinity(0))
-    # Dask's own work, and the evidence on its way, take no time from lanes where a core remains beside them.
+    # If cores remain outside the lanes, Dask's own work and the sending of evidence run there and take no time from
+    # lanes.
     with working_on(cores_beside(lanes.lanes, cores)):
         asyncio.run(_run_worker(scheduler, host, security, announce, lanes, cores))
 
@@ -122,14 +124,14 @@ async def _run_worker(
 
         async def farewell() -> None:
             if worker:
-                # It may be measuring, which ends with this process.
+                # The worker may be measuring; the measurement ends with this process.
                 await worker.close(timeout=FAREWELL_S, executor_wait=False, reason="signal")
 
         await _until_signal(life(), farewell)
 
 
 async def _wait_for(scheduler: str, security: Security | None, announce: Callable[[str], None]) -> None:
-    """Return when `scheduler` answers, and takes our certificate. Dask would ask again and again without a word."""
+    """Return when `scheduler` answers and accepts our certificate. Dask itself would retry silently."""
     arguments = security.get_connection_args("worker") if security else {}
     reason = None
     while True:
@@ -164,7 +166,7 @@ async def _ended(node: Server) -> None:
 
 
 async def _until_signal(life: Awaitable[None], farewell: Callable[[], Awaitable[object]]) -> None:
-    """Await `life`, but only until SIGINT or SIGTERM; then `farewell`."""
+    """Await `life`; on SIGINT or SIGTERM, cancel it and await `farewell`."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -180,11 +182,11 @@ async def _until_signal(life: Awaitable[None], farewell: Callable[[], Awaitable[
 
 
 def private_folder(parent: Path | None = None) -> Path:
-    """This user's folder for nodes' temporary files, which nobody else can read or change; it is in `parent`, unless
-    given in the usual place for such files.
+    """This user's folder for temporary files of nodes, which nobody else can read or change. It is in `parent`, by
+    default the usual place for such files.
 
-    Dask puts it into Python's path. It is the same for all nodes, so that the next one removes what one that was killed
-    has left. Raises EyelevelError when somebody else has made it.
+    Dask puts it into Python's path. All nodes share it, so that a node removes what a killed one has left. Raises
+    EyelevelError when somebody else made it.
     """
     folder = Path(parent or tempfile.gettempdir(), f"eyelevel-cluster-{os.geteuid()}")
     with suppress(FileExistsError):

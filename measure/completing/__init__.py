@@ -1,1 +1,1 @@
-"""Completing recordings, by loads of them in replay."""
+"""Completes recordings, by loading them in replay."""

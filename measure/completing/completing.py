@@ -1,8 +1,8 @@
-"""Complete recordings, that is, find the requests of their pages that were not recorded.
+"""Completes recordings: finds the requests of their pages that were not recorded, and fetches what can be fetched.
 
-A site is loaded in replay several times over each transport. Missed requests are fetched through the recorder where
-that is possible, and the site is loaded again. Requests that are still missed then are reported, and the result is kept
-with the site (`measure.sites.completeness`).
+A site is loaded in replay several times over each transport. The recorder fetches missed requests if possible, and the
+site is loaded again. Requests that are then still missed are reported, and the result is stored with the site
+(`measure.sites.completeness`).
 """
 
 import tempfile
@@ -50,29 +50,32 @@ from record.site import Exchange, Site, write_site
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# Fetched content may ask for more, which is fetched, too; at most this many times.
+# Fetched content may make further requests, which are fetched, too; at most this many times.
 FETCHES = 2
-# The most URLs that are fetched each time; each takes half a second or more.
+# At most this many URLs are fetched each time; each takes half a second or more.
 FETCHED_URLS = 1000
 
-# A page that uses less of its site is hardly the one that was recorded. A small one may: the icons, the manifest and
-# the redirect that were recorded with it, which are the browser's to ask for, can outnumber all else.
+# A page that uses less than USED_SHARE of its site is probably not the one that was recorded, unless at most FEW_UNUSED
+# exchanges are unused: icons, a manifest and redirects, which the browser itself requests, can outnumber the rest of a
+# small page.
 USED_SHARE, FEW_UNUSED = 0.5, 4
-# The number of URLs of each reason that a warning names, and the letters that it shows of each.
+# A warning names this many URLs of each reason, and shows this many letters of each.
 EXAMPLES, EXAMPLE_LETTERS = 3, 200
 
-# The name that our recorder writes into a site; other recordings are too old to be completed from today's web.
+# The name that our recorder writes into a site. Other recordings are too old to be completed from today's web.
 OUR_RECORDER = "mitmproxy"
 
 
 @dataclass(frozen=True)
 class Completing:
-    """How sites are completed: how often over each of the protocols, and how (filmed or not).
+    """How sites are completed: the number of loads over each of the protocols, and how the loads are made (for example,
+    filmed).
 
-    `origin_ca`: the certificate authority that servers' certificates must be of when something is fetched, instead of
-    the public ones. `address_policy`: which addresses may be connected to for that. A site's own URL may have come
-    with the site, so unlike a recorded page's it is no reason to fetch from an address that is not public.
-    `record`: the recorder, which returns whether the site is there. `exchanges`: the most that a site may hold.
+    `origin_ca`: the certificate authority that signs servers' certificates when something is fetched, in place of the
+    public ones. `address_policy`: to which addresses fetching may connect. A site and its URL may come from somebody
+    else. So a site's URL does not permit fetching from addresses that are not public, unlike the URL that a user gives
+    to the recorder. `record`: the recorder; returns whether it made the site. `exchanges`: the most that a site may
+    have.
     """
 
     loads: int
@@ -87,14 +90,18 @@ class Completing:
 
 @dataclass(frozen=True)
 class SiteLoad:
+<<<<<<< HEAD
     """One load: the URLs that the page asked for, and the film's last picture if there is a film."""
+=======
+    """One load: the URLs that the page requested, and the film's last frame if there is a film."""
+>>>>>>> wordsB
 
     urls: tuple[RequestedUrl, ...]
     last_picture: Pixels | None
 
 
 class CompletingMethod(Method):
-    """A load counts when the page was loaded; how long that took does not matter, so its film is not analysed."""
+    """A load counts when the page was loaded. How long that took does not matter, so its film is not analysed."""
 
     def evidence(self, setting: Setting, folder: Path) -> Evidence:
         return read_evidence(folder, filmed=False)
@@ -103,13 +110,13 @@ class CompletingMethod(Method):
         return [gate for gate in GATES if gate.about_load]
 
     def analyse(self, folder: Path) -> None:
-        """See `Method`."""
+        """Do nothing, since the film is not analysed."""
 
 
 def complete(
     site: Site, completing: Completing, *, fetch: bool, report: Callable[[str], None] = click.echo
 ) -> Completeness:
-    """Complete `site` and keep the result with it. Raises EyelevelError when it cannot be loaded."""
+    """Complete `site` and store the result with it. Raises EyelevelError when the site cannot be loaded."""
     completeness = assess(site, completing)
     fetched: list[str] = []
     for _ in range(FETCHES if fetch else 0):
@@ -131,7 +138,7 @@ def complete(
 
 
 def assess(site: Site, completing: Completing) -> Completeness:
-    """Load `site` as `completing` says, and sum up what was asked for. Raises EyelevelError."""
+    """Load `site` as `completing` says, and summarise the requests. Raises EyelevelError."""
     loads = {
         name: [load_once(site, completing, protocol, number) for number in range(1, completing.loads + 1)]
         for name, protocol in completing.protocols.items()
@@ -155,7 +162,7 @@ def assess(site: Site, completing: Completing) -> Completeness:
 
 
 def load_once(site: Site, completing: Completing, protocol: Protocol, number: int = 1) -> SiteLoad:
-    """One load that counts; `number` counts those over the protocol. Raises EyelevelError when none does."""
+    """One valid load; `number` counts the loads over this protocol. Raises EyelevelError when no load is valid."""
     setting = Setting(site, completing.network, protocol, completing.loading)
     with single_load(setting, CompletingMethod(), number) as folder:
         urls = requested_urls(folder, read_evidence(folder, filmed=False).requests)
@@ -164,10 +171,10 @@ def load_once(site: Site, completing: Completing, protocol: Protocol, number: in
 
 
 def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> list[str]:
-    """Have the recorder visit the site's page and ask for `urls` there; store what came in the site.
+    """Make the recorder visit the site's page and request `urls` there; store the responses in the site.
 
-    Returns the URLs that came. The site on disk is replaced by the longer one, or stays as it is. Raises EyelevelError
-    when the longer one is more than a site may hold.
+    Returns the URLs that were answered. The extended site replaces the one on disk, which otherwise stays as it is.
+    Raises EyelevelError when the extended site is larger than a site may be.
     """
     with tempfile.TemporaryDirectory(prefix="eyelevel-completing-") as temporary:
         spec = RecordSpec(
@@ -183,7 +190,7 @@ def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> li
             return []
         fresh = Site.load(spec.folder)
         came = [fresh.recorded(e) for e in fresh.exchanges if e.method == "GET" and e.url in urls]
-    # A host that has moved since stays where it was recorded, so that the site keeps its number of servers.
+    # A host that has moved since keeps its recorded address, so that the site keeps its number of servers.
     home = {host: site.recorded_ips[servers[0]] for host, servers in site.addresses.items()}
     new = [
         replace(e, recorded_ip=home.get(urlsplit(e.url).hostname or "", e.recorded_ip), started_ms=None) for e in came
@@ -197,8 +204,8 @@ def fetch_missing(site: Site, urls: Sequence[str], completing: Completing) -> li
 
 
 def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> None:
-    """Raises EyelevelError when `exchanges` are more than a site may hold, or than `most`: it could not be loaded any
-    more."""
+    """Raises EyelevelError when there are more `exchanges` than a site may have, or than `most`: such a site could not
+    be loaded any more."""
     if (
         len(exchanges) > most
         or sum(len(e.response.body) for e in exchanges) > SITE_BYTES
@@ -209,8 +216,13 @@ def _require_one_site(name: str, exchanges: Sequence[Exchange], most: int) -> No
 
 
 def _difference(loads: Sequence[SiteLoad]) -> float | None:
+<<<<<<< HEAD
     """The largest visible difference of a last frame from the first load's; None without films."""
     frames = [load.last_picture for load in loads if load.last_picture is not None]
+=======
+    """The largest visible difference between a load's last frame and the first load's; None without films."""
+    frames = [load.last_frame for load in loads if load.last_frame is not None]
+>>>>>>> wordsB
     return max((unlike(frames[0], frame) for frame in frames[1:]), default=0.0) if frames else None
 
 
@@ -219,7 +231,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def summary(name: str, completeness: Completeness) -> str:
-    """A completed site in words: the figures, and each missing URL with the document that asked for it."""
+    """A completed site in words: the figures, and each missing URL with the documents that requested it."""
     each = "; ".join(
         f"{protocol}: {_count(loads.loads, 'load')} of {loads.requested / loads.loads:.0f} URLs"
         + f", Jaccard {loads.jaccard:.3f}"
@@ -241,7 +253,7 @@ def summary(name: str, completeness: Completeness) -> str:
 
 
 def warnings(site: Site, completeness: Completeness) -> list[str]:
-    """Reasons why loads of the completed `site` say little about the page that was recorded. Raises EyelevelError."""
+    """Reasons why loads of the completed `site` may not represent the recorded page. Raises EyelevelError."""
     texts = []
     used = len(site.exchanges) - len(completeness.unused)
     if used < USED_SHARE * len(site.exchanges) and len(completeness.unused) > FEW_UNUSED:

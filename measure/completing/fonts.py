@@ -1,7 +1,7 @@
-"""Which scripts a page is written in for which this machine has no fonts.
+"""The scripts of a page's text for which this machine has no fonts.
 
-Chromium draws boxes for such letters, all alike, at once, where a reader's browser draws the text. So the film of a
-page in Chinese shows another page than its readers see. Fonts of the page's own are not looked at.
+Chromium draws the same box for each such letter, at once, while a reader's browser draws the text. So the film of, for
+example, a Chinese page does not show what its readers see. Web fonts of the page are not taken into account.
 """
 
 import re
@@ -14,22 +14,23 @@ from base.errors import EyelevelError
 from record.content import UndecodableContent, decode
 from record.http1 import Response
 
-# A script counts from this many letters on: a name or a word in it may be on any page.
+# A script counts from this many letters on: any page may contain a name or a word in another script.
 LETTERS = 10
 CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
-# HTML declares its encoding at its beginning (HTML, section 4.2.5.4).
+# HTML declares its encoding within its first bytes (HTML, section 4.2.5.4).
 CHARSET_BYTES = 1024
 INVISIBLE = frozenset({"script", "style", "title", "template", "noscript"})
 FC_LIST_LIMIT_S = 30
-# The bytes of a document that are read; a longer one has shown its script by then.
+# At most this many bytes of a document are read; by then, a longer document has shown its script.
 DOCUMENT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script: its characters, the language by which fontconfig knows fonts for it, and Debian's package with such.
+    """A script: its characters, the language code that fontconfig uses for its fonts, and a Debian package with such
+    fonts.
 
-    A page counts as written in it when its text has at least `letters` of these characters.
+    A page counts as written in the script if its text has at least `letters` of these characters.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Script:
     letters: int = LETTERS
 
 
-# That these packages have fonts of these languages was tried with fc-list on Debian 12.
+# Tested with fc-list on Debian 12: these packages have fonts of these languages.
 CJK, EMOJI, NOTO = "fonts-noto-cjk", "fonts-noto-color-emoji", "fonts-noto-core"
 SCRIPTS = (
     Script("Chinese characters", "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0002ffff]", "zh-cn", CJK),
@@ -69,7 +70,7 @@ def without_fonts(documents: Iterable[Response]) -> list[Script]:
 
 
 def text_of(document: Response) -> str:
-    """The text that an HTML document shows; what its scripts add is not in it."""
+    """The text that an HTML document shows, without what its scripts add."""
     try:
         body = decode(document.body, document.encoding)[:DOCUMENT_BYTES]
     except UndecodableContent:
@@ -84,12 +85,12 @@ def _as_text(content_type: str, body: bytes) -> str:
     charset = CHARSET.search(content_type.encode("latin-1", "replace")) or CHARSET.search(body[:CHARSET_BYTES])
     try:
         return body.decode(charset[1].decode() if charset else "utf-8", "replace")
-    except LookupError:  # an encoding that Python does not know
+    except LookupError:  # Python does not know this encoding
         return body.decode("utf-8", "replace")
 
 
 class _Text(HTMLParser):
-    """Collects the text between tags."""
+    """Collects the visible text between tags."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -110,7 +111,7 @@ class _Text(HTMLParser):
 
 
 def _has_fonts(language: str) -> bool:
-    """Whether fontconfig, which Chromium asks, knows any font for the language."""
+    """Whether fontconfig, which Chromium uses, knows a font for the language."""
     command = ["fc-list", f":lang={language}", "family"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=FC_LIST_LIMIT_S)

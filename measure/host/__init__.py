@@ -1,1 +1,1 @@
-"""The machine that runs are made on."""
+"""The machine that makes the runs."""

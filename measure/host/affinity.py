@@ -1,6 +1,6 @@
-"""Which processor cores servers, emulator, browser and film get, so that none takes another's time.
+"""Assigns processor cores to servers, emulator, browser and film, so that none takes another's time.
 
-A place has whole cores: the two threads of one core share its units, whatever their numbers are.
+A part always gets whole cores, since the two hardware threads of a core share its units.
 """
 
 from collections.abc import Collection
@@ -9,13 +9,13 @@ from itertools import chain, islice
 
 from measure.host.topology import whole_cores
 
-# With fewer, separate places would leave the browser with less than it needs.
+# With fewer cores, separate places would leave too few for the browser.
 CORES_FOR_PLACES = 6
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The processors of each part of a run, and those on which films are analysed while runs are measured."""
+    """The processors of each part of a run, and those that analyse films while runs are measured."""
 
     servers: tuple[int, ...]
     emulator: tuple[int, ...]
@@ -25,10 +25,10 @@ class Layout:
 
 
 def layout(processors: Collection[int] | None = None) -> Layout | None:
-    """Places on `processors` (by default those this process may use); None when they are of too few cores.
+    """Places on `processors` (by default those this process may use); None if they have too few cores.
 
-    The emulator's clock and the film have a core each, the servers two, the browser the rest but one, on which
-    films are analysed. From 12 cores on two are for that.
+    The emulator's clock and the film get a core each, the servers two, and the browser the rest except one, which
+    analyses films. With 12 cores or more, two analyse films.
     """
     cores = whole_cores(processors)
     if len(cores) < CORES_FOR_PLACES:
@@ -44,7 +44,7 @@ def layout(processors: Collection[int] | None = None) -> Layout | None:
 
 
 def described(chosen: Layout | None) -> dict[str, list[int]] | str:
-    """`chosen` as a campaign's document has it."""
+    """`chosen` in the form of a campaign's document."""
     if chosen is None:
         return f"none: fewer than {CORES_FOR_PLACES} cores"
     return {part: list(cores) for part, cores in asdict(chosen).items()}

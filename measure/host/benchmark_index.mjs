@@ -1,8 +1,9 @@
-// Lighthouse's BenchmarkIndex, by its definition: the mean of two rates per second, each divided by ten: how often a
-// string of 10,000 letters can be built letter by letter, and how often 100,000 integers can be copied from one array to
-// another. Each is counted for a second, not for half of one as Lighthouse does, since a limited process is stopped again
-// and again, and gets now more, now less of a short time. Both run once before, so that they are compiled: on a slow
-// processor that would take most of the time. Then this says "ready", and prints the index for each line of its input.
+// Lighthouse's BenchmarkIndex, by its definition: the mean of two rates per second, each divided by ten. One is how
+// often a string of 10,000 letters can be built letter by letter, the other how often 100,000 integers can be copied
+// from one array to another. Each is counted for a second, not for half of one as in Lighthouse, since a limited
+// process is stopped again and again, and its share of a short time varies. Both run once beforehand, so that they are
+// compiled: on a slow processor compiling would otherwise take most of the time. Then this prints "ready", and the
+// index for each line of its input.
 
 import { createInterface } from "node:readline";
 

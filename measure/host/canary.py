@@ -1,7 +1,7 @@
-"""The machine's present speed: the same small tasks before each block, timed.
+"""Canaries: the machine's present speed, measured by the same small tasks before each block.
 
-A processor task and a page load that have nothing to do with what is measured. When they take longer, the
-machine has changed (another tenant, heat, a different clock), and so will the runs.
+The tasks are a processor task and a page load, both independent of what is measured. If they take longer, the machine
+has changed (another tenant, heat, a different clock rate), and runs will take longer, too.
 """
 
 import hashlib
@@ -22,35 +22,37 @@ from base.processes import last_line_of
 from browsers.registry import browser_named
 from tuning.defaults import DEFAULT_BROWSER
 
-# Takes about 50 ms on a machine of 2023; the fastest of some repetitions is what the processor can do.
+# Takes about 50 ms on a machine of 2023. The fastest of the repetitions shows what the processor can do.
 HASHED_BYTES = 1 << 20
 HASHES = 25
 REPETITIONS = 3
 
 PAGE_TIMEOUT_S = 60
-# A browser may crash once without the machine being at fault.
+# A browser may crash once for reasons other than the machine.
 TRIES = 3
 # A page that needs layout, scripts and painting, and no network.
 PAGE = Path(__file__).with_name("canary.html")
-# A folder of the jail, in memory, which vanishes with the jail.
+# A folder in memory inside the jail; it vanishes with the jail.
 PRIVATE = Path("/dev/shm")
 PICTURE = PRIVATE / "canary.png"
 SCRIPT = f'"$@" && test -s {PICTURE}'
 
-# The usual time is the median of this many of the first canaries, the present time that of this many of the last; the
-# slowdown is called drift. On a shared machine of two cores a single one is off by up to a third.
+# The usual time is the median of this many of the first canaries, the present time that of this many of the last. If
+# the present time exceeds the usual by DRIFT, the machine has drifted. On a shared machine of two cores, a single
+# canary is off by up to a third.
 USUAL = 5
 RECENT = 3
 DRIFT = 1.25
-# From here on the runs after a single canary do not count (`gates.machine_busy`). Among 143 canaries of two campaigns
-# on such a machine, the second beside compilers and other campaigns, one took more than twice as long as usual; the
-# runs after those that took 1.25 to 2 times as long were up to 8 % slower than their setting's median, in SI and PLT.
+# If a single canary exceeds the usual time by this factor, the runs after it do not count (`gates.machine_busy`). Two
+# campaigns on such a machine, the second with compilers and other campaigns running, had 143 canaries: one took more
+# than twice as long as usual. The runs after canaries that took 1.25 to 2 times as long were up to 8 % slower in SI and
+# PLT than their setting's median.
 BUSY = 2.0
 
 
 @dataclass(frozen=True)
 class Canary:
-    """Milliseconds for the processor task (the fastest of some) and for the page load in a fresh browser."""
+    """The times (ms) of the processor task (its fastest repetition) and of the page load in a fresh browser."""
 
     cpu_ms: float
     page_ms: float
@@ -65,8 +67,8 @@ def time_canary(browser: str = DEFAULT_BROWSER) -> Canary:
 
 
 def slowness(canaries: Sequence[Canary], recent: int = 1) -> float:
-    """The ratio of the median time of the last `recent` of `canaries` (one machine's, in order) to their usual time, in
-    the slower of the two tasks; 1 while there are too few canaries."""
+    """The median time of the last `recent` of `canaries` (one machine's, in order) over their usual time, for the task
+    that has slowed more; 1 while there are too few canaries."""
     if len(canaries) < USUAL + recent:
         return 1.0
     usual, now = canaries[:USUAL], canaries[-recent:]
@@ -77,7 +79,7 @@ def slowness(canaries: Sequence[Canary], recent: int = 1) -> float:
 
 
 def drift(canaries: Sequence[Canary]) -> str | None:
-    """A warning when the machine has become slower than it was at the start, or None."""
+    """A warning if the machine has become slower since the start; otherwise None."""
     factor = slowness(canaries, RECENT)
     return f"this machine takes {factor:.2f} times as long as at the campaign's start" if factor > DRIFT else None
 
@@ -89,8 +91,8 @@ def _cpu_ms() -> float:
 
 
 def _page_ms(browser: str) -> float:
-    """The time to load the page, in fresh namespaces and a jail: the browser can reach nothing, and leaves nothing even
-    when it or this process is killed."""
+    """The time to load the page in fresh namespaces and a jail: the browser can reach nothing, and leaves nothing
+    behind even if it or this process is killed."""
     screenshot = browser_named(browser).screenshot_command(PAGE.as_uri(), PICTURE)
     jail = Jail(readable=(PAGE, Path(screenshot[0])))
     command = [*namespaced("mount", "net"), *jailed(jail, ["sh", "-c", SCRIPT, "sh", *screenshot])]

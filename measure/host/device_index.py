@@ -1,9 +1,9 @@
-"""How fast a processor is of which processes get a share: its index (`tuning.devices`), by Lighthouse's benchmark in
-Node.js, whose JavaScript engine is Chromium's.
+"""The speed of a processor when processes get a share of it: the benchmark index of `tuning.devices`. It is measured by
+Lighthouse's benchmark in Node.js, which has the same JavaScript engine as Chromium.
 
-The speed of a process within its share changes with the machine (other tenants, heat). So before each block the share
-is changed until the device's index is reached, and after it the index is looked at again: runs do not count if it is
-another by then (`measure.run.gates.pace_not_kept`).
+The speed of a process with a given share varies with the machine (other tenants, heat). So before each block, the share
+is changed until the device's index is reached. After the block, the index is measured again; if it differs by then, the
+runs do not count (`measure.run.gates.pace_not_kept`).
 """
 
 import subprocess
@@ -24,33 +24,33 @@ PREFIX = "eyelevel-pace-"
 BENCHMARK = Path(__file__).with_name("benchmark_index.mjs")
 # A trial takes two seconds, whatever its share.
 TRIAL_LIMIT_S = 30
-# How near to the device's index a pace must be before a block, and after it.
+# How near to the device's index a pace must be, before a block and after it.
 TOLERANCE, TOLERANCE_AFTER = 0.05, 0.10
-# Single trials scatter by 4 % on a quiet machine. The median of a few tells that a pace is kept; where it says that it
-# is not, that of more decides.
+# Single trials scatter by 4 % on a quiet machine. If the median of FEW trials is near the device's index, the pace is
+# kept. Otherwise the median of MANY trials decides.
 FEW, MANY = 3, 9
-# How often a share is changed before it is said that the processor keeps no pace; then how long from one try to the
-# next, and for how long it is tried.
+# A share is changed at most this many times before the try counts as failed. Then the next try begins after PAUSE_S;
+# tries end after PATIENCE_S.
 CHANGES = 5
 PAUSE_S = 10
 PATIENCE_S = 900
-# A measurement after a block also serves as that before the next block, if this begins within this time.
+# A measurement after a block also serves for the next block if that begins within this time.
 LOOK_MAX_AGE_S = 60.0
 
 
-# The index that is reached with a share of a processor, or with a whole one.
+# Measures the index with a share of a processor, or, given None, with a whole one.
 Trial = Callable[[float | None], float]
-# Trials on these cores, or on any where there are none.
+# Makes trials on these cores, or on any core if there are none.
 Trials = Callable[[Sequence[int]], AbstractContextManager[Trial]]
 
 
 class NoPace(EyelevelError):
-    """The index of a device is not reached, or not steadily."""
+    """A device's index is not reached, or not steadily."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The share of a processor that a process of `device` gets, and the index that was reached with it."""
+    """The share of a processor that each process of `device` gets, and the index that was measured with it."""
 
     device: str
     share: float
@@ -59,8 +59,8 @@ class Pace:
 
 @contextmanager
 def limits() -> Iterator[tuple[Hierarchy, Path]]:
-    """A hierarchy of control groups, and a new one in it below which there can be limits, until the block ends. Raises
-    EyelevelError where there can be none."""
+    """A hierarchy of control groups, and a new group in it whose subgroups can have limits; the group lasts as long as
+    the context. Raises EyelevelError when limits are not possible."""
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     remove_abandoned(place.parent, PREFIX)
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def limits() -> Iterator[tuple[Hierarchy, Path]]:
 
 @contextmanager
 def says_what_is_missing() -> Iterator[None]:
-    """An OSError of the block becomes an EyelevelError that names control groups."""
+    """Turn an OSError in the context into an EyelevelError that names control groups."""
     try:
         yield
     except OSError as error:
@@ -85,7 +85,7 @@ def says_what_is_missing() -> Iterator[None]:
 
 @contextmanager
 def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterator[Trial]:
-    """The benchmark, on `cores` if there are any, in a group below `top` until the block ends. Raises EyelevelError, as
+    """The benchmark, on `cores` if given, in a group below `top`, while the context lasts. Raises EyelevelError, as
     trials do."""
     with ExitStack() as stack:
         group = new_group(top, stack, PREFIX)
@@ -100,7 +100,7 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
         def index(share: float | None) -> float:
             assert process.stdin
             place.limit(group, share)
-            with suppress(BrokenPipeError):  # it has ended, and says nothing
+            with suppress(BrokenPipeError):  # it has ended; the missing answer shows that below
                 process.stdin.write(b"\n")
             if not (line := _line(process)):
                 raise EyelevelError(f"the benchmark of the processor ended with status {process.wait()}")
@@ -111,14 +111,13 @@ def benchmark(place: Hierarchy, top: Path, cores: Sequence[int] = ()) -> Iterato
 
 @contextmanager
 def trials(cores: Sequence[int] = ()) -> Iterator[Trial]:
-    """Trials of the benchmark, on `cores` if there are any, until the block ends. Raises EyelevelError, as trials
-    do."""
+    """Trials of the benchmark, on `cores` if given, while the context lasts. Raises EyelevelError, as trials do."""
     with limits() as (place, top), benchmark(place, top, cores) as trial:
         yield trial
 
 
 def _line(process: "subprocess.Popen[bytes]") -> bytes:
-    """The next line of the benchmark `process`; nothing when it has ended. Raises EyelevelError."""
+    """The next line of the benchmark `process`; empty if it has ended. Raises EyelevelError."""
     assert process.stdout
     if first_readable(process.stdout.fileno(), timeout_s=TRIAL_LIMIT_S) is None:
         raise EyelevelError(f"the benchmark of the processor took more than {TRIAL_LIMIT_S} s")
@@ -126,13 +125,13 @@ def _line(process: "subprocess.Popen[bytes]") -> bytes:
 
 
 def is_near(device: Device, index: float, tolerance: float) -> bool:
-    """Whether `index` is that of `device`, within `tolerance`."""
+    """Whether `index` is that of `device` to within `tolerance`."""
     return abs(index / device.index - 1) <= tolerance
 
 
 def first_share(device: Device, trial: Trial) -> float:
-    """The share by which the index of `device` is reached, if what a process does is in proportion to its share. Raises
-    EyelevelError where this machine is too slow."""
+    """The share that reaches the index of `device` if speed is proportional to the share. Raises EyelevelError when
+    this machine is too slow."""
     whole = median(trial(None) for _ in range(FEW))
     if whole < device.index:
         raise EyelevelError(
@@ -143,7 +142,8 @@ def first_share(device: Device, trial: Trial) -> float:
 
 
 def reach(device: Device, share: float, trial: Trial) -> Pace:
-    """The pace of `device`, by `share` or another to which that is changed. Raises NoPace when it is not reached."""
+    """The pace of `device`: first with `share`, then with changed shares until the index is reached. Raises NoPace when
+    it is not reached."""
     indices = []
     for _ in range(1 + CHANGES):
         pace = look(device, share, trial)
@@ -158,12 +158,12 @@ def reach(device: Device, share: float, trial: Trial) -> Pace:
 
 
 def next_share(device: Device, pace: Pace) -> float:
-    """The share of a processor expected to reach the index of `device`, in proportion to the measured `pace`."""
+    """The share of a processor that should reach the index of `device`, in proportion to the measured `pace`."""
     return min(pace.share * device.index / pace.index, 1.0)
 
 
 def look(device: Device, share: float, trial: Trial) -> Pace:
-    """The pace that `device` has now with this `share` of a processor."""
+    """The present pace of `device` with this `share` of a processor."""
     indices = [trial(share) for _ in range(FEW)]
     if not is_near(device, median(indices), TOLERANCE):
         indices += [trial(share) for _ in range(MANY - FEW)]
@@ -171,8 +171,8 @@ def look(device: Device, share: float, trial: Trial) -> Pace:
 
 
 class Paces:
-    """The paces of devices on this machine: the last share of each, and its last measurement. `trials` measure them;
-    `now` and `sleep` are the clock's (s)."""
+    """The paces of devices on this machine: the last share and the last measurement of each. `trials` measure paces;
+    `now` and `sleep` are a clock (s)."""
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class Paces:
         self._looks: dict[str, tuple[float, Pace]] = {}
 
     def await_reached(self, devices: Collection[Device], cores: Sequence[int], warn: Callable[[str], object]) -> None:
-        """Wait until the pace of each of `devices` is reached, on `cores` if there are any; `warn` is called for each
-        failed try. Raises EyelevelError when a pace is not reached."""
+        """Wait until the pace of each of `devices` is reached, on `cores` if given; call `warn` after each failed try.
+        Raises EyelevelError when a pace is not reached."""
         if open_devices := [device for device in devices if not self._has_fresh_look(device)]:
             with self._trials(cores) as trial:
                 for device in open_devices:
@@ -195,13 +195,13 @@ class Paces:
     def pace_of(
         self, device: Device, cores: Sequence[int] = (), warn: Callable[[str], object] = lambda _: None
     ) -> Pace:
-        """The last measured pace of `device`; waits until it is reached if there is none. Raises EyelevelError."""
+        """The last measured pace of `device`; without one, wait until it is reached. Raises EyelevelError."""
         if device.name not in self._looks:
             self.await_reached([device], cores, warn)
         return self._looks[device.name][1]
 
     def look_again(self, devices: Collection[Device], cores: Sequence[int]) -> dict[str, Pace]:
-        """The paces of `devices` after a block, by their names. Raises EyelevelError."""
+        """Device name → pace after a block. Raises EyelevelError."""
         paces: dict[str, Pace] = {}
         if not devices:
             return paces
@@ -224,7 +224,7 @@ class Paces:
             try:
                 pace = reach(device, self._shares.get(device.name) or first_share(device, trial), trial)
             except NoPace as error:
-                # The machine may be another by now.
+                # The machine's speed may have changed.
                 self._shares.pop(device.name, None)
                 if self._now() > until:
                     raise EyelevelError(
@@ -238,5 +238,5 @@ class Paces:
                 return
 
 
-# Those of this process, which measures one load at a time.
+# The paces of this process, which measures one load at a time.
 HERE = Paces()

@@ -1,9 +1,9 @@
-"""One measurement at a time on a machine, also of different users: two would measure each other's noise.
+"""One measurement at a time on a machine, across all users: two would measure each other's noise.
 
-A campaign that measures several runs at once, in lanes, is one measurement: its own process has the lock.
+A campaign that measures several runs at once, in lanes, counts as one measurement: its main process has the lock.
 
-The lock is the kernel's (flock(2)), on a file that all users of the machine share: it ends with the process that has
-it. Nothing is ever written into the file, since it may be another user's: the kernel says which process has the lock.
+The lock is the kernel's (flock(2)), on a file that all users share; it ends with the process that holds it. The file
+may belong to another user, so nothing is written into it: the kernel knows which process has the lock.
 """
 
 import os
@@ -21,23 +21,24 @@ from base.files import lock, lock_holder
 from base.text import printable
 from measure.host.wakefulness import processors_awake
 
-# Names another file: tests must not wait for a campaign, nor for each other.
+# An environment variable that names another lock file, so that tests need not wait for a campaign or each other.
 VARIABLE = "EYELEVEL_MEASURING_LOCK"
 NAME = "eyelevel"
-# Folders in which every user may make files. The first is meant for locks, but some systems give it to root alone.
+# Folders in which every user may create files. The first is meant for locks, but on some systems only root can write
+# there.
 SHARED_FOLDERS = (Path("/run/lock"), Path("/dev/shm"))
-# The process with the lock may release it before the kernel has said which process that is.
+# The holder may release the lock before the kernel has named it; then try again, at most this many times.
 TRIES = 3
 COMMAND_LETTERS = 100
 
 
 @contextmanager
 def measuring_alone(activity: str) -> Iterator[None]:
-    """Keep this machine for `activity` ("validating"), and its processors awake, while the block runs, or until this
+    """Reserve this machine for `activity` ("validating"), and keep its processors awake, until the context or this
     process ends.
 
-    Processes that are started by the one that keeps the machine may measure, too. Raises EyelevelError, in one line
-    that says who measures here and since when, if anybody else does.
+    The process that has the lock may start processes that measure, too. Raises EyelevelError when somebody else
+    measures: one line that says who does, and since when.
     """
     path = Path(os.environ.get(VARIABLE) or shared_folder() / NAME)
     try:
@@ -58,12 +59,12 @@ def measuring_alone(activity: str) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int | None:
-    """A descriptor of the file at `path`, locked until it is closed; None when another process has it. Raises
+    """A descriptor of the file at `path`, locked until it is closed; None if another process has the lock. Raises
     OSError."""
     for _ in range(TRIES):
         descriptor = open_shared(path)
         is_locked = lock(descriptor)
-        # Its owner may have removed it meanwhile; then others would lock a new one.
+        # The file's owner may have removed it meanwhile; then others would lock a new file.
         if is_locked and path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
             return descriptor
         os.close(descriptor)
@@ -73,20 +74,21 @@ def _locked(path: Path) -> int | None:
 
 
 def open_shared(path: Path) -> int:
-    """A descriptor of the file at `path`, which all users can lock; it is made if it is not there. Raises OSError."""
-    # In a folder of all users it may be a link or a pipe of another one: neither followed nor waited for.
+    """A descriptor of the file at `path`, which all users can lock; creates the file if it is missing. Raises
+    OSError."""
+    # In a shared folder, the path may be another user's link or pipe: do not follow a link, and do not wait for a pipe.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     if not path.exists():
-        # Only then: with O_CREAT the kernel may refuse other users' files (fs.protected_regular).
+        # O_CREAT only for a missing file: with it, the kernel may refuse other users' files (fs.protected_regular).
         with suppress(FileExistsError):
             descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
-            os.fchmod(descriptor, 0o444)  # for all users, whatever our umask
+            os.fchmod(descriptor, 0o444)  # for all users, regardless of our umask
             return descriptor
     return os.open(path, flags)
 
 
 def shared_folder() -> Path:
-    """The folder of the machine's locks, the same for all users. Raises EyelevelError when there is none."""
+    """The folder for the machine's locks, the same for all users. Raises EyelevelError when there is none."""
     for folder in SHARED_FOLDERS:
         if folder.is_dir() and folder.stat().st_mode & (every := stat.S_ISVTX | stat.S_IWOTH) == every:
             return folder
@@ -94,12 +96,12 @@ def shared_folder() -> Path:
 
 
 def _is_above(pid: int | None) -> bool:
-    """Whether the process `pid` is this one, or one that has started it."""
+    """Whether `pid` is this process or one of its ancestors."""
     return pid == os.getpid() or pid in [parent.pid for parent in psutil.Process().parents()]
 
 
 def _described(pid: int | None) -> str:
-    """The process `pid`, which measures, in words: its user, its start, and its command."""
+    """A description of the measuring process `pid`: its user, start and command."""
     try:
         process = psutil.Process(pid or 0)
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(process.create_time()))
@@ -107,5 +109,5 @@ def _described(pid: int | None) -> str:
         if len(command) > COMMAND_LETTERS:
             command = f"{command[:COMMAND_LETTERS]}…"
         return f"{process.username()} has been measuring on this machine since {since} (process {pid}: {command})"
-    except psutil.Error:  # it has ended, or this user may not see it
+    except psutil.Error:  # the process has ended, or this user may not see it
         return "somebody measures on this machine, in a process that cannot be seen from here"

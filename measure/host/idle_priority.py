@@ -1,12 +1,12 @@
-"""Idle priority: a tree of processes runs only where nobody else wants a processor, until it is lifted.
+"""Idle priority: until it is lifted, a tree of processes runs only when nobody else wants a processor.
 
-The kernel has two ways. Neither is believed: `idle_priority` tries each beside a busy process.
+There are two ways. `idle_priority` tests each against a busy process before it is used.
 
-policy   SCHED_IDLE (sched(7)) of each thread, which those that it starts inherit. To lift it needs CAP_SYS_NICE, or a
-         limit of RLIMIT_NICE that ordinary users do not have. It holds within one group of processes only, and some
+policy   SCHED_IDLE (sched(7)) for each thread; threads that it starts inherit it. Lifting it needs CAP_SYS_NICE, or a
+         limit of RLIMIT_NICE that ordinary users do not have. It works only within one group of processes, and some
          machines make a group of each session (autogroup).
-group    a control group (cgroup, version 1) that is idle as a whole (`cpu.idle`, Linux 5.15). To be lifted, processes
-         are moved out of it. In version 2 that would change what else groups govern: memory, and on which processors.
+group    a control group (cgroup, version 1) that is idle as a whole (`cpu.idle`, Linux 5.15). Lifting moves processes
+         out of it. In version 2, moving would also change memory limits and the permitted processors.
 """
 
 import os
@@ -27,20 +27,20 @@ from measure.host.process_times import Schedstat
 from measure.host.quota import hierarchy, new_group, remove_abandoned
 from measure.host.timekeeping import has_real_time_priority
 
-# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. The other may get up to the first
-# share of that while it is idle, and must get the second share at least after it is lifted.
+# In a trial, two busy processes compete until the ordinary one has run for TRIAL_S. Relative to that time, the idle
+# process may run for at most MOST_BEFORE, and after it was lifted for at least LEAST_AFTERWARDS.
 TRIAL_S = 0.05
 MOST_BEFORE, LEAST_AFTERWARDS = 0.1, 0.3
 START_S = 5.0
 BUSY = "echo; while :; do :; done"
 
-# Where /proc/PID/stat has the process's flags, after its name (proc(5)), and one of them (linux/sched.h).
+# The position of a process's flags in /proc/PID/stat, counted after its name (proc(5)), and one flag (linux/sched.h).
 STAT_FLAGS = 6
 PF_EXITING = 0x4
 
 PREFIX = "eyelevel-idle-"
-# The most real-time priority of a group, in µs of each second, where control groups have shares of it: for the emulated
-# network.
+# The most real-time runtime of a group, in µs per second, on systems where control groups have such shares. The
+# emulated network needs it.
 REAL_TIME_US = 50_000
 
 
@@ -49,21 +49,21 @@ class IdlePriority(ABC):
 
     @abstractmethod
     def beginning(self) -> list[str | Path]:
-        """The beginning of a command line that runs at idle priority, with all that it starts."""
+        """The beginning of a command line that runs a program, and all that it starts, at idle priority."""
 
     @abstractmethod
     def lift(self, root: int) -> None:
-        """Give ordinary priority to the process `root` and all that descend from it. Raises OSError."""
+        """Give ordinary priority to the process `root` and all its descendants. Raises OSError."""
 
 
 class Policy(IdlePriority):
-    """Idle priority by the scheduling policy of each thread."""
+    """Idle priority by each thread's scheduling policy."""
 
     def beginning(self) -> list[str | Path]:
         return [tool("chrt"), "--idle", "0"]
 
     def lift(self, root: int) -> None:
-        # A thread that another one starts meanwhile is found by the next pass.
+        # The next pass finds threads that were started meanwhile.
         while threads := [thread for process in _tree(root) for thread in idle_threads(process)]:
             for thread in threads:
                 with suppress(ProcessLookupError):
@@ -71,7 +71,8 @@ class Policy(IdlePriority):
 
 
 class Group(IdlePriority):
-    """Idle priority by the control group `group`, which only the tree is in; lifting moves the tree to `ordinary`."""
+    """Idle priority by the control group `group`, which holds only the tree; lifting moves the tree to the group
+    `ordinary`."""
 
     def __init__(self, group: Path, ordinary: Path) -> None:
         self._group = group
@@ -81,7 +82,7 @@ class Group(IdlePriority):
         return [tool("sh"), "-c", 'echo $$ > "$0" && exec "$@"', self._group / "cgroup.procs"]
 
     def lift(self, root: int) -> None:
-        # A process that another one starts meanwhile is in the group, and moved by the next pass.
+        # Processes that were started meanwhile are in the group, and the next pass moves them.
         while processes := (self._group / "cgroup.procs").read_text().split():
             for process in processes:
                 with suppress(ProcessLookupError):
@@ -90,14 +91,14 @@ class Group(IdlePriority):
 
 @contextmanager
 def by_policy() -> Iterator[IdlePriority]:
-    """Idle priority by policy, which needs no preparation."""
+    """Idle priority by policy; needs no preparation."""
     yield Policy()
 
 
 @contextmanager
 def by_group(prefix: str = PREFIX) -> Iterator[IdlePriority]:
-    """A new group whose name begins with `prefix`, until the block ends; nothing may be in it then. Raises OSError,
-    EyelevelError."""
+    """A new group whose name begins with `prefix`, while the context lasts; it must be empty at the end. Raises
+    OSError, EyelevelError."""
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     if place.version != 1:
         raise EyelevelError("processes cannot be moved between groups of version 2 without changing more of them")
@@ -108,14 +109,15 @@ def by_group(prefix: str = PREFIX) -> Iterator[IdlePriority]:
             _allow_real_time(group, place.present)
             yield Group(group, place.present)
         finally:
-            # Processes that an interruption left in it end by themselves, and the next campaign removes the group, as
-            # it does where this process is killed.
+            # After an interruption, remaining processes end by themselves, and the next campaign removes the group. The
+            # same happens if this process is killed.
             with suppress(OSError):
                 group.rmdir()
 
 
 def _allow_real_time(group: Path, ordinary: Path) -> None:
-    """Let processes of `group` get real-time priority where those of `ordinary` may, and groups have shares of it."""
+    """Let processes of `group` get real-time priority if those of `ordinary` may, on systems where groups have shares
+    of it."""
     share = "cpu.rt_runtime_us"
     if (group / share).exists() and (most_us := int((ordinary / share).read_text())):
         (group / share).write_text(str(min(most_us, REAL_TIME_US)))
@@ -123,11 +125,11 @@ def _allow_real_time(group: Path, ordinary: Path) -> None:
 
 @contextmanager
 def idle_priority(prefix: str = PREFIX) -> Iterator[IdlePriority | None]:
-    """A way to have idle priority that holds on this machine, for this user; None where there is none. It is for one
-    tree at a time, which must have ended or been lifted when the block ends.
+    """A way to get idle priority that works on this machine, for this user; None if there is none. It serves one tree
+    at a time, which must have ended or been lifted when the context ends.
 
-    Groups of campaigns that were killed, whose names begin with `prefix`, are removed, whatever the way is now, and
-    whoever may remove them.
+    Also removes, as far as permitted, groups whose names begin with `prefix` that killed campaigns have left, whichever
+    way is used now.
     """
     with suppress(OSError, EyelevelError):
         place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
@@ -138,7 +140,8 @@ def idle_priority(prefix: str = PREFIX) -> Iterator[IdlePriority | None]:
 
 @cache
 def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | None:
-    # Without real-time priority the emulated network would be late while it is prepared, and its run rejected for it.
+    # Without real-time priority, the emulated network would be late while it is prepared, and its run would be
+    # rejected.
     if not has_real_time_priority():
         return None
     ways: list[Callable[[], AbstractContextManager[IdlePriority]]] = [by_policy, partial(by_group, prefix)]
@@ -150,8 +153,8 @@ def _way(prefix: str) -> Callable[[], AbstractContextManager[IdlePriority]] | No
 
 
 def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
-    """Whether a busy session leaves a processor to this process as long as it has idle priority in this `way`, and no
-    longer, by two trials of `trial_s`. Raises OSError, EyelevelError."""
+    """Whether, in this `way`, a busy session leaves the processor to this process while it has idle priority, and
+    competes after it is lifted; two trials of `trial_s`. Raises OSError, EyelevelError."""
     cores, core = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
     command = [*way.beginning(), *pinned([core]), tool("sh"), "-c", BUSY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as busy:
@@ -159,7 +162,7 @@ def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
         try:
             if first_readable(busy.stdout.fileno(), timeout_s=START_S) is None or not busy.stdout.read(1):
                 return False
-            os.sched_setaffinity(0, [core])  # of this thread
+            os.sched_setaffinity(0, [core])  # only this thread
             if _share_beside(busy.pid, trial_s) > MOST_BEFORE:
                 return False
             way.lift(busy.pid)
@@ -171,10 +174,10 @@ def holds(way: IdlePriority, trial_s: float = TRIAL_S) -> bool:
 
 
 def _share_beside(process: int, trial_s: float) -> float:
-    """How long the busy `process` runs while this one runs for `trial_s`, as a share of what this one gets."""
+    """How long the busy `process` runs while this thread runs for `trial_s`, as a share of this thread's time."""
     account = Schedstat()
     before, began_s = account.times(process), time.thread_time()
-    # This thread's own time: beside a third process neither may run for a while.
+    # Measured in this thread's processor time, since a third process may keep both from running for a while.
     while (own_s := time.thread_time() - began_s) < trial_s:
         pass
     after = account.times(process)
@@ -182,11 +185,11 @@ def _share_beside(process: int, trial_s: float) -> float:
 
 
 def require_ordinary(root: int) -> None:
-    """Raises EyelevelError when `root`, or a process that descends from it, has idle priority or is in other control
-    groups than this one."""
+    """Raises EyelevelError when `root` or one of its descendants has idle priority, or is in control groups other than
+    this process's."""
     groups = Path("/proc/self/cgroup").read_text()
     for process in _tree(root):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
             name = Path(f"/proc/{process}/comm").read_text().strip()
             if idle_threads(process):
                 raise EyelevelError(f"{name} of this run still has idle priority")
@@ -196,9 +199,9 @@ def require_ordinary(root: int) -> None:
 
 
 def idle_threads(process: int) -> list[int]:
-    """The threads of `process` whose policy is SCHED_IDLE."""
+    """The threads of `process` with the policy SCHED_IDLE."""
     threads = []
-    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
         for entry in os.scandir(f"/proc/{process}/task"):
             with suppress(ProcessLookupError):
                 if os.sched_getscheduler(int(entry.name)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_IDLE:
@@ -207,7 +210,7 @@ def idle_threads(process: int) -> list[int]:
 
 
 def _is_ending(process: int) -> bool:
-    """Whether `process` is on its way out, or has ended."""
+    """Whether `process` is ending, or has ended."""
     try:
         flags = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[STAT_FLAGS]
     except (FileNotFoundError, ProcessLookupError):
@@ -216,7 +219,7 @@ def _is_ending(process: int) -> bool:
 
 
 def _tree(root: int) -> list[int]:
-    """The process `root` and all that descend from it; nothing when it has ended."""
+    """The process `root` and all its descendants; empty if it has ended."""
     try:
         return [root, *(process.pid for process in psutil.Process(root).children(recursive=True))]
     except psutil.NoSuchProcess:

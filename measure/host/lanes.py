@@ -1,7 +1,7 @@
-"""Lanes: sets of processor cores, on each of which one run is measured while others are on the others.
+"""Lanes: disjoint sets of processor cores. One run is measured on each while other runs are measured on the others.
 
-A lane has whole cores, since two threads of one core share its units, and cores that share a cache come to one lane as
-far as possible. Nothing here knows how a run is made.
+A lane has whole cores, since two threads of a core share its units. As far as possible, cores that share a cache are in
+the same lane. Nothing here depends on how runs are made.
 """
 
 import os
@@ -18,7 +18,7 @@ from measure.host.topology import whole_cores
 
 @dataclass(frozen=True)
 class Lane:
-    """The lane with this number (from 1), and the processors that are its own, as the kernel numbers them."""
+    """The lane with this number (from 1), and its processors by the kernel's numbers."""
 
     number: int
     cores: tuple[int, ...]
@@ -26,10 +26,10 @@ class Lane:
 
 @dataclass(frozen=True)
 class Lanes:
-    """How many runs a machine measures at once. One is measured as on a machine without lanes.
+    """How many runs a machine measures at once. With one, the machine has no lanes.
 
-    `lanes` are this machine's; nothing for one, and for a cluster, whose workers each have theirs. `calibration` is
-    what was measured before they were chosen, as `campaign.json` keeps it; None when a person chose.
+    `lanes` are this machine's: empty with `count` 1, and for a cluster, whose workers each have their own.
+    `calibration` is the measurement by which `count` was chosen, as stored in `campaign.json`; None if a person chose.
     """
 
     count: int = 1
@@ -38,11 +38,11 @@ class Lanes:
 
     @property
     def is_here(self) -> bool:
-        """Whether they are this machine's, not those of a cluster's workers."""
+        """Whether the lanes are on this machine, rather than on a cluster's workers."""
         return bool(self.lanes) or self.count == 1
 
     def record(self) -> dict[str, Any]:
-        """Their entry in `campaign.json`; empty when there is nothing to say."""
+        """The lanes' entry in `campaign.json`; empty with one lane and no calibration."""
         if self.count == 1 and self.calibration is None:
             return {}
         return {
@@ -57,8 +57,8 @@ ONE_LANE = Lanes()
 
 
 def lanes_of(count: int, cores: list[tuple[int, ...]] | None = None) -> tuple[Lane, ...]:
-    """`count` lanes of equal numbers of `cores` (`whole_cores` unless given); what remains is in none. Raises
-    EyelevelError when there are too few."""
+    """`count` lanes of the same number of `cores` (default: `whole_cores`); remaining cores are in no lane. Raises
+    EyelevelError when there are too few cores."""
     cores = whole_cores() if cores is None else cores
     size = len(cores) // count
     if size == 0:
@@ -71,8 +71,8 @@ def lanes_of(count: int, cores: list[tuple[int, ...]] | None = None) -> tuple[La
 
 
 def cores_beside(lanes: Collection[Lane], usable: Iterable[int] | None = None) -> set[int]:
-    """Where, of the processors `usable` to it, a campaign's own process works while its lanes measure: in none of them
-    if any core remains, else where they analyse films, else anywhere."""
+    """The processors, among `usable` ones, for a campaign's own process while its lanes measure: those outside all
+    lanes; if there are none, those on which lanes analyse films; otherwise all."""
     usable = os.sched_getaffinity(0) if usable is None else set(usable)
     if free := usable - {core for lane in lanes for core in lane.cores}:
         return free
@@ -82,7 +82,7 @@ def cores_beside(lanes: Collection[Lane], usable: Iterable[int] | None = None) -
 
 @contextmanager
 def working_on(cores: Iterable[int]) -> Iterator[None]:
-    """Run this process, all its threads and what it starts on `cores` alone while the block runs."""
+    """Run this process, with all its threads and all that it starts, only on `cores` while the context lasts."""
     before = os.sched_getaffinity(0)
     try:
         _move_threads(set(cores))
@@ -92,7 +92,7 @@ def working_on(cores: Iterable[int]) -> Iterator[None]:
 
 
 def _move_threads(cores: set[int]) -> None:
-    # A thread has its affinity from the one that started it, and keeps it.
+    # A thread inherits its affinity when it is started, so each thread must be moved.
     for entry in Path("/proc/self/task").iterdir():
         with suppress(ProcessLookupError):
             os.sched_setaffinity(int(entry.name), cores)

@@ -1,4 +1,4 @@
-"""The programs' versions and the machine with which a campaign was measured."""
+"""The versions of the programs, and the machine, with which a campaign was measured."""
 
 import os
 import platform
@@ -18,8 +18,13 @@ from replay.shells.registry import shells_named
 from servers.registry import all_servers
 from tuning.defaults import DEFAULT_BROWSER, DEFAULT_SHELLS
 
+<<<<<<< HEAD
 # How each program prints its version; those of servers, browsers and shells say it themselves.
 COMMON = {"node": "--version", "ffmpeg": "-version", "film-recorder": "--version", "dnsmasq": "--version"}
+=======
+# The option by which each program prints its version; servers, browsers and shells define their own.
+COMMON = {"node": "--version", "ffmpeg": "-version", "dnsmasq": "--version"}
+>>>>>>> wordsB
 CAPTURING = {"dumpcap": "--version", "tshark": "--version", "ping": "-V"}
 # `git archive` (.gitattributes) and the Containerfile write the commit to this file. VERSION matches a commit, but not
 # the placeholder that `git archive` replaces.
@@ -35,9 +40,9 @@ def versions(
     capturing: bool = False,
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Name → version of everything that takes part in a run with these servers, browsers and shells, captured or not,
-    and of `further` programs (name → the option that prints the version). Two more say how the emulated network keeps
-    time (`timekeeping`), and whether idle processors are kept awake (`idle_processors`).
+    """Name → version of everything that takes part in runs with these servers, browsers and shells, captured or not,
+    and of `further` programs (name → the option that prints the version). Two more entries are not programs: how the
+    emulated network keeps time (`timekeeping`), and whether idle processors are kept awake (`idle_processors`).
 
     Raises EyelevelError.
     """
@@ -57,7 +62,7 @@ def versions(
 
 
 def machine() -> dict[str, str | int]:
-    """The machine, and the commit of the testbed itself, as far as they are known."""
+    """The machine, and the commit of the testbed, as far as known."""
     return {
         "host": platform.node(),
         "cpu": _first_match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.machine(),
@@ -69,12 +74,13 @@ def machine() -> dict[str, str | int]:
 
 
 def commit_of_testbed(project: Path = PROJECT) -> str:
-    """The commit of the testbed in the folder `project`, with `-dirty` if it was changed since; else "unknown".
+    """The commit of the testbed in the folder `project`, with `-dirty` if files have changed since; otherwise
+    "unknown".
 
-    Git gives the commit of a checkout. An archive that git made of one, or a copy in an image, has it in a file; later
-    changes there cannot be seen.
+    In a checkout, Git knows the commit. In an archive made by Git, or in an image, a file contains it; later changes
+    are not detected there.
     """
-    # Git would also answer of a repository that an unpacked archive happens to lie in.
+    # Without this check, Git would also describe a repository that an unpacked archive happens to be in.
     if (project / ".git").exists() and (
         description := _output(["git", "-C", str(project), "describe", "--always", "--dirty"])
     ):

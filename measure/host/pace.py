@@ -1,11 +1,11 @@
-"""The processor of a device in place of this machine's: a browser's processes run at the pace of the device.
+"""Makes a browser's processes as slow as on a device: they run at the device's pace.
 
-Control groups (cgroups, version 1 or 2) limit their use of a processor: each process gets a share of one, so that no
-thread is faster than the device's, and all together get one such share for each core of the device. The share is the
-one by which the device's index is reached (`measure.host.device_index`).
+Control groups (cgroups, version 1 or 2) limit processor time. Each process gets a share of one processor, so that no
+thread is faster than on the device; all together get one such share for each core of the device. The share is the one
+that reaches the device's index (`measure.host.device_index`).
 
-Other processes of a load (its servers, the emulated network, the screen, the film) are not limited, nor is the browser
-before and after the load itself.
+Other processes of a load (servers, emulated network, screen, film) are not limited, nor is the browser before and after
+the load itself.
 """
 
 import os
@@ -25,12 +25,12 @@ from tuning.devices import Device
 
 # include/linux/sched.h
 PF_EXITING = 0x4
-# The parts (`browsers.contract.PARTS`) of which every browser has a process when it awaits its page.
+# The parts (`browsers.contract.PARTS`) for which every browser has a process when it waits for its page.
 PARTS_BEFORE = {"browser", "renderer", "network"}
 
 
 class PacedProcesses:
-    """The processes of a browser, which descend from the process `root`, each limited by a control group in `top`."""
+    """The processes of a browser, all descendants of the process `root`. A control group in `top` limits each."""
 
     def __init__(self, place: Hierarchy, top: Path, root: int, browser: Browser) -> None:
         self._place, self._top, self._root, self._browser = place, top, root, browser
@@ -45,7 +45,7 @@ class PacedProcesses:
                 self._place.limit(group, share)
                 self._groups.append(group)
                 part = self._browser.part(_command(process))
-                # It may have ended meanwhile, and then it is no limited process.
+                # A process that has ended meanwhile is not limited.
                 with suppress(ProcessLookupError):
                     (group / "cgroup.procs").write_text(str(process))
                     self._parts.append(part)
@@ -56,7 +56,7 @@ class PacedProcesses:
         return [process for process in processes if _runs_outside(process, self._top.name)]
 
     def parts(self) -> set[str | None]:
-        """Which parts of the browser have a limited process of their own."""
+        """The parts of the browser that have a limited process."""
         return {*self._parts}
 
     def cores(self) -> set[int]:
@@ -69,13 +69,14 @@ class PacedProcesses:
         return allowed
 
     def account(self) -> dict[str, int]:
-        """How many processes are limited, how many periods the kernel counted, and in how many one was stopped."""
+        """The number of limited processes, of periods that the kernel counted, and of periods in which a process was
+        stopped."""
         periods = [_statistics(group / "cpu.stat") for group in self._groups]
         sums = {name: sum(one.get(name, 0) for one in periods) for name in ("nr_periods", "nr_throttled")}
         return {"processes": len(self._groups), "periods": sums["nr_periods"], "stopped": sums["nr_throttled"]}
 
     def release(self) -> None:
-        """Let all of them run as others do, and remove their groups. Raises EyelevelError when a group cannot be."""
+        """Remove the limits of all processes, and their groups. Raises EyelevelError when a group cannot be removed."""
         with says_what_is_missing():
             for group in self._groups:
                 while processes := (group / "cgroup.procs").read_text().split():
@@ -86,7 +87,8 @@ class PacedProcesses:
 
 
 def cores_of(device: Device, cores: Sequence[int] = ()) -> Sequence[int]:
-    """As many of `cores`, or of all that this process may use, as `device` has; all where there are fewer."""
+    """As many of `cores` as `device` has; all of them if there are fewer. Without `cores`, those that this process may
+    use."""
     return (cores or sorted(os.sched_getaffinity(0)))[: device.cores]
 
 
@@ -94,11 +96,11 @@ def cores_of(device: Device, cores: Sequence[int] = ()) -> Sequence[int]:
 def paced(
     root: int, browser: Browser, device: Device, cores: Sequence[int], keep: Callable[[dict[str, Any]], object]
 ) -> Iterator[None]:
-    """Hold the processes of `browser` that descend from `root` at the pace of `device` while the block runs.
+    """Hold the processes of `browser` that descend from `root` at the pace of `device` while the context lasts.
 
-    The pace is that of the last look, on `cores` if there are any. An account of it is given to `keep`. Raises
-    EyelevelError when the pace cannot be had, when a process that every page has was not there at the beginning, or
-    when one was not limited at the end.
+    The pace is the one last measured, on `cores` if given. `keep` receives an account of it. Raises EyelevelError when
+    the pace cannot be reached, when at the beginning a process is missing that every page has, or when at the end a
+    process is not limited.
     """
     pace = HERE.pace_of(device, cores)
     browser_cores = cores_of(device, cores)
@@ -128,11 +130,12 @@ def _of_browser(root: int, browser: Browser) -> list[int]:
 
 
 def _runs_outside(process: int, group: str) -> bool:
-    """Whether `process` is in no group within `group`. One that ends is not: the kernel takes it out of its group."""
+    """Whether `process` is in no subgroup of `group`. A process that is ending does not count: the kernel has taken it
+    out of its group."""
     try:
         if group in Path(f"/proc/{process}/cgroup").read_text():
             return False
-        # The fields after the name, which may have any letters (proc(5)).
+        # The fields after the name, which may contain any characters (proc(5)).
         flags = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[6])
     except (FileNotFoundError, ProcessLookupError):
         return False

@@ -1,10 +1,10 @@
-"""For how long a process has run on a processor, and for how long it has waited for one, by the kernel's account.
+"""How long a process has run on processors, and how long it has waited for one, by the kernel's accounts.
 
 Two accounts have both, for all threads of a process:
 
-taskstats    exact, also of threads that have ended, by one question for each process; only where this process is in the
-             machine's own namespaces (not in a container)
-schedstat    files of each thread; what a thread has waited since the last look is lost when it ends
+taskstats    exact, also for threads that have ended; one query per process. Works only if this process is in the
+             machine's own namespaces (not in a container).
+schedstat    files of each thread. When a thread ends, its waits since the last look are lost.
 """
 
 import os
@@ -21,41 +21,42 @@ from pathlib import Path
 NETLINK_GENERIC, NLM_F_REQUEST, NLMSG_ERROR = 16, 1, 2
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
 TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, TASKSTATS_TYPE_STATS, TASKSTATS_TYPE_AGGR_TGID = 1, 2, 3, 5
-# Where struct taskstats has cpu_delay_total and cpu_run_virtual_total (both ns), in every version.
+# The offsets of cpu_delay_total and cpu_run_virtual_total (both ns) in struct taskstats, in every version.
 CPU_DELAY, CPU_RUN = 24, 72
 HEADER = struct.Struct("=IHHII")
 GENERIC_HEADER = struct.Struct("=BBH")
 ATTRIBUTE = struct.Struct("=HH")
 ANSWER_BYTES = 8192
 
-# The clock of a process's processor time (linux/posix-timers.h): the complement of its id, and CPUCLOCK_SCHED.
+# The clock ID of a process's processor time is made of the complement of its ID, and CPUCLOCK_SCHED
+# (linux/posix-timers.h).
 CPUCLOCK_SCHED = 2
 
 
 @dataclass(frozen=True)
 class ProcessTimes:
-    """Since a process began, all its threads together, in ns: how long it ran, and how long it could have run and
-    waited for a processor instead (None where the kernel does not count that)."""
+    """The times of a process since its start, over all threads, in ns: how long it ran, and how long it was ready but
+    waited for a processor (None if the kernel does not count that)."""
 
     run_ns: int
     wait_ns: int | None
 
 
 class Account(ABC):
-    """A way to ask the kernel."""
+    """A way to read the times of processes from the kernel."""
 
     name: str
 
     @abstractmethod
     def times(self, process: int) -> ProcessTimes | None:
-        """The times of `process`; None when there is none."""
+        """The times of `process`; None if it does not exist."""
 
     def close(self) -> None:  # noqa: B027 (not every account holds something)
-        """Give back what it holds."""
+        """Release resources."""
 
 
 class Taskstats(Account):
-    """The kernel's account over netlink. Raises OSError where it cannot be asked."""
+    """The kernel's account over netlink. Raises OSError when it is not available."""
 
     name = "taskstats"
 
@@ -84,7 +85,7 @@ class Taskstats(Account):
         self._socket.close()
 
     def _ask(self, family: int, command: int, kind: int, value: bytes) -> dict[int, bytes]:
-        """The attributes of the answer. Raises OSError."""
+        """The attributes of the kernel's answer. Raises OSError."""
         padding = bytes(-len(value) % ATTRIBUTE.size)
         message = (
             GENERIC_HEADER.pack(command, 1, 0) + ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + padding
@@ -107,25 +108,25 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _schedstat(thread: str) -> tuple[int, int]:
-    """How long the thread in the folder `thread` ran and waited (ns). Raises OSError."""
+    """How long the thread with the folder `thread` ran and waited (ns). Raises OSError."""
     run_ns, wait_ns, _ = Path(thread, "schedstat").read_text().split()
     return int(run_ns), int(wait_ns)
 
 
 class Schedstat(Account):
-    """The kernel's files on each thread, and each process's clock."""
+    """The kernel's files about each thread, and each process's clock."""
 
     name = "schedstat"
 
     def __init__(self, times_of_thread: Callable[[str], tuple[int, int]] = _schedstat) -> None:
-        """`times_of_thread`: how long the thread in a folder of /proc ran and waited (ns); raises OSError."""
+        """`times_of_thread`: how long the thread with a given folder in /proc ran and waited (ns); raises OSError."""
         self._times_of_thread = times_of_thread
-        # A thread that has run has run for some time, unless the kernel does not count.
+        # This thread has run, so a time of 0 means that the kernel does not count.
         try:
             self._counts_waits = times_of_thread(f"/proc/self/task/{os.getpid()}")[0] > 0
         except OSError:
             self._counts_waits = False
-        # How long each thread of each process has waited (ns), including threads that have ended.
+        # Process → thread → how long it has waited (ns), including threads that have ended.
         self._waits: dict[int, dict[str, int]] = {}
 
     def times(self, process: int) -> ProcessTimes | None:
@@ -135,7 +136,7 @@ class Schedstat(Account):
                 return ProcessTimes(run_ns, None)
             waits = self._waits.setdefault(process, {})
             for thread in os.scandir(f"/proc/{process}/task"):
-                with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
                     waits[thread.name] = self._times_of_thread(thread.path)[1]
             return ProcessTimes(run_ns, sum(waits.values()))
         except OSError:
@@ -143,7 +144,7 @@ class Schedstat(Account):
 
 
 def kernel_account() -> Account:
-    """The best account that this kernel gives to this process."""
+    """The best account that the kernel offers to this process."""
     try:
         return Taskstats()
     except OSError:

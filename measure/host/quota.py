@@ -1,6 +1,6 @@
 """`python -m measure.host.quota SHARE COMMAND…`: run a command, with all that it starts, on a share of a processor.
 
-SHARE is of one processor's time: 0.5 is half of one, and 1.5 is three quarters of a machine of two. The kernel's
+SHARE is relative to one processor: 0.5 is half of one; on a machine of two, 1.5 is three quarters of it. The kernel's
 control groups (cgroups, version 1 or 2) let the processes run for that share of every 10 ms, and stop them for the
 rest. Exits with the command's status. Processes that the command leaves running are killed.
 """
@@ -23,9 +23,9 @@ from base.files import Locked, locked
 from base.places import tool
 from base.processes import stopped_at_the_end
 
-# Short beside a frame of the screen (17 ms), so that a slower processor is imitated, not one that pauses.
+# Much shorter than a frame of the screen (17 ms), so that this imitates a slower processor, not one that pauses.
 PERIOD_US = 10_000
-# The kernel takes no less (`min_cfs_quota_period` in kernel/sched/core.c).
+# The kernel accepts no smaller quota (`min_cfs_quota_period` in kernel/sched/core.c).
 LEAST_QUOTA_US = 1_000
 
 PREFIX = "eyelevel-quota-"
@@ -35,16 +35,16 @@ CANNOT = "the processor time of a command cannot be limited here"
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A hierarchy of control groups that governs processor time: below which group new ones are made, the group of this
-    process, and its version (1 or 2)."""
+    """A hierarchy of control groups for processor time: the group in which new groups are made, the group of this
+    process, and the version (1 or 2)."""
 
     parent: Path
     present: Path
     version: int
 
     def limit(self, group: Path, share: float | None) -> None:
-        """Let the processes of `group` run for `share` of one processor's time, or for all of it. Raises EyelevelError,
-        OSError."""
+        """Let the processes of `group` run for `share` of one processor's time, or, if None, without limit. Raises
+        EyelevelError, OSError."""
         period_us = PERIOD_US if share is None else max(PERIOD_US, math.ceil(LEAST_QUOTA_US / share))
         quota_us = None if share is None else round(share * period_us)
         if self.version == 1:
@@ -58,9 +58,10 @@ class Hierarchy:
 
 
 def hierarchy(mounts: str, groups: str) -> Hierarchy:
-    """The hierarchy of the machine whose /proc/self/mountinfo and /proc/self/cgroup are given. Raises EyelevelError."""
+    """The hierarchy of the machine with these contents of /proc/self/mountinfo and /proc/self/cgroup. Raises
+    EyelevelError."""
     group_of = {names: path for _, names, path in (line.split(":", 2) for line in groups.splitlines())}
-    # Version 2 has one hierarchy for all controllers, and names none of them for its group.
+    # Version 2 has one hierarchy for all controllers, and its line in /proc/self/cgroup names no controllers.
     for version, kind, controller in ((1, "cgroup", "cpu"), (2, "cgroup2", "")):
         for line in mounts.splitlines():
             mounted, _, source = line.partition(" - ")
@@ -70,7 +71,7 @@ def hierarchy(mounts: str, groups: str) -> Hierarchy:
                 continue
             group = next((path for names, path in group_of.items() if controller in names.split(",")), "/")
             present = Path(point) / group.removeprefix(root).lstrip("/")
-            # In version 2, a group that has processes has no groups with controllers below it, but for the root.
+            # In version 2, a group that has processes cannot have subgroups with controllers, except for the root.
             parent = present if version == 1 else Path(point)
             if version == 1 or "cpu" in (parent / "cgroup.controllers").read_text().split():
                 return Hierarchy(parent, present, version)
@@ -79,9 +80,9 @@ def hierarchy(mounts: str, groups: str) -> Hierarchy:
 
 @contextmanager
 def limited(share: float) -> Iterator[None]:
-    """Give `share` of a processor to all that is started while the block runs, and kill that when the block ends.
+    """Give `share` of a processor to all that is started while the context lasts; at the end, kill what remains.
 
-    This process itself has that share until then. Raises EyelevelError when that is not possible.
+    Until then, this process itself also has only that share. Raises EyelevelError when limits are not possible.
     """
     place = hierarchy(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
     remove_abandoned(place.parent, PREFIX)
@@ -105,7 +106,7 @@ def limited(share: float) -> Iterator[None]:
 
 
 def checked_share(text: str) -> float:
-    """The share that `text` is. Raises EyelevelError."""
+    """The share in `text`. Raises EyelevelError."""
     least, most = LEAST_QUOTA_US / PERIOD_US, os.cpu_count() or 1
     with suppress(ValueError):
         if least <= (share := float(text)) <= most:
@@ -116,7 +117,7 @@ def checked_share(text: str) -> float:
 def run(share: float, command: Sequence[str]) -> int:
     """Run `command` on `share` of a processor; returns its exit status as a shell would. Raises EyelevelError."""
     with limited(share):
-        # It must end with us, even if we are killed: nobody else would remove its limit.
+        # The command must end with us, even if we are killed: nobody else would remove its limit.
         process = subprocess.Popen([tool("setpriv"), "--pdeathsig", "KILL", *command])
         with stopped_at_the_end(process):
             status = process.wait()
@@ -124,16 +125,16 @@ def run(share: float, command: Sequence[str]) -> int:
 
 
 def allow_limits(place: Hierarchy, group: Path) -> None:
-    """Let groups below `group` have limits. Raises OSError."""
+    """Let subgroups of `group` have limits. Raises OSError."""
     if place.version == 2:
         (group / "cgroup.subtree_control").write_text("+cpu")
 
 
 def new_group(parent: Path, stack: ExitStack, prefix: str) -> Path:
-    """A group below `parent` whose name begins with `prefix`, locked until `stack` is closed. Raises OSError."""
+    """A new group in `parent` whose name begins with `prefix`, locked until `stack` is closed. Raises OSError."""
     while True:
         group = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        # Until it is locked, others take it for abandoned, and may just be removing it.
+        # Until the group is locked, other processes consider it abandoned, and may be removing it.
         with suppress(Locked, FileNotFoundError), ExitStack() as attempt:
             attempt.enter_context(locked(group))
             if group.exists():
@@ -142,8 +143,8 @@ def new_group(parent: Path, stack: ExitStack, prefix: str) -> Path:
 
 
 def remove_abandoned(parent: Path, prefix: str) -> None:
-    """Remove the groups with such names of callers that were killed, wherever in the hierarchy of the group `parent`;
-    those of others are locked."""
+    """Remove the groups whose names begin with `prefix` that killed callers have left, anywhere in the hierarchy of the
+    group `parent`. Groups in use are locked, and stay."""
     above = [folder for folder in parent.parents if (folder / "cgroup.procs").exists()]
     # Inner groups first.
     for group in sorted((above or [parent])[-1].glob(f"**/{prefix}*/"), reverse=True):
@@ -170,7 +171,7 @@ def _exit(number: int, _: FrameType | None) -> None:
 
 @reports_errors
 def main(arguments: Sequence[str]) -> None:
-    """Run the command of the command line; exits with its status."""
+    """Run the command given on the command line; exits with its status."""
     if len(arguments) < 2:
         raise EyelevelError("usage: python -m measure.host.quota SHARE COMMAND…")
     signal.signal(signal.SIGTERM, _exit)

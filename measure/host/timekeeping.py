@@ -1,8 +1,8 @@
-"""The emulated network's means to keep time on this machine: real-time priority, and stamps of the kernel's.
+"""How the emulated network keeps time on this machine: by real-time priority, and by the kernel's packet timestamps.
 
-The first can be granted (`setup/grant priority`); the second only root has. Without real-time priority the network
-waits for a processor as any program does, and on a busy machine many more runs are rejected; without stamps a delay is
-0.03 ms longer.
+Real-time priority can be granted (`setup/grant priority`); only root has timestamps. Without real-time priority, the
+network waits for a processor like any program, and on a busy machine many more runs are rejected. Without timestamps,
+delays are 0.03 ms longer.
 """
 
 import os
@@ -16,15 +16,15 @@ from base.places import PROJECT, tool
 from base.processes import last_line_of
 from dataset.table import REAL_TIME_PRIORITY
 
-# An environment variable of a container's processes (systemd's CONTAINER_INTERFACE; the Containerfile sets it).
+# An environment variable that is set in containers (systemd's CONTAINER_INTERFACE; the Containerfile sets it).
 CONTAINER = "container"
-# The timekeeping of root: only root could measure when campaigns did not record it yet.
+# Root's timekeeping. It holds for campaigns from before timekeeping was recorded, when only root could measure.
 OF_ROOT = f"{REAL_TIME_PRIORITY}, kernel stamps"
 
 
 @cache
 def timekeeping() -> str:
-    """How a network that is made to find out keeps time, by `mm-net --timekeeping`. Raises EyelevelError."""
+    """How networks keep time here, as a trial network reports it (`mm-net --timekeeping`). Raises EyelevelError."""
     command = [*namespaced("net"), tool("mm-net"), "--timekeeping", "/dev/stdout", "--", "true"]
     trial = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if trial.returncode:
@@ -33,17 +33,17 @@ def timekeeping() -> str:
 
 
 def has_real_time_priority() -> bool:
-    """Whether the emulated network has it; False where none can be made."""
+    """Whether the emulated network has real-time priority; False if no network can be made."""
     with suppress(EyelevelError):
         return REAL_TIME_PRIORITY in timekeeping()
     return False
 
 
 def priority_warning(means: str) -> str | None:
-    """A warning, with its remedy, where the `means` (`timekeeping`) have no real-time priority, or None."""
+    """A warning, with its remedy, if the timekeeping `means` lack real-time priority; otherwise None."""
     if REAL_TIME_PRIORITY in means:
         return None
-    # Nobody can grant a container more than it was started with.
+    # The rights of a container are fixed when it is started.
     is_container = bool(os.environ.get(CONTAINER))
     by_user = f"grant it with: sudo {PROJECT}/setup/grant priority $USER (and log in anew)"
     remedy = "start this container with --ulimit rtprio=1 (docs/container.md)" if is_container else by_user

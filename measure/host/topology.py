@@ -1,19 +1,20 @@
-"""The cores of this machine as the kernel describes them: their processors (threads), and which cores are near."""
+"""The cores of this machine as the kernel describes them: their processors (hardware threads), and which cores are near
+each other."""
 
 import os
 from collections.abc import Collection
 from pathlib import Path
 
-# The kernel's description of its processors, a folder for each.
+# The kernel has a folder for each processor here.
 PROCESSORS = Path("/sys/devices/system/cpu")
-# The last cache before the memory, which several cores share.
+# The last-level cache, which several cores share.
 LAST_CACHE = "cache/index3/id"
 
 
 def whole_cores(processors: Collection[int] | None = None) -> list[tuple[int, ...]]:
-    """The cores with a processor that this process may use (or one of `processors`), each with all its processors.
-    Cores that share a package and a cache are neighbours in the list. A processor that the kernel does not describe is
-    a core of its own."""
+    """The cores that have a processor which this process may use (or one of `processors`); each is listed with its
+    usable processors. Cores that share a package and a cache are neighbours in the list. A processor that the kernel
+    does not describe counts as a core of its own."""
     usable = set(os.sched_getaffinity(0) if processors is None else processors)
     cores: dict[tuple[int, int, int], list[int]] = {}
     for processor in sorted(usable):
@@ -26,13 +27,13 @@ def whole_cores(processors: Collection[int] | None = None) -> list[tuple[int, ..
 
 
 def processors_in(text: str) -> list[int]:
-    """The processors in a list of the kernel's: `0-2,8` has 0, 1, 2 and 8."""
+    """The processors in a list in the kernel's notation: `0-2,8` means 0, 1, 2 and 8."""
     ends = [[int(number) for number in part.split("-")] for part in text.split(",")]
     return [processor for part in ends for processor in range(part[0], part[-1] + 1)]
 
 
 def _text(path: Path) -> str:
-    """The text in `path`; empty when the kernel has no such file."""
+    """The content of `path`; empty if the kernel has no such file."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -1,10 +1,10 @@
-"""Processors that stay awake while something is measured.
+"""Keeps processors awake while something is measured.
 
-A processor with nothing to do goes to sleep, and takes time to wake. On a virtual machine it is given to another tenant
-meanwhile, and comes back late, with cold caches: processes that ran for 13 % of the time did from 8 to 13 % of a
-processor's work, and with processors awake 12.5 % (docs/devices.md). A program may ask the kernel to keep them awake
-(its documentation, power/pm_qos_interface.rst): for as long as it has a file open, into which it has written how many
-microseconds waking may take.
+A processor with nothing to do goes to sleep, and takes time to wake. On a virtual machine, it is given to another
+tenant meanwhile, and comes back late, with cold caches. Processes that ran for 13 % of the time then did from 8 to 13 %
+of a processor's work; with processors awake, they did 12.5 % (docs/devices.md). A program can ask the kernel to keep
+them awake (kernel documentation, power/pm_qos_interface.rst): it writes into a file how many microseconds waking may
+take, and keeps that file open.
 """
 
 import struct
@@ -14,16 +14,16 @@ from pathlib import Path
 
 from base.errors import EyelevelError
 
-# Root can write it, and others where it was granted (setup/grant awake); it is not in every container.
+# Writable by root, and by users to whom it was granted (setup/grant awake); missing in some containers.
 LATENCY = Path("/dev/cpu_dma_latency")
 AT_ONCE = struct.pack("=i", 0)
 AWAKE, ASLEEP = "awake", "asleep"
 
 
 def idle_processors(latency: Path = LATENCY) -> str:
-    """The state of processors that have nothing to do while something is measured here: AWAKE, or ASLEEP where nobody
-    can keep them awake, by the kernel's file `latency`."""
-    # Some containers let nobody open it, whatever its mode says.
+    """The state of idle processors while something is measured here: AWAKE, or ASLEEP if they cannot be kept awake
+    through the kernel's file `latency`."""
+    # Some containers forbid opening the file, regardless of its mode.
     try:
         with latency.open("r+b", buffering=0):
             return AWAKE
@@ -33,12 +33,12 @@ def idle_processors(latency: Path = LATENCY) -> str:
 
 @contextmanager
 def processors_awake(latency: Path = LATENCY) -> Iterator[None]:
-    """Keep the processors awake while the block runs, where `idle_processors` says that they are. Raises EyelevelError
-    when the kernel does not do it."""
+    """Keep the processors awake while the context lasts, if `idle_processors` says AWAKE. Raises EyelevelError when the
+    kernel does not keep them awake."""
     if idle_processors(latency) == ASLEEP:
         yield
         return
-    # The shortest time that anybody asks for holds, and that is the one that can be read.
+    # The shortest time that any process asks for applies; that time is read back.
     with latency.open("r+b", buffering=0) as file:
         file.write(AT_ONCE)
         if file.read(len(AT_ONCE)) != AT_ONCE:

@@ -1,4 +1,4 @@
-"""The contract of instruments: what they do around a load, and how the files that they left are read."""
+"""The contract of instruments: what they do around a load, and how their files are read afterwards."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from tuning.networks import Network
     from tuning.protocols import Protocol
 
-# The readings of a run by the names of their columns; None where the instrument could not say.
+# Column name → reading of a run; None if the instrument could not measure it.
 Readings = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
 class ObservedLoad:
-    """A load that is about to begin: the process `root` that all of its processes descend from, the site, the network
-    and the protocol, the name of the browser, which cores do what, and the folder for what instruments leave.
-    `await_ready` returns when the browser shows an empty page."""
+    """A load that is about to begin: `root`, the process from which all its processes descend; its site, network and
+    protocol; the browser's name; which cores do what; and the folder for the instruments' files. `await_ready` returns
+    when the browser shows an empty page."""
 
     root: int
     site: Site
@@ -40,8 +40,8 @@ class ObservedLoad:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run whose instruments are read: its folder, the account that its replay left (`replay.json`), and from when to
-    when (s since 1970) its page loaded, None of a load that failed."""
+    """A run whose instruments are read: its folder, the account of its replay (`replay.json`), and the beginning and
+    end of its page's load (s since 1970; None if the load failed)."""
 
     folder: Path
     account: Mapping[str, Any]
@@ -49,31 +49,31 @@ class FinishedRun:
 
 
 class Instrument:
-    """An instrument. A subclass overrides what it needs, and leaves its files in the run's folder."""
+    """An instrument. A subclass overrides what it needs, and writes its files into the run's folder."""
 
     name: str
     # The columns of `runs.csv` that `read` fills.
     columns: tuple[Column, ...] = ()
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
-        """Is entered before the load begins and left when nothing is measured any more, outside the replay. Raises
-        EyelevelError, which fails the load."""
+        """A context around the load, outside the replay: entered before the load begins, left when nothing is measured
+        any more. Raises EyelevelError, which fails the load."""
         return nullcontext()
 
     def around_visit(self, folder: Path) -> AbstractContextManager[None]:
-        """Is entered before the browser starts and left after its end, in its network namespace and process. Raises
-        EyelevelError, which fails the load."""
+        """A context in the browser's network namespace and the process that drives it: entered before the browser
+        starts, left after it has ended. Raises EyelevelError, which fails the load."""
         return nullcontext()
 
     def read(self, run: FinishedRun) -> Readings:
-        """The readings of `run`, nothing where the instrument left nothing. Reading again gives the same. Raises
-        EyelevelError, which is a failure of the load."""
+        """The readings of `run`; empty if the instrument left no files. Reading again gives the same. Raises
+        EyelevelError, which counts as a failure of the load."""
         return {}
 
 
 @cache
 def instruments() -> tuple[Instrument, ...]:
-    """All instruments, in order of their names."""
+    """All instruments, sorted by name."""
     from measure import instruments as package
 
     return tuple(registered(package, "INSTRUMENT").values())

@@ -1,4 +1,5 @@
-"""The background flows of a run, from its folder: how many bytes of each had come, over time, and their account."""
+"""The background flows of a run, read from its folder: the bytes of each over time, and the replay's account of
+them."""
 
 import csv
 from bisect import bisect_right
@@ -14,9 +15,9 @@ from measure.instruments.contract import FinishedRun, Instrument, Readings
 
 @dataclass(frozen=True)
 class CrossTrafficFlow:
-    """A background flow of a run: its name and direction, the congestion control that its sender had, how many bytes
-    came while it ran in all, how many while the page loaded, and at what mean rate (Mbit/s) then; None where the page
-    did not load."""
+    """A background flow of a run: its name, its direction, its sender's congestion control, the bytes received in the
+    whole run and while the page loaded, and the mean rate (Mbit/s) while the page loaded. The last two are None if the
+    page did not load."""
 
     name: str
     direction: str
@@ -27,10 +28,11 @@ class CrossTrafficFlow:
 
 
 def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
-    """When (s since 1970) how many bytes of each flow in `folder` had come, by its number; empty without flows."""
+    """Number of a flow in `folder` → pairs of a time (s since 1970) and the bytes received by then; empty without
+    flows."""
     series: dict[int, list[tuple[float, int]]] = {}
     if (folder / CROSS_TRAFFIC_SAMPLES).exists():
-        # The program that writes it may have been ended in the middle of a line.
+        # Ignore an incomplete last line: the program that writes it may have been stopped.
         lines, _, _ = (folder / CROSS_TRAFFIC_SAMPLES).read_text().rpartition("\n")
         for row in csv.DictReader(lines.splitlines(), delimiter="\t"):
             series.setdefault(int(row["flow"]), []).append((float(row["at_s"]), int(row["bytes"])))
@@ -40,8 +42,8 @@ def read_series(folder: Path) -> dict[int, list[tuple[float, int]]]:
 def read_cross_traffic(
     folder: Path, account: Mapping[str, Any], load_s: tuple[float, float] | None
 ) -> tuple[CrossTrafficFlow, ...]:
-    """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s` (from
-    and to, s since 1970)."""
+    """The background flows of the run in `folder`, by the `account` of its replay; the page loaded in `load_s`
+    (beginning and end, s since 1970)."""
     series = read_series(folder)
     flows = []
     for number, said in enumerate(account.get("cross_traffic", {}).get("flows", ())):
@@ -54,7 +56,7 @@ def read_cross_traffic(
 
 
 def bytes_at(samples: list[tuple[float, int]], at_s: float) -> int:
-    """How many bytes of a flow had come by `at_s`, evenly between two samples."""
+    """The bytes of a flow received by `at_s`, interpolated linearly between samples."""
     place = bisect_right(samples, at_s, key=lambda sample: sample[0])
     if place == 0 or place == len(samples):
         return samples[place - 1][1] if place else 0
@@ -63,7 +65,7 @@ def bytes_at(samples: list[tuple[float, int]], at_s: float) -> int:
 
 
 def load_mbps(flows: tuple[CrossTrafficFlow, ...]) -> float | None:
-    """The mean rate of all background flows together while the page loaded; None without any."""
+    """The mean rate of all background flows together while the page loaded; None without flows."""
     rates = [flow.load_mbps for flow in flows if flow.load_mbps is not None]
     return round(sum(rates), 4) if rates else None
 

@@ -1,4 +1,4 @@
-"""The pace of a device: the browser's processes run at it while the page loads (`measure.host.pace`)."""
+"""The pace of a device: the browser's processes are held at it while the page loads (`measure.host.pace`)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,7 +17,8 @@ SHARE, INDEX, INDEX_AFTER = "device_share", "device_index", "device_index_after"
 
 
 class Pace(Instrument):
-    """Holds a browser at the pace of its device, and leaves DEVICE_PACE; does nothing where that is this machine."""
+    """Holds a browser at the pace of its device, and leaves DEVICE_PACE. Does nothing if the browser runs at this
+    machine's own pace."""
 
     name = "pace"
     columns = (
@@ -32,19 +33,19 @@ class Pace(Instrument):
     )
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
-        """Paces the browser's processes while the block runs; raises EyelevelError when the pace cannot be had."""
+        """Hold the browser's processes at the device's pace; raises EyelevelError when the pace cannot be reached."""
         if not (device := device_of(load.browser)):
             return nullcontext()
         from measure.host.pace import paced
 
-        load.await_ready()  # until then its processes start
+        load.await_ready()  # its processes start until then
         cores = load.layout.browser if load.layout else ()
         return paced(
             load.root, browser_named(load.browser), device, cores, partial(write_json, load.folder / DEVICE_PACE)
         )
 
     def read(self, run: FinishedRun) -> Readings:
-        """The pace, with the index after the block once that is known (`at_their_paces`)."""
+        """The pace, and the index after the block if known (`at_their_paces`)."""
         if not (file := run.folder / DEVICE_PACE).exists():
             return {}
         pace = read_json(file)
@@ -58,10 +59,11 @@ INSTRUMENT = Pace()
 def at_their_paces(
     devices: Mapping[Path, Device], layout: Layout | None, warn: Callable[[str], object]
 ) -> Iterator[None]:
-    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`, and have
-    the loads made in the block; then store the index of its device in the folder of each that was at its pace.
+    """Wait until the paces of `devices` (folder of a load → its device) are reached, on the cores of `layout`; make the
+    loads within the context. At its end, store the index of each device in the folders of those loads that ran at its
+    pace.
 
-    `warn` is called while a pace is not reached. Raises EyelevelError, OSError.
+    Calls `warn` while a pace is not reached. Raises EyelevelError, OSError.
     """
     from measure.host.device_index import HERE
 

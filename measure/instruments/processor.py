@@ -1,10 +1,9 @@
-"""The processor's share in a load: how long the browser's processes, servers, emulator and film ran, and how long they
-waited for a processor, over time.
+"""The processor's share in a load: how long the processes of the browser, servers, emulator and film ran, and how long
+they waited for a processor, over time.
 
-A thread beside the replay asks the kernel about all of its processes some ten times a second, and leaves `PROCESSOR` in
-the load's folder. It takes at most `MOST_SHARE` of one processor: where asking takes longer, it asks more seldom. Times
-of threads that have ended are in (`measure.host.process_times`); what a whole process did after the last question
-before its end is not.
+A thread outside the replay asks the kernel about all its processes about ten times a second, and leaves `PROCESSOR` in
+the load's folder. It uses at most `MOST_SHARE` of one processor: if asking takes longer, it asks less often. The times
+of ended threads are included (`measure.host.process_times`); those of an ended process after its last sample are not.
 """
 
 import os
@@ -28,10 +27,17 @@ from servers.contract import Server
 from servers.registry import servers_of
 
 SERVERS, EMULATOR, FILM, REST = "servers", "emulator", "film", "rest"
+<<<<<<< HEAD
 # The roles of a load's processes: the browser's parts, and all others. The film's are its recorder and the screen.
 ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
 FILM_PROGRAMS = ("film-recorder", "Xvfb")
 # The roles whose processor time `runs.csv` has, and those for which a page may wait.
+=======
+# The roles of a load's processes: the browser's parts, and all others. The film's processes are FFmpeg and the screen.
+ROLES = (*PARTS, SERVERS, EMULATOR, FILM, REST)
+FILM_PROGRAMS = ("ffmpeg", "Xvfb")
+# The roles that have a column of processor time in `runs.csv`, and those for which a page may wait.
+>>>>>>> wordsB
 TIMED_ROLES = (*PARTS, SERVERS, EMULATOR, FILM)
 WAITING_ROLES = (*PARTS, SERVERS, EMULATOR)
 MEANINGS = {
@@ -49,10 +55,11 @@ MEANINGS = {
 
 PERIOD_S = 0.1
 MOST_SHARE = 0.005
-# A new process may still execute another program (execve(2)), so its role is determined anew this many times.
+# A new process may still execute another program (execve(2)), so its role is determined again in its first LOOKS
+# samples.
 LOOKS = 10
 FILE_BYTES = 1 << 14
-# Places in /proc/PID/stat (proc_pid_stat(5)), counted from the field behind the process's name.
+# Positions in /proc/PID/stat (proc_pid_stat(5)), counted from the first field after the process's name.
 PARENT, START_TIME = 1, 19
 
 
@@ -64,14 +71,14 @@ class Birth(NamedTuple):
 
 
 def kernels_birth_of(process: int) -> Birth | None:
-    """The birth of `process`, as the kernel has it; None when it has ended."""
+    """The birth of `process`, read from the kernel; None if it has ended."""
     fields = _kernel_file(process, "stat").rpartition(b")")[2].split()
     return Birth(int(fields[PARENT]), int(fields[START_TIME])) if fields else None
 
 
 class Sampler:
-    """Samples of the processes that descend from the process `root`, until `ended` is set; `birth_of` says when one
-    began, None when it has ended."""
+    """Samples the processes that descend from the process `root`, until `ended` is set. `birth_of` returns the birth of
+    a process; None if it has ended."""
 
     def __init__(
         self,
@@ -83,8 +90,8 @@ class Sampler:
     ) -> None:
         self._browser, self._account, self._birth_of = browser, account, birth_of
         self._server_programs = {program for server in servers for program in server.programs}
-        # The role of each process of the tree, with how often it was looked at; and when it began, since the kernel
-        # gives the number of a process that has ended to another one, which may be anybody's.
+        # Process → its role, and how often it was looked at. The births are kept, too, since the kernel reuses the
+        # number of an ended process for another, possibly unrelated one.
         self._roles: dict[int, tuple[str, int]] = {root: (REST, 0)}
         self._births: dict[int, Birth] = {}
         self._others: set[int] = set()
@@ -100,12 +107,12 @@ class Sampler:
         self.wait_ms: dict[str, list[float | None]] = {role: [] for role in ROLES}
 
     def run(self, cores: Collection[int]) -> None:
-        """Sample until the end, and once more then, on `cores` if there are any.
+        """Sample until the end, and once more at the end, on `cores` if given.
 
-        On a slow machine samples are seconds apart: without the last one, the end of a load could be after all of them.
+        On a slow machine, samples are seconds apart; without the last one, a load could end after all samples.
         """
         if cores:
-            os.sched_setaffinity(0, cores)  # of this thread alone
+            os.sched_setaffinity(0, cores)  # only this thread
         began_s = time.thread_time()
         while True:
             is_last = self.ended.is_set()
@@ -139,7 +146,7 @@ class Sampler:
             self.wait_ms[role].append(None if wait is None else round(wait / 1e6, 3))
 
     def _follow_tree(self) -> None:
-        """Learn which processes there are now, and what they are for."""
+        """Update the set of processes, and their roles."""
         present = {int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
         self._others &= present
         for process, (_, looks) in list(self._roles.items()):
@@ -159,12 +166,12 @@ class Sampler:
                     self.affinity |= os.sched_getaffinity(process)
 
     def _is_as_before(self, process: int) -> bool:
-        """Whether the process of this number is the one that had it when it was first looked at."""
+        """Whether the number `process` still belongs to the process that had it at first."""
         birth = self._birth_of(process)
         return birth is not None and birth.began == self._births.setdefault(process, birth).began
 
     def _forget(self, process: int) -> None:
-        """Forget what is known of a process that has ended, except for its times."""
+        """Forget a process that has ended, except for its times."""
         for known in (self._roles, self._births, self._last):
             known.pop(process, None)
 
@@ -179,8 +186,8 @@ class Sampler:
 
 
 def _kernel_file(process: int, name: str) -> bytes:
-    """The content of one of the kernel's files on `process`, empty when it has ended."""
-    # Path takes four times as long.
+    """The content of a file that the kernel has about `process`; empty if the process has ended."""
+    # os.open: reading through Path takes four times as long.
     try:
         descriptor = os.open(f"/proc/{process}/{name}", os.O_RDONLY)
     except OSError:
@@ -202,10 +209,10 @@ def sampling(
     cores: Collection[int] = (),
     account_of_times: Callable[[], Account] = kernel_account,
 ) -> Iterator[None]:
-    """Sample the processes that descend from `root` while the block runs, on `cores` if there are any, by what
+    """Sample the processes that descend from `root` while the context lasts, on `cores` if given, by the account that
     `account_of_times` opens.
 
-    Leaves `PROCESSOR` in `folder`, unless the block fails. Raises EyelevelError when the kernel does not answer.
+    Leaves `PROCESSOR` in `folder`, unless the context fails. Raises EyelevelError when the kernel does not answer.
     """
     account = account_of_times()
     sampler = Sampler(root, browser, servers, account)
@@ -234,7 +241,7 @@ def sampling(
 
 
 def affinity_of(folder: Path) -> set[int]:
-    """The processors on which a process of the load in `folder` could run; none if it has no samples."""
+    """The processors on which any process of the load in `folder` could run; empty without samples."""
     try:
         return set(read_json(folder / PROCESSOR).get("affinity", ()))
     except EyelevelError:
@@ -242,7 +249,7 @@ def affinity_of(folder: Path) -> set[int]:
 
 
 class Processor(Instrument):
-    """Samples the processes of a load on the cores of the analysis, and leaves PROCESSOR."""
+    """Samples the processes of a load, on the cores for film analysis, and leaves PROCESSOR."""
 
     name = "processor"
     columns = (
@@ -256,13 +263,13 @@ class Processor(Instrument):
     )
 
     def around_load(self, load: ObservedLoad) -> AbstractContextManager[None]:
-        """Samples while the block runs. Raises EyelevelError when the kernel does not answer."""
+        """Sample while the context lasts. Raises EyelevelError when the kernel does not answer."""
         cores = load.layout.analysis if load.layout else ()
         return sampling(load.root, load.folder, browser_named(load.browser), servers_of(load.protocol), cores)
 
     def read(self, run: FinishedRun) -> Readings:
-        """The processor's share from the navigation until the load was over, interpolated between samples; nothing when
-        it has no samples of that time, and None for what the kernel does not count."""
+        """The processor's share from the navigation until the end of the load, interpolated between samples. Empty if
+        the samples do not cover that time; None for what the kernel does not count."""
         return {} if run.load_s is None else shares(run.folder, *run.load_s)
 
 
@@ -270,9 +277,9 @@ INSTRUMENT = Processor()
 
 
 def shares(folder: Path, began_s: float, ended_s: float) -> dict[str, float | None]:
-    """`<role>_cpu_ms` of TIMED_ROLES in the load in `folder`, and `processor_wait_ms` of WAITING_ROLES together, from
-    `began_s` to `ended_s` (s since 1970)."""
-    import numpy as np  # late: the process that drives the browser knows all instruments, and needs no arrays
+    """`<role>_cpu_ms` of TIMED_ROLES, and `processor_wait_ms` of all WAITING_ROLES together, for the load in `folder`
+    from `began_s` to `ended_s` (s since 1970)."""
+    import numpy as np  # late: the process that drives the browser imports all instruments, and needs no arrays
 
     try:
         samples = read_json(folder / PROCESSOR)

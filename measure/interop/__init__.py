@@ -1,1 +1,1 @@
-"""Whether every server and every browser understand each other, in small tests with yes or no for an answer."""
+"""Tests whether servers and browsers understand each other, by small tests that pass or fail."""

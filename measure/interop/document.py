@@ -1,4 +1,4 @@
-"""The matrix for readers: its cells in a few words each, and all of it as a page of Markdown."""
+"""The matrix for readers: its cells in a few words each, and the whole matrix as a Markdown page."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -31,13 +31,13 @@ def tests_of(results: Sequence[Result]) -> list[Test]:
 
 
 def cell(results: Sequence[Result]) -> str:
-    """One test of a server and a browser: a word, or one for each version of HTTP where they differ."""
+    """One test of a server and a browser: a word, or, if versions of HTTP differ, a word for each version."""
     words = list(dict.fromkeys(one.outcome for one in results))
     return words[0] if len(words) == 1 else ", ".join(f"{one.case.http_version} {one.outcome}" for one in results)
 
 
 def reasons(results: Sequence[Result]) -> list[str]:
-    """A line for each case that did not pass, those with the same reason together."""
+    """A line for each case that did not pass; cases with the same reason share a line."""
     tests: dict[tuple[str, str, str], list[str]] = {}
     for one in results:
         if one.outcome != PASSED:
@@ -47,7 +47,7 @@ def reasons(results: Sequence[Result]) -> list[str]:
 
 
 def page(results: Sequence[Result], versions: Mapping[str, str], machine: Mapping[str, object], day: str) -> str:
-    """The page of `results` with the programs' versions, the machine, and the day on which they were made."""
+    """The page of `results`, with the programs' versions, the machine, and the day on which the results were made."""
     tests = tests_of(results)
     passed = [one.loads for one in results if one.outcome == PASSED]
     each = " to ".join(map(str, sorted({min(passed), max(passed)}))) if passed else "no"

@@ -26,13 +26,13 @@ from tuning.protocols import TRANSPORTS, Protocol
 
 PASSED, UNSUPPORTED, FAILED, NOT_SET_UP = "passed", "unsupported", "failed", "not set up"
 
-# How long a load may take.
+# The time limit of a load.
 LIMIT_S = 120.0
-# A load that the machine is to blame for is made once more.
+# A load that failed by the machine's fault is repeated once.
 ATTEMPTS = 2
-# The name of the gate for what a test asks beside the usual gates.
+# The name of the gate for a test's own requirements, in addition to the usual gates.
 GATE = "interop"
-# The seed of losses; a method adds the attempt's number.
+# The seed of losses; a method adds the number of the attempt.
 SEED = 0
 
 
@@ -47,14 +47,14 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the case's folder."""
         return f"{self.server.name}-{self.browser.name}-{self.test.name}-{self.http_version}".replace(" ", "-")
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a case came out, in one of four words, and why if it did not pass; on how many loads that rests, and how
-    many more were made that the machine was to blame for. `folder` has the load that failed."""
+    """The result of a case: an outcome (one of four words), the reason if it did not pass, the number of loads, and how
+    many loads were repeated by the machine's fault. `folder` has the load that failed."""
 
     case: Case
     outcome: str
@@ -74,7 +74,8 @@ class InteropMethod(ObservationMethod):
         return GATES
 
     def reason_against(self, setting: Setting, folder: Path, evidence: Evidence) -> Reason | None:
-        """See `Method`."""
+        """Why the load must not count, or None: a usual gate rejects it, a request was not recorded, or the test's
+        requirements are not met."""
         assert self.test
         if reason := super().reason_against(setting, folder, evidence):
             return reason
@@ -90,7 +91,8 @@ class InteropMethod(ObservationMethod):
 
 
 def cases(servers: Iterable[Server], browsers: Sequence[Browser], tests: Sequence[Test]) -> list[Case]:
-    """Every case, in the order of the table, also those for which a server has no transport: they are unsupported."""
+    """All cases, in the order of the table. Cases over a version that the server does not speak are included, as
+    unsupported."""
     return [
         Case(server, browser, test, version)
         for server in servers
@@ -101,7 +103,7 @@ def cases(servers: Iterable[Server], browsers: Sequence[Browser], tests: Sequenc
 
 
 def missing_program(party: Server | Browser) -> str | None:
-    """Which of the programs of a server or a browser is missing, and what installs it; None if none is."""
+    """The error that a program of a server or a browser is missing, with what installs it; None if none is missing."""
     try:
         for program in party.programs:
             tool(program)
@@ -113,8 +115,8 @@ def missing_program(party: Server | Browser) -> str | None:
 def result(
     case: Case, site: Site, folder: Path, loads: int, method: Callable[..., InteropMethod] = InteropMethod
 ) -> Result:
-    """How `case` comes out: each of `loads` loads of its page must pass, by the `method` of its test. Only a load that
-    failed stays in `folder`."""
+    """The result of `case`: each of `loads` loads of its page must pass by the `method` of its test. Only the folder of
+    a failed load is kept."""
     for party in (case.server, case.browser):
         if missing := missing_program(party):
             return Result(case, NOT_SET_UP, missing)
@@ -148,7 +150,7 @@ def result(
 
 
 def stock_protocol(server: Server, http_version: str) -> Protocol | None:
-    """The protocol by which `server` is tested: the first setting that names it and is of this version of HTTP."""
+    """The protocol with which `server` is tested: the first setting with this server and this version of HTTP."""
     settings = [one for one in protocols.load().values() if one.server == server.name]
     return next((one for one in settings if one.http_version == http_version), None)
 
@@ -159,7 +161,7 @@ def _spoken(server: Server) -> list[str]:
 
 
 def _load(case: Case, method: InteropMethod, setting: Setting, folder: Path, number: int) -> Row:
-    """The last row of the loads of `setting` in `folder`, which are repeated as long as the machine was at fault."""
+    """The last row of the loads of `setting` in `folder`; loads that failed by the machine's fault are repeated."""
     run = Run(case.test.page.name, case.test.network.name, setting.protocol.name, number, case.browser.name)
     for attempt in range(1, ATTEMPTS + 1):
         place = folder / case.name / f"{number}-{attempt}"
@@ -176,6 +178,6 @@ def _load(case: Case, method: InteropMethod, setting: Setting, folder: Path, num
 
 
 def _why(row: Row, folder: Path) -> str:
-    """Why a load does not pass, in one line, with the last line of the replay if it was never made."""
+    """Why a load does not pass, in one line; with the last line of the replay's log unless the test itself failed."""
     last = last_line(folder / REPLAY_LOG) if row.gate != GATE else ""
     return f"{row.reason}; the last line of {REPLAY_LOG}: {last}" if last else str(row.reason)

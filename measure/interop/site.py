@@ -1,7 +1,7 @@
-"""The pages of the tests. Each fetches objects and reports what of each arrived: status, bytes, and their digest.
+"""The pages of the tests. Each page fetches objects, and reports the status, length and digest of each as it arrived.
 
-The report is a request, so that the account of the browser's own scripts stands in the servers' log of requests. The
-objects are generated: the same name always gives the same bytes.
+The page sends its report as a request, so the report is in the servers' request log. The objects are generated: the
+same name always gives the same bytes.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from record.site import Exchange, Recording, Site, write_site
 
 HOST = "interop.example"
 REPORT_PATH = "/report"
-# The bytes of SHA-256 that are reported, few enough that the reports of some hundred objects fit into a request that
-# every server takes.
+# The number of bytes of SHA-256 that are reported: few enough that the reports of some hundred objects fit into a
+# request that every server accepts.
 DIGEST_BYTES = 8
 OPEN_TO_ALL = (("Access-Control-Allow-Origin", "*"),)
 
@@ -29,8 +29,8 @@ PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), tri
 
 @dataclass(frozen=True)
 class Page:
-    """A page that fetches objects of these sizes (bytes) from as many `servers`, in turns, one after another or all
-    `at_once`."""
+    """A page that fetches objects of these sizes (bytes) from several `servers`, to which the objects belong in turn.
+    It fetches all objects `at_once`, or one after another."""
 
     name: str
     sizes_bytes: tuple[int, ...]
@@ -38,7 +38,8 @@ class Page:
     at_once: bool = False
 
     def objects(self) -> list[Exchange]:
-        """The objects that it fetches, in order; noise, which nothing on the way can make smaller."""
+        """The objects that the page fetches, in order. They are noise, so that no compression on the way makes them
+        smaller."""
         noise = random.Random(self.name)
         return [
             generated_exchange(
@@ -52,7 +53,7 @@ class Page:
         ]
 
     def write(self, folder: Path) -> Site:
-        """The site of it, in `folder`."""
+        """Write the page's site into `folder`."""
         objects = self.objects()
         html = PAGE.render(
             objects=[one.url for one in objects],
@@ -65,7 +66,7 @@ class Page:
         return write_site(Recording(page.url, (page, *objects, report), {"name": "eyelevel interop"}), folder)
 
     def fault(self, requests: Iterable[LoggedRequest]) -> str | None:
-        """The objects that did not arrive as they were sent, by the last report among `requests`; None if all did."""
+        """How many objects did not arrive as they were sent, by the last report among `requests`; None if all did."""
         reports = [report for request in requests if (report := _reported(request.url)) is not None]
         if not reports:
             return "the page made no report, so it did not come to its end"
@@ -92,6 +93,6 @@ def _account(one: Exchange) -> str:
 
 
 def _reported(url: str) -> list[str] | None:
-    """The page's report on each object, made by asking for `url`; None when it asks for something else."""
+    """The page's report, one entry per object, if `url` is that of a report; otherwise None."""
     parts = urlsplit(url)
     return parse_qs(parts.query).get("got", [""])[0].split() if parts.path == REPORT_PATH else None

@@ -1,8 +1,8 @@
-"""The tests: the page and the network of each, and its requirements besides those of every load.
+"""The tests: the page and the network of each, and its own requirements.
 
-In every load, each object must have arrived with all its bytes and its status, as the page itself checked by their
-digests (`measure.interop.site`), each request must have used the version of HTTP that is tested, none may have failed
-or gone elsewhere (`measure.run.gates`), and all must have been answered from the recording.
+In every load, each object must have arrived with its status and all its bytes, which the page itself checks by digests
+(`measure.interop.site`). Each request must have used the version of HTTP under test, and none may have failed or gone
+elsewhere (`measure.run.gates`). All must have been answered from the recording.
 """
 
 import ipaddress
@@ -23,12 +23,12 @@ from tuning.protocols import TRANSPORTS
 
 VERSIONS = tuple(transport.http_version for transport in TRANSPORTS.values())
 
-# No uplink is faster than 10 Mbit/s: of a ClientHello in two packets, quic-go 0.29 drops the second if it comes right
-# behind the first. In the longer round trip a slow processor can make more requests than servers allow at once.
+# Uplinks have at most 10 Mbit/s: if a ClientHello has two packets, quic-go 0.29 drops the second when it arrives right
+# after the first. On "far", the longer round trip lets a slow processor make more requests than servers allow at once.
 FAR = Network("far", min_rtt_ms=300, up_mbps=10, down_mbps=100, queue_ms=200)
 NEAR = Network("near", min_rtt_ms=20, up_mbps=10, down_mbps=50, queue_ms=200)
-# Lost are the first packet of either side, by which a handshake begins, some that follow each other in the middle, and
-# of all others some by chance.
+# These packets are lost: the first in each direction, with which a handshake begins; some consecutive ones in the
+# middle; and a random share of all others.
 LOST_UP, LOST_DOWN = (1,), (1, 400, 401, 402)
 LOSSY = Network(
     "lossy",
@@ -43,10 +43,11 @@ LOSSY = Network(
 
 PAGE = Page("page", (0, 1, 1_000, 16_384, 65_537, 300_000) * 2, servers=3)
 LARGE = Page("large", (12_582_912,))
-# Every server is to allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). That of the page itself
-# may count after its end, until the server gives it back (quinn's). No server of ours allows as many as are asked for.
-# A browser's own congestion window lets 60 to 90 requests out in a round trip (Firefox); none of them may have its
-# answer before the others are there, so each answer is longer than what a server sends in its first round trip.
+# Every server should allow 100 streams at once (RFC 9113 section 6.5.2, RFC 9114 section 6.1). The stream of the page
+# itself may count until the server gives it back after its end (quinn's), which leaves 99. The page requests more than
+# any of our servers allows. A browser's congestion window lets out 60 to 90 requests per round trip (Firefox). None of
+# them may be answered before the others arrive, so each answer is longer than what a server sends in its first round
+# trip.
 LEAST_STREAMS, STREAMS = 99, 150
 MANY = Page("many", (80_000,) * STREAMS, at_once=True)
 SEVERAL = Page("several", (250_000,) * 8)
@@ -55,7 +56,7 @@ PAGES = (PAGE, LARGE, MANY, SEVERAL)
 
 @dataclass(frozen=True)
 class Observation:
-    """One load, over `http_version`: its folder, and the evidence in it."""
+    """One load over `http_version`: its folder, and its evidence."""
 
     folder: Path
     http_version: str
@@ -63,17 +64,17 @@ class Observation:
 
     @cached_property
     def connections(self) -> list[CapturedConnection]:
-        """Those of this version in the capture at the servers. Raises EyelevelError."""
+        """The connections of this version in the capture at the servers. Raises EyelevelError."""
         return read_connections(self.folder / CAPTURE, self.folder / KEYS, self.http_version, STREAM_FIELDS)
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test: `asks` is a sentence for a reader.
+    """One test; `asks` is a question for readers.
 
-    `page` is loaded behind `network`, over each of `versions`, by a browser that returns if it is of `early_data`.
-    `fault` says what is wrong beside what is of every load, or None; it raises EyelevelError when that cannot be known.
-    `quiet_ms`: longer than any object takes that is asked for after the page's load event.
+    `page` is loaded on `network`, over each of `versions`; with `early_data`, by a returning browser. `fault` returns
+    which requirement of this test failed, or None; it raises EyelevelError when that cannot be determined. `quiet_ms`
+    must be longer than any object takes that is requested after the page's load event.
     """
 
     name: str
@@ -87,19 +88,19 @@ class Test:
 
 
 def no_fault(observation: Observation) -> str | None:
-    """Nothing but what holds of every load."""
+    """No requirements besides those of every load."""
     return None
 
 
 def transport_fault(observation: Observation) -> str | None:
-    """Whether anything was sent to servers or from them over the transport that is not tested."""
+    """Whether packets went to or from servers over the other transport."""
     other = "tcp" if observation.http_version == "h3" else "udp"
     packets = _packets(observation, f"{other}.port == {HTTPS_PORT}")
     return f"{packets} packets over {other.upper()}" if packets else None
 
 
 def early_data_fault(observation: Observation) -> str | None:
-    """Whether a server did not take early data on the last connection to it, as the capture shows."""
+    """Whether a server refused early data on its last connection, by the capture."""
     taken = early_data(observation.connections)
     without = sorted(server for server, took in taken.items() if not took)
     if len(taken) < PAGE.servers:
@@ -108,7 +109,7 @@ def early_data_fault(observation: Observation) -> str | None:
 
 
 def streams_fault(observation: Observation) -> str | None:
-    """Whether the requests did not go over one connection, or too few of them at once."""
+    """Whether the requests did not share one connection, or too few were open at once."""
     connection = largest(observation.connections)
     began = requests(connection)
     if len(began) < STREAMS:
@@ -118,20 +119,20 @@ def streams_fault(observation: Observation) -> str | None:
 
 
 def most_at_once(began: Mapping[int, float], ended: Mapping[int, float]) -> int:
-    """How many streams were open at once, at most, by when each request came in and each response's last byte left
-    (s). The browser, half a round trip away, has each for longer."""
+    """The largest number of streams that were open at once at the server: from the arrival of each request to the
+    departure of its response's last byte (s). At the browser, half a round trip away, each is open for longer."""
     changes = [(at_s, 1) for at_s in began.values()] + [(ended[stream], -1) for stream in began if stream in ended]
     return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 def loss_fault(observation: Observation) -> str | None:
-    """Whether the packets that were to be lost were never sent."""
+    """Whether the packets that should be lost were never sent."""
     sent = sum(packet.from_server for connection in observation.connections for packet in connection.packets)
     return f"the servers sent {sent} packets, so that none was lost on purpose" if sent < max(LOST_DOWN) else None
 
 
 def ipv6_fault(observation: Observation) -> str | None:
-    """Whether anything was sent over IPv6, or asked of an address of it."""
+    """Whether anything was sent over IPv6, or requested from an IPv6 address."""
     if packets := _packets(observation, "ipv6 && (tcp || udp)"):
         return f"{packets} packets over IPv6"
     addresses = {request.address for request in observation.evidence.requests if request.address}
@@ -141,7 +142,7 @@ def ipv6_fault(observation: Observation) -> str | None:
 
 
 def _packets(observation: Observation, condition: str) -> int:
-    """How many packets in the capture meet this condition of tshark's. Raises EyelevelError."""
+    """How many packets in the capture match this tshark filter. Raises EyelevelError."""
     folder = observation.folder
     return len(read_fields(folder / CAPTURE, folder / KEYS, ("frame.number",), "-Y", condition))
 

@@ -1,6 +1,6 @@
-"""Live loads: a page that was recorded is loaded from the web itself, with what a replay is to be compared with.
+"""Live loads: a recorded page is loaded from the web itself, to compare replays with.
 
-`visit` is one load, in namespaces of its own but in the machine's network; `loads` makes several that count.
+`visit` is one load, in namespaces of its own but in the machine's network; `loads` repeats it until enough loads count.
 """
 
 import math
@@ -13,12 +13,12 @@ from record.layout import LIVE
 from record.live import FORMAT, HTTP_VERSIONS, LiveLoads
 from record.site import Site
 
-# A site may come from anybody, with this file. One load takes 200 bytes.
+# A site, including this file, may come from anybody. One load takes 200 bytes.
 FILE_BYTES = 1 << 20
 
 
 def read_live(site: Site) -> LiveLoads | None:
-    """The live loads that are kept with `site`; None when there are none. Raises EyelevelError."""
+    """The live loads that are stored with `site`; None without any. Raises EyelevelError."""
     path = site.folder / LIVE
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
@@ -32,7 +32,7 @@ def read_live(site: Site) -> LiveLoads | None:
             raise EyelevelError("it has no load, or a time that is none")
         if any(name not in HTTP_VERSIONS or count < 0 for load in live.loads for name, count in load.protocols.items()):
             raise EyelevelError("it has requests over a version of HTTP that there is not")
-        # All of these texts are shown.
+        # All these texts are shown to users.
         texts = (live.browser, live.loaded_at, live.network or "", *live.network_settings, *live.round_trips_ms)
         if any(printable(text) != text for text in texts):
             raise EyelevelError("it has text that cannot be shown")

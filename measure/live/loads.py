@@ -1,4 +1,4 @@
-"""Several live loads of a page that has just been recorded, each of which must count."""
+"""Makes several live loads of a page that has just been recorded; each must count."""
 
 import json
 import os
@@ -29,19 +29,20 @@ from record.live import LiveLoad, LiveLoads, http_version
 from record.site import Site
 from tuning.networks import Network
 
-# How often a load is tried again that does not count.
+# How often a rejected load is repeated.
 REPEATS = 2
-# On the web, what one of many servers does not answer is no fault of the load, and each may speak what it likes.
+# On the web, a request that one of many servers does not answer is no fault of the load, and servers may speak any
+# version of HTTP.
 NOT_OF_THE_WEB = frozenset({"wrong_protocol", "request_failed"})
 LIVE_GATES = tuple(gate for gate in GATES if gate.name not in NOT_OF_THE_WEB)
 
 
 def load_live(site: Site, count: int, network: Network | None = None, origin_ca: Path | None = None) -> LiveLoads:
-    """Load the page of `site` live `count` times, one after the other, from this machine's own network.
+    """Load the page of `site` live `count` times, one after the other, over this machine's own network.
 
-    That is `network`, if it is known. The page reaches the servers that it was recorded from, and nothing else, so the
-    site must be of our own recorder; `origin_ca` as there. Raises EyelevelError when a load does not count however
-    often it is tried.
+    `network` describes that network, if known. The page reaches only the servers from which it was recorded, so our own
+    recorder must have made the site; `origin_ca` is that of `LiveVisit`. Raises EyelevelError when a load does not
+    count after all repeats.
     """
     if site.page_script is not None:
         raise EyelevelError(f"{site.name} has a page script, which is not run in live loads")
@@ -63,15 +64,15 @@ def load_live(site: Site, count: int, network: Network | None = None, origin_ca:
 
 
 def settings_of(network: Network) -> dict[str, Any]:
-    """The settings of `network` by which it is known again: no places of traces, for which their fingerprints stand."""
-    # Through JSON, since they are compared with values that were read from JSON, which has lists for tuples.
+    """The settings that identify `network`. Paths of traces are left out; their fingerprints identify them."""
+    # Converted through JSON, since they are compared with values read from JSON, where tuples are lists.
     known = json.loads(json.dumps(asdict(network)))
     kept = {name: value for name, value in known.items() if value is not None}
     return {name: value for name, value in kept.items() if not name.endswith(("_trace", "_conditions"))}
 
 
 def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str, float]]:
-    """The evidence of a load, and the handshakes with its servers (`Browser.read_handshakes`)."""
+    """The evidence of a valid load, and its servers' handshake times (`Browser.read_handshakes`)."""
     reason = None
     for _ in range(1 + REPEATS):
         with tempfile.TemporaryDirectory(prefix="eyelevel-live-") as temporary:
@@ -88,7 +89,7 @@ def _load_that_counts(site: Site, visit: LiveVisit) -> tuple[Evidence, dict[str,
 def _load_once(visit: LiveVisit, folder: Path) -> None:
     environment = {**os.environ, "EYELEVEL_CACHE": str(cache_dir()), "PYTHONPATH": str(PROJECT)}
     command = [*namespaced("mount", "ipc"), sys.executable, "-m", "measure.live.visit"]
-    # The exit status is not checked: whether the load counts is judged by the files that it has left.
+    # The exit status is not checked: the files that the load has left show whether it counts.
     subprocess.run(command, env=environment, input=to_json(replace(visit, folder=folder)).encode(), check=False)
 
 
@@ -114,7 +115,7 @@ def _claim(site: Site) -> Claim:
 def _protocols(evidence: Evidence) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, requests in evidence.har_protocols.items():
-        if name:  # of a request that failed nothing is known
+        if name:  # a failed request has no name
             counts[http_version(name)] += requests
     return dict(counts)
 

@@ -1,8 +1,8 @@
 """`python -m measure.live.visit`: load a recorded page from the web itself once, in a fresh browser, and film it.
 
-Only `measure.live.loads` starts it, in fresh namespaces but for the network, and tells it over its standard input what
-to load. It leaves in its folder what a load in a replay does (`measure.run.visit`), but for what servers and the
-emulated network would know.
+Only `measure.live.loads` starts it, in fresh namespaces (except for the network), and passes what to load on standard
+input. Its folder then has the same files as that of a load in a replay (`measure.run.visit`), without those of the
+servers and the emulated network.
 """
 
 import sys
@@ -31,11 +31,11 @@ from measure.run.visit import LATE_S, keep, keep_film
 from record.site import Site
 from tuning.defaults import DEFAULT_BROWSER
 
-# The recorder's browser, too.
+# The recorder uses the same browser.
 BROWSER = DEFAULT_BROWSER
-# How long a page may take.
+# The time limit of a page.
 LIMIT_S = 120.0
-# Every Linux has a file system in memory here. A private one covers it, and ends with this process.
+# Every Linux has a file system in memory here. A private one is mounted over it, and ends with this process.
 PRIVATE = Path("/dev/shm")
 PRIVATE_BYTES = 2 << 30
 KEYBOARD_BYTES = 1 << 20
@@ -43,9 +43,9 @@ KEYBOARD_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class LiveVisit:
-    """One live load of the site in a folder; what it leaves is in `folder`. The page has finished when it has asked for
-    nothing for `quiet_ms`. `origin_ca`: a certificate authority that is trusted beside the public ones.
-    """
+    """One live load of the site in the folder `site`; its files are written to `folder`. The page has finished when it
+    has requested nothing for `quiet_ms`. `origin_ca`: a certificate authority that is trusted in addition to the public
+    ones."""
 
     site: Path
     folder: Path
@@ -54,7 +54,7 @@ class LiveVisit:
 
 
 def live_addresses(site: Site) -> Mapping[str, str]:
-    """Host → the address of the server that it was recorded from. A host that no server was known of is left out."""
+    """Host → the address of the server from which it was recorded. Hosts without a known server are left out."""
     addresses = {}
     for host, servers in site.addresses.items():
         with suppress(ValueError):
@@ -100,7 +100,7 @@ def visit(spec: LiveVisit) -> int:
 
 @reports_errors
 def main(spec: LiveVisit) -> None:
-    """Set up the namespaces that this process is in, and load the page; exits with Browsertime's status."""
+    """Set up the namespaces of this process, and load the page; exits with Browsertime's status."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={PRIVATE_BYTES}", "tmpfs", PRIVATE)
     mount("-t", "tmpfs", "-o", f"mode=755,size={KEYBOARD_BYTES}", "tmpfs", KEYBOARD_MAPS)
     sys.exit(visit(replace(spec, folder=spec.folder.resolve())))

@@ -1,4 +1,4 @@
-"""A rate, delay and loss that change over time, as packets show them, beside the files that they should follow."""
+"""A rate, delay and loss that change over time: as packets show them, and as the network's files say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from tuning.conditions import DELAY, LOSS, Conditions
 
 Floats = NDArray[np.float64]
 
-# The range in which the start of the emulated network is searched, relative to that of its first process, which is
-# known to a hundredth of a second.
+# The emulated network's start is searched for in this range, relative to the start of its first process, which is known
+# to a hundredth of a second.
 EARLIEST_MS, LATEST_MS, STEP_MS = -10.0, 60.0, 0.5
 BEGINNINGS_MS = np.arange(EARLIEST_MS, LATEST_MS, STEP_MS)
-# The number of packets by which the best of BEGINNINGS_MS is chosen.
+# The best of BEGINNINGS_MS is chosen by this many packets.
 FITTED_PACKETS = 2000
 
 
 @dataclass(frozen=True)
 class SeenConditions:
-    """Observations of a direction's conditions, and the values expected by their file.
+    """The conditions of a direction as observed, and the values expected by its file.
 
-    `delay_ms` and `expected_delay_ms` are means over packets, beyond the network's own delay; half of all packets were
-    off by no more than `off_ms`. `expected_loss` and `loss_sd` are the mean and the standard deviation of the share of
-    `packets` that is lost, besides other losses.
+    `delay_ms` and `expected_delay_ms` are means over packets, without the network's own delay; half of all packets
+    deviated by at most `off_ms`. `expected_loss` and `loss_sd` are the mean and the standard deviation of the share of
+    `packets` that this file loses, without other losses.
     """
 
     packets: int
@@ -37,7 +37,7 @@ class SeenConditions:
 
 @dataclass(frozen=True)
 class LetThrough:
-    """The rate that a trace lets through, by its file, during a measurement: Mbit/s, and its random deviation."""
+    """The rate that a trace should let through during a measurement, by its file: Mbit/s, and its random deviation."""
 
     mbps: float
     sd_mbps: float = 0.0
@@ -52,11 +52,11 @@ def let_through(
     lost: float,
     rtt_ms: float,
 ) -> LetThrough:
-    """The rate that a saturated link with this trace lets through between the first and the last of its packets.
+    """The rate that a saturated link with this trace should let through between the first and the last of its packets.
 
-    They arrived at these times since the network's beginning, nearly; the beginning that fits them best is taken, of
-    those that are possible with a round trip of `rtt_ms`. `behind` the link are delays and losses over time, and a
-    share of packets that is `lost` at random.
+    `arrived_ms` are the packets' arrival times, roughly since the network's start. The start that fits them best is
+    used, among those possible with a round trip of `rtt_ms`. After the link, packets meet the delays and losses over
+    time of `behind`, and a share `lost` is lost at random.
     """
     latest_ms = LATEST_MS + rtt_ms
     rounds = int((arrived_ms[-1] - EARLIEST_MS) // lines_ms[-1]) + 1
@@ -92,10 +92,10 @@ def seen_conditions(
     delayed_ms: Mapping[int, float],
     before_ms: float,
 ) -> SeenConditions:
-    """How packets fared that were sent at these times since the network's beginning, nearly, by their numbers.
+    """How packets fared. `sent_ms`: number → when it was sent, roughly since the network's start.
 
-    Those that arrived were `delayed_ms` beyond what the network itself takes; they meet the conditions `before_ms`
-    after they were sent.
+    `delayed_ms`: number → the delay of a packet that arrived, beyond the network's own. Packets meet the conditions
+    `before_ms` after they were sent.
     """
     numbers = np.array(sorted(delayed_ms))
     met_ms = np.array([sent_ms[number] for number in numbers]) + before_ms
@@ -116,12 +116,12 @@ def seen_conditions(
 
 
 def _expected_ms(conditions: Conditions, met_ms: Floats) -> Floats:
-    """The delay of packets that meet the conditions at these times: none overtakes another."""
+    """The delays of packets that meet the conditions at these times; no packet overtakes another."""
     return np.maximum.accumulate(met_ms + _at(conditions, DELAY, met_ms)) - met_ms
 
 
 def _at(conditions: Conditions, column: str, times_ms: Floats) -> Floats:
-    """The values of a column at many times; 0 without it."""
+    """The values of a column at many times; 0 if the file lacks the column."""
     if not conditions.has(column):
         return np.zeros(len(times_ms))
     places = np.searchsorted(conditions.at_ms, times_ms % conditions.period_ms, side="right") - 1

@@ -1,8 +1,8 @@
-"""How the two ends of a path talk: over TCP, in lines of JSON that are signed by a secret which both have.
+"""How the two ends of a path communicate: over TCP, in lines of JSON, signed with a secret that both have.
 
-Each end proves first that it has the secret (HMAC, RFC 2104, of a fresh number of either side), without showing it. All
-lines after that are signed by a key of this conversation, counted, and of one direction, so that nobody else can say,
-repeat or leave out one. They are no secret: anybody on the path can read what was measured.
+First, each end proves that it has the secret (HMAC, RFC 2104, of fresh numbers from both ends) without revealing it.
+All later lines are signed with a key of this conversation and direction, and counted, so that nobody else can forge,
+repeat or omit a line. The lines are not encrypted: anybody on the path can read the measurements.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ from base.places import cache_dir
 from base.structure import structured
 from base.text import excerpt, printable
 
-# Both ends must have the same; raise it with each change of what they say to each other.
+# Both ends must have the same version; raise it with each change of the messages.
 VERSION = 1
 PROGRAM = "eyelevel probe-network"
-# For TCP and UDP; nobody else's in IANA's list.
+# The port for both TCP and UDP; it is not assigned in IANA's list.
 PORT = 8617
 SECRET_BYTES = 32
 NUMBER_BYTES = 16
-# The longest line of a sender that we do not know yet, and of the other end, which lists all arrivals of the largest
-# flow.
+# The longest line from a sender that has not proved itself, and from the other end, which lists all arrivals of the
+# largest flow.
 GREETING_BYTES, LINE_BYTES = 1000, 1 << 26
-# The longest silence of the other end: of one that is there, and while it sends a flow and what waits goes.
+# The longest silence of the other end: while connecting, and later, while it sends a flow and queues drain.
 CONNECTING_S, SILENCE_S = 5.0, 45.0
 
 FAULT_LETTERS = 500
@@ -47,12 +47,12 @@ class WrongSecret(EyelevelError):
 
 
 def secret_file() -> Path:
-    """Where this machine has the secret of its probes, unless another file is named."""
+    """The file with this machine's secret for probes, unless another file is named."""
     return cache_dir() / "probe" / "secret"
 
 
 def make_secret(file: Path) -> None:
-    """Write a new secret into `file`, which only the caller can read."""
+    """Write a new secret into `file`, readable by the caller only."""
     folder_is_new = not file.parent.exists()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(file, secrets.token_hex(SECRET_BYTES).encode() + b"\n")
@@ -60,7 +60,7 @@ def make_secret(file: Path) -> None:
 
 
 def read_secret(file: Path) -> bytes:
-    """The secret in `file`. Raises EyelevelError when it is missing, broken, or others may read it."""
+    """The secret in `file`. Raises EyelevelError when it is missing or broken, or others may read it."""
     try:
         mode = file.stat().st_mode & 0o777
         secret = bytes.fromhex(file.read_text().strip())
@@ -79,13 +79,13 @@ def read_secret(file: Path) -> bytes:
 
 
 def _signed(key: bytes, *parts: bytes) -> str:
-    """The signature of `parts`, which only a holder of `key` can make."""
-    # Each part is preceded by its length, so that other parts that join to the same bytes have another signature.
+    """The signature of `parts`; only a holder of `key` can make it."""
+    # Each part is preceded by its length, so that different parts that join to the same bytes get different signatures.
     return hmac.new(key, b"".join(len(part).to_bytes(8) + part for part in parts), hashlib.sha256).hexdigest()
 
 
 class Conversation:
-    """One end of a connection, of which both ends have the same secret."""
+    """One end of a connection whose two ends have the same secret."""
 
     def __init__(self, connection: socket.socket, secret: bytes, numbers: tuple[bytes, bytes], *, asks: bool) -> None:
         self._connection = connection
@@ -114,7 +114,8 @@ class Conversation:
             raise EyelevelError(f"the other end is gone: {error.strerror or error}") from None
 
     def hear(self) -> Message:
-        """The other end's next message. Raises EyelevelError when it says why it ends, is silent, or is another."""
+        """The other end's next message. Raises EyelevelError when that is a fault, is missing, or has a wrong
+        signature."""
         signature, _, text = _line(self._lines, LINE_BYTES).partition(b" ")
         if not _is_same(_signed(self._other_key, self._received.to_bytes(8), text), signature.decode("latin-1")):
             raise EyelevelError("what the other end said was changed on the way; try again")
@@ -125,13 +126,13 @@ class Conversation:
         return message
 
     def ask(self, message: Message) -> Message:
-        """Say `message`, and hear the answer. Raises EyelevelError."""
+        """Send `message`, and return the answer. Raises EyelevelError."""
         self.say(message)
         return self.hear()
 
 
 def ask_for_conversation(connection: socket.socket, secret: bytes, connecting_s: float = CONNECTING_S) -> Conversation:
-    """The caller's side of a conversation over `connection`, which must be answered within `connecting_s`. Raises
+    """The caller's side of a conversation over `connection`; the other end must answer within `connecting_s`. Raises
     EyelevelError, WrongSecret."""
     connection.settimeout(connecting_s)
     number = secrets.token_bytes(NUMBER_BYTES)
@@ -164,7 +165,8 @@ def answer(connection: socket.socket, secret: bytes) -> Conversation:
 
 
 def understood(message: Message, kind: type[T]) -> T:
-    """The other end's message, as a `kind`. Raises EyelevelError of at most FAULT_LETTERS letters, whatever it says."""
+    """The other end's `message` as an object of type `kind`. Raises EyelevelError with at most FAULT_LETTERS letters,
+    whatever the message contains."""
     try:
         return structured(dict(message), kind, "what the other end says")
     except EyelevelError as error:
@@ -172,7 +174,7 @@ def understood(message: Message, kind: type[T]) -> T:
 
 
 def _is_same(signature: str, other: Any) -> bool:
-    """Whether somebody gave the right signature; how long that takes to find out says nothing of it."""
+    """Whether `other` is the right signature; the time of the comparison reveals nothing about it."""
     return isinstance(other, str) and hmac.compare_digest(signature.encode(), other.encode(errors="replace"))
 
 
@@ -185,7 +187,7 @@ def _check_version(greeting: Message) -> None:
 
 
 def _number(greeting: Message) -> bytes:
-    """The fresh number of the other end. Raises EyelevelError when this is no greeting of the probe's."""
+    """The fresh number of the other end. Raises EyelevelError when `greeting` is not from this program."""
     try:
         if PROGRAM in greeting:
             return bytes.fromhex(greeting["number"])
@@ -202,7 +204,7 @@ def _send(connection: socket.socket, message: Message) -> None:
 
 
 def _line(lines: Any, most_bytes: int) -> bytes:
-    """The next of `lines`, without its end. Raises EyelevelError when there is none, or it is too long."""
+    """The next of `lines`, without its line feed. Raises EyelevelError when there is none, or it is too long."""
     try:
         line: bytes = lines.readline(most_bytes)
     except TimeoutError:

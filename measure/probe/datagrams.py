@@ -1,4 +1,4 @@
-"""The datagrams of a probe of a path: flows of constant rate, with a secret token, over IPv4 or IPv6."""
+"""The datagrams that probe a path: flows of constant rate, marked with a secret token, over IPv4 or IPv6."""
 
 import socket
 import time
@@ -10,14 +10,14 @@ from measure.probe.flows import ECHO, HEADER, IP_UDP_BYTES, Arrivals, Flow, send
 
 TOKEN_BYTES = 8
 IPV6_UDP_BYTES = 48
-# The limits of one flow, beyond those of any phase of a probe.
+# Upper limits for one flow, higher than any phase of a probe needs.
 LONGEST_FLOW_S, MOST_MBPS = 30.0, 10_000.0
-# linux/in.h, linux/in6.h: a datagram that is longer than the path's packets is refused, not parted.
+# linux/in.h, linux/in6.h: a datagram larger than the path's packets is refused, not fragmented.
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IPV6_MTU_DISCOVER = 10, 2, 23
-# When the last of a flow has come, others that it has overtaken may follow.
+# After the last datagram of a flow has come, ones that it has overtaken may still follow for this long (s).
 OVERTAKEN_S = 0.1
 LOOK_S = 0.01
-# The longest time to wait for packets that are in queues.
+# The longest time (s) to wait for packets that are still in queues.
 LONGEST_SETTLING_S = 20.0
 
 Times = dict[int, tuple[int, int]]
@@ -25,7 +25,7 @@ Times = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of the datagrams of one flow; no other flow of the probe has them."""
+    """The numbers of the datagrams of one flow; no other flow of the probe uses them."""
 
     first: int
     packets: int
@@ -36,10 +36,10 @@ class Numbers:
 
 
 class End:
-    """One end of a path: the socket of the datagrams, its peer, and the datagrams that arrived.
+    """One end of a path: its socket for datagrams, its peer, and the datagrams that arrived.
 
-    Only datagrams with the token of this probe, and from the peer's address, are accepted; with `echo`, some of them
-    are sent back to the sender.
+    It accepts only datagrams with this probe's token from the peer's address. With `echo`, it sends datagrams of the
+    kind ECHO back.
     """
 
     def __init__(self, family: int, address: Any, *, echo: bool) -> None:
@@ -58,7 +58,7 @@ class End:
         self._arrivals = Arrivals(self._socket, echo=echo, admits=self._admits)
 
     def begin(self, token: bytes, other: str) -> None:
-        """Accept only datagrams with this token, and from this address of the other end."""
+        """From now on, accept only datagrams with this token from the address `other`."""
         self._arrivals.take()
         self._arrivals.sender = None
         self._token, self._other = token, other
@@ -77,11 +77,11 @@ class End:
 
     @property
     def sender(self) -> Any:
-        """Where the last echo that was sent back came from; None before the first."""
+        """The sender of the last echo that was sent back; None before the first."""
         return self._arrivals.sender
 
     def check(self, flow: Flow, numbers: Numbers, most_bytes: int, largest_bytes: int) -> None:
-        """Raises EyelevelError when no probe sends such a flow."""
+        """Raises EyelevelError unless `flow` is one that a probe sends, within the agreed limits."""
         is_sound = self.least_bytes <= flow.size_bytes <= largest_bytes and 0 < flow.mbps <= MOST_MBPS
         if not is_sound or flow.managed or flow.packets != numbers.packets or not 0 <= numbers.first < 1 << 31:
             raise EyelevelError(f"{flow} is no flow of a probe")
@@ -90,7 +90,7 @@ class End:
             raise EyelevelError(f"{flow} is more than was agreed on")
 
     def sent(self, flow: Flow, first: int, address: Any) -> float:
-        """Send `flow` to `address`, its numbers from `first`; returns at which rate it went, in Mbit/s.
+        """Send `flow` to `address`, numbered from `first`; returns the actual rate in Mbit/s.
 
         Raises EyelevelError.
         """
@@ -110,14 +110,14 @@ class End:
         return flow.packets * flow.size_bytes * 8 / (time.monotonic() - begin_s) / 1e6
 
     def send_echo(self, number: int, address: Any) -> None:
-        """Send one datagram that the other end sends back. Raises EyelevelError."""
+        """Send one datagram, which the other end sends back. Raises EyelevelError."""
         try:
             self._socket.sendto(HEADER.pack(ECHO, number, time.monotonic_ns()) + self._token, address)
         except OSError as error:
             raise EyelevelError(f"no datagram can be sent to {address[0]}: {error.strerror}; does UDP pass?") from None
 
     def arrived(self, numbers: Numbers, quiet_s: float) -> Times:
-        """The arrivals of `numbers`, once the last of them has come, or nothing for `quiet_s`."""
+        """The arrivals of `numbers`, once the last has come, or none has come for `quiet_s`."""
         begin_s = at_s = time.monotonic()
         count = len(self._arrivals)
         while (now_s := time.monotonic()) - begin_s < LONGEST_SETTLING_S:

@@ -3,10 +3,10 @@
     python -m measure.probe.emulated peer ADDRESS                          next to the servers, as the replay's monitor
     python -m measure.probe.emulated client NETWORK HOST LOST OPPORTUNITIES    on the network; prints NetworkMeasurement
 
-OPPORTUNITIES: 1 where a constant rate is given out in whole packets (`replay.shells.contract`), else 0.
+OPPORTUNITIES is 1 if a constant rate is given out in whole packets (`replay.shells.contract`), else 0.
 
-Both send and receive UDP datagrams (`flows`), and read the same clock. The client gives the peer its commands over a
-Unix socket, which no network shapes.
+Both send and receive UDP datagrams (`flows`), and read the same clock. The client sends commands to the peer over a
+Unix socket, which the emulated network does not affect.
 """
 
 import itertools
@@ -54,41 +54,42 @@ from tuning.queues import DROP_TAIL, Queue
 
 CONTROL = str(PRIVATE / "probe")
 PORT = 7  # echo (RFC 862)
-HEADER_BYTES = 4  # of a TUN device, which Mahimahi counts with each packet
+HEADER_BYTES = 4  # of a TUN device; Mahimahi counts it with each packet
 
 ECHOES = 100
 ECHO_INTERVAL_S = 0.02
-# Rounds of echoes until some come back: a network may be off.
+# Echoes are repeated until some come back, since a network may be off; at most this many rounds.
 ECHO_ROUNDS = 20
 PACKETS_WITHOUT_LOSS = 4000
 LOSS_PACKETS_PER_S = 3000.0
 LOAD = 0.9
-# A link that retransmits: packets that wait for an earlier one are sent at once when it has come, and must then fit
-# into a queue.
+# The load of a link that retransmits. When a repeated packet arrives, packets that waited for it follow at once; they
+# must fit into a queue.
 REPAIRED_LOAD = 0.3
 REPAIRED_S = 20.0
-# More than the link carries is sent for this long.
+# An overload of the link lasts this long.
 OVERLOAD_S = 3.0
-# A managed queue does not show by how full it gets: it is sent a little more than the link carries, for this long, in
-# at least this many packets a second.
+# A managed queue is not measured by how full it gets. Instead it gets MANAGED_OVERLOAD times the link's rate for
+# MANAGED_S, in at least MANAGED_PACKETS_PER_S.
 MANAGED_OVERLOAD, MANAGED_S, MANAGED_PACKETS_PER_S = 1.1, 6.0, 500
-# The wait in a queue that nothing limits, at the end of such an overload.
+# How long packets may wait, at the end of such an overload, in a queue without a limit.
 UNLIMITED_WAIT_MS = 2000.0
-# On and off: this many periods are measured, for this long at most. A row of lost packets that is so long that chance
-# causes it only once in a billion packets means that the link was off.
+# On and off: PERIODS periods are measured, but not for longer than LONGEST_PERIODS_S. Consecutive lost packets show
+# that the link was off if there are so many that chance causes them only once in a billion packets.
 PERIODS, LONGEST_PERIODS_S, LEAST_OUTAGE_PACKETS, CHANCE = 20, 90.0, 3, 1e-9
-# Delays and losses over time are measured for one period, for this long at most, by at least this many packets.
+# Delays and losses over time are measured for one period, but for at most LONGEST_CONDITIONS_S, with at least
+# CONDITIONS_PACKETS packets.
 CONDITIONS_PACKETS_PER_S, LONGEST_CONDITIONS_S, CONDITIONS_PACKETS = 500.0, 20.0, 1000
-TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # a trace must never run dry at its peaks
+TRACE_S, TRACE_OVERLOAD = 20.0, 6.0  # so high that even the peaks of a trace are saturated
 RESOLUTIONS = 20
-# The most lost packets whose numbers are kept.
+# At most this many numbers of lost packets are stored.
 LOST_NUMBERS = 100
 
 
 def peer(address: str) -> None:
-    """Serve at the servers' end until ended."""
+    """Serve at the servers' end until the process is ended."""
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # Answers come from the address that was asked: Mahimahi's shells let through no others.
+    # Answers must come from the address that was asked: Mahimahi's shells let no others through.
     end.bind((address, PORT))
     beside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     beside.bind((address, 0))
@@ -108,7 +109,7 @@ def peer(address: str) -> None:
 
 
 class Client:
-    """The client's end: measures, with the help of the peer."""
+    """The client's end, which measures with the help of the peer."""
 
     def __init__(self, network: Network, host: str, lost_packets: int, *, in_opportunities: bool) -> None:
         self._network = network
@@ -120,14 +121,14 @@ class Client:
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.connect(CONTROL)
         self._answers = self._control.makefile("r")
-        # The time in which all of a flow arrives after it has been sent: both delays, a full queue, and some.
+        # The time within which a whole flow arrives after it was sent: both delays, a full queue, and some reserve.
         self._conditions = {direction: network.conditions_of(direction) for direction in (UP, DOWN)}
         further_ms = sum(one.largest(DELAY) for one in self._conditions.values() if one)
         further_ms += sum(longest_repair_ms(network, direction) for direction in (UP, DOWN))
         self._drain_s = (network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) + further_ms) / 1e3 + 0.1
 
     def measure(self, host: str) -> NetworkMeasurement:
-        """All of it, one thing after another."""
+        """All measurements, one after another."""
         rtts_ms = sorted(self._echoes())
         up, down = self._lost()
         return NetworkMeasurement(
@@ -143,8 +144,8 @@ class Client:
         )
 
     def _echoes(self) -> list[float]:
-        """Round-trip times in ms, less what serialisation takes."""
-        # No echo meets another, however much jitter delays one.
+        """Round-trip times in ms, without serialisation times."""
+        # Echoes are so far apart that none meets another, even with jitter.
         interval_s = max(ECHO_INTERVAL_S, 2.2 * self._network.jitter_ms / 1e3)
         for _ in range(ECHO_ROUNDS):
             for number in range(ECHOES):
@@ -157,12 +158,12 @@ class Client:
             raise EyelevelError(f"none of {ECHO_ROUNDS * ECHOES} echoes came back through {self._network.name}")
         network = self._network
         links = ((network.up_mbps, network.up_trace), (network.down_mbps, network.down_trace))
-        whole = self._in_opportunities  # a packet has no length there
+        whole = self._in_opportunities  # packets take no serialisation time there
         serialising_ms = sum(SMALL_BYTES * 8 / mbps / 1e3 for mbps, trace in links if mbps and not (trace or whole))
         return [(arrived - sent) / 1e6 - serialising_ms for sent, arrived in echoes.values()]
 
     def _lost(self) -> tuple[Direction, Direction]:
-        """Send both ways at once, so slowly that no queue drops a packet: a missing packet was lost by the network."""
+        """Send both ways at once, so slowly that no queue drops packets: a missing packet was lost by the network."""
         network = self._network
         up, down = (self._steady(mbps) for mbps in (network.up_mbps, network.down_mbps))
         sending = threading.Thread(target=send, args=(self._end, self._beside, self._server, up))
@@ -175,7 +176,7 @@ class Client:
         return self._arrived(UP, up, arrived_up), self._arrived(DOWN, down, arrived_down)
 
     def _steady(self, link_mbps: float | None) -> Flow:
-        """A flow that a link takes without a queue, long enough for enough losses, or enough repeats, to be seen."""
+        """A flow that causes no queue on the link, and is long enough to show enough losses or repeats."""
         network, cost_ms = self._network, self._network.retransmit_ms
         loss = max(network.loss_of(UP), network.loss_of(DOWN))
         most_mbps = LOSS_PACKETS_PER_S * SMALL_BYTES * 8 / 1e6
@@ -186,8 +187,8 @@ class Client:
             without_loss = CONDITIONS_PACKETS if any(self._conditions.values()) else PACKETS_WITHOUT_LOSS
             packets = round(self._lost_packets / loss) if loss else without_loss
         else:
-            # A packet that waits for another shows nothing. It waits for none with the probability 1/e, if one is lost
-            # on average in the time that a repeat costs. Packets that have waited go together, and must fit into a
+            # A packet that waits for another shows nothing. With one loss on average in the time that a repeat costs, a
+            # packet waits for none with probability 1/e. Packets that have waited leave together, and must fit into a
             # queue.
             mbps = min(REPAIRED_LOAD * (link_mbps or most_mbps), SMALL_BYTES * 8 / 1e3 / (loss * cost_ms))
             most_packets = REPAIRED_S * mbps * 1e6 / 8 / SMALL_BYTES
@@ -200,7 +201,7 @@ class Client:
         return Flow(max(packets, round(seconds * mbps * 1e6 / 8 / SMALL_BYTES)), SMALL_BYTES, mbps)
 
     def _arrived(self, direction: str, flow: Flow, arrived: dict[int, tuple[int, int]]) -> Direction:
-        """The measurement of a direction by the arrivals of `flow`, which are in the order in which they came."""
+        """The measurement of a direction by the arrivals of `flow`; `arrived` is in order of arrival."""
         network = self._network
         runs = list(lost_runs(flow.packets, arrived))
         seen = None
@@ -229,19 +230,19 @@ class Client:
         )
 
     def _least_outage(self, direction: str) -> int:
-        """The least number of consecutive lost packets that may show that the direction was off."""
+        """The least number of consecutive lost packets that shows that the direction was off."""
         loss, bursts = self._network.lasting_loss_of(direction), self._network.bursts_of(direction)
         again = bursts.loss_after_loss if bursts else loss
         return max(LEAST_OUTAGE_PACKETS, math.ceil(math.log(CHANCE) / math.log(again)) if again else 0)
 
     def _overloaded(self, direction: int, without_load: Direction) -> Direction:
-        """`without_load` with the rate, and how much waited in the queue, when there was more than the link carries."""
+        """`without_load` with the rate and the bytes in the queue during an overload of the link."""
         network, way = self._network, (UP, DOWN)[direction]
         mbps, queue = network.rate_of(way), network.queue_of(way)
         trace = (network.up_trace, network.down_trace)[direction]
         if mbps is None or network.retransmit_ms is not None or (trace and self._in_opportunities):
-            # Packets that waited for a repeat go together: they show neither rate nor queue. And when Mahimahi began a
-            # trace is not known.
+            # With repeats, packets that waited leave together, and show neither rate nor queue. With Mahimahi's traces,
+            # the time at which the trace began is unknown.
             return without_load
         changing = self._conditions[way]
         if queue and is_managed(queue) and not (trace or changing):
@@ -259,7 +260,7 @@ class Client:
             seen_mbps = (len(times_ns) - 1) * LARGE_BYTES * 8e3 / (times_ns[-1] - times_ns[0])
             return replace(without_load, mbps=seen_mbps, trace=self._let_through(way, Path(trace), times_ns))
         if changing:
-            # The queue's part in a changing delay cannot be seen.
+            # The queue's part in a changing delay cannot be separated.
             return replace(without_load, mbps=self._rates(direction, size_bytes, times_ns)[0])
         waited_ns = self._waited_ns(arrived)
         rate_mbps, mean_mbps = self._rates(direction, size_bytes, times_ns)
@@ -270,35 +271,37 @@ class Client:
         return replace(without_load, mbps=rate_mbps, queue_bytes=waiting_bytes, mean_mbps=mean_mbps)
 
     def _let_through(self, way: str, trace: Path, times_ns: Sequence[int]) -> LetThrough:
-        """The rate that a direction's trace lets through while packets arrive at these times of the monotonic clock."""
+        """The rate that a direction's trace should let through while packets arrive at these times (monotonic
+        clock)."""
         lines_ms = [int(line) for line in read_trace(trace)]
         arrived_ms = (np.array(times_ns) - _shell_started_ns()) / 1e6
         # The shell counts a header with each packet, as Mahimahi does.
         packets_per_line = TRACE_LINE_BYTES / (LARGE_BYTES + HEADER_BYTES)
-        # On the way down, delays and losses are behind the link.
+        # On the way down, packets meet delays and losses after the link.
         behind, lost = (self._conditions[DOWN], self._network.lasting_loss_of(DOWN)) if way == DOWN else (None, 0.0)
         rtt_ms = self._network.min_rtt_ms
         return let_through(lines_ms, arrived_ms, LARGE_BYTES, packets_per_line, behind, lost, rtt_ms)
 
     def _rates(self, direction: int, size_bytes: int, times_ns: Sequence[int]) -> tuple[float | None, float]:
-        """The rate by the usual gap of packets that came at these times, and by all of them together, in Mbit/s."""
+        """The rates of packets that came at these times, in Mbit/s: by their median gap, and by all of them
+        together."""
         gaps_ns = [after - before for before, after in itertools.pairwise(times_ns)]
-        # The link never rests from the first packet to the last. Packets that are lost on the way down have passed it
+        # The link is busy from the first packet to the last. Packets that are lost on the way down have passed the link
         # before.
         passed = len(gaps_ns) / (1 - self._network.lasting_loss_of(DOWN) if direction else 1)
         mean_mbps = passed * size_bytes * 8e3 / (times_ns[-1] - times_ns[0])
-        # On the way up the delay is behind the link, and where it varies, so do the gaps.
+        # On the way up, packets meet the delay after the link; if it varies, so do the gaps.
         is_regular = direction == 1 or not self._network.jitter_ms
         return size_bytes * 8e3 / statistics.median(gaps_ns) if is_regular else None, mean_mbps
 
     def _waited_ns(self, arrived: Times) -> float:
-        """How long a packet waited in the queue, in the median of the second half of those that arrived."""
-        # The first found the link idle; in the second half the queue is as full as whole packets can make it.
+        """The time in the queue: the median over the second half of the packets that arrived."""
+        # The first packet found the link idle; in the second half, the queue is as full as whole packets can make it.
         one_way_ns = [arrived[number][1] - arrived[number][0] for number in sorted(arrived)]
         return statistics.median(one_way_ns[len(one_way_ns) // 2 :]) - min(one_way_ns) - self._network.jitter_ms * 1e6
 
     def _managed(self, direction: int, without_load: Direction, mbps: float) -> Direction:
-        """`without_load` with the rate, and what the queue did to a little more than the link carries."""
+        """`without_load` with the rate, and the queue's effect on a small overload of the link."""
         offered_mbps = mbps * MANAGED_OVERLOAD
         size_bytes = min(LARGE_BYTES, max(round(offered_mbps * 1e6 / 8 / MANAGED_PACKETS_PER_S), 2 * SMALL_BYTES))
         packets = round(MANAGED_S * offered_mbps * 1e6 / 8 / size_bytes)
@@ -306,10 +309,10 @@ class Client:
         arrived, marked = self._sent(direction, flow)
         sparse_ns = [at - sent for number, (sent, at) in arrived.items() if number >= SPARSE]
         large = {number: times for number, times in arrived.items() if number < SPARSE}
-        # Not the mean of all: a queue that drops too much at times leaves the link at rest.
+        # Not by the mean of all gaps: a queue that sometimes drops too much leaves the link idle.
         rate_mbps, _ = self._rates(direction, size_bytes, sorted(at for _, at in large.values()))
         least_ns = min(at - sent for sent, at in large.values())
-        # A small packet takes less time to send, and the first of all may have met a large one.
+        # A small packet is sent faster, and the very first may have met a large one.
         sparse_wait_ms = (statistics.median(sparse_ns) - least_ns) / 1e6 if sparse_ns else math.nan
         managed = Managed(
             flow,
@@ -321,7 +324,7 @@ class Client:
         return replace(without_load, mbps=rate_mbps, managed=managed)
 
     def _sent(self, direction: int, flow: Flow) -> tuple[dict[int, tuple[int, int]], list[int]]:
-        """Send `flow` up (0) or down (1); returns what arrived, and the numbers of what was marked."""
+        """Send `flow` up (0) or down (1); returns the arrivals, and the numbers of marked packets."""
         self._arrivals.take_marked()
         if direction:
             self._ask_peer(flow)
@@ -332,14 +335,15 @@ class Client:
         return self._ask_peer(), self._marked
 
     def _ask_peer(self, flow: Flow | None = None) -> dict[int, tuple[int, int]]:
-        """Let the peer send `flow`, if any; returns what has arrived there, as `Arrivals.take` has it."""
+        """Let the peer send `flow`, if given; returns what has arrived at the peer, in the form of `Arrivals.take`."""
         self._control.sendall(json.dumps(flow and asdict(flow)).encode() + b"\n")
         arrived, self._marked = json.loads(self._answers.readline())
         return {int(number): (sent, at) for number, (sent, at) in arrived.items()}
 
 
 def longest_repair_ms(network: Network, direction: str) -> float:
-    """For how long a link repeats a packet, but for one in a billion; what has not come by then is lost."""
+    """How long a link repeats a packet, except for one in a billion packets; a packet that has not come by then counts
+    as lost."""
     loss = network.loss_of(direction)
     if network.retransmit_ms is None or not loss:
         return 0.0
@@ -348,19 +352,20 @@ def longest_repair_ms(network: Network, direction: str) -> float:
 
 
 def is_managed(queue: Queue) -> bool:
-    """Whether a queue is seen by what it does to packets, not by how many bytes it holds."""
+    """Whether a queue is measured by what it does to packets, rather than by how many bytes it holds."""
     return queue.kind != DROP_TAIL or queue.limit_packets is not None
 
 
 def _conditions_seen(
     conditions: Conditions, flow: Flow, arrived: Times, own_ms: float, direction: str
 ) -> SeenConditions:
-    """The `conditions` as the arrivals of an even `flow` show them; the network itself delays these by `own_ms`."""
+    """The `conditions` as shown by the arrivals of `flow`, which was sent evenly; `own_ms` is the network's own
+    delay."""
     started_ns = _shell_started_ns()
     first = min(arrived)
     interval_ms = flow.size_bytes * 8 / flow.mbps / 1e3
     begin_ms = (arrived[first][0] - started_ns) / 1e6 - first * interval_ms
-    # The number of a packet that has not arrived shows when it was sent.
+    # The number of a missing packet shows when it was sent.
     sent_ms = {number: begin_ms + number * interval_ms for number in range(flow.packets)}
     sent_ms |= {number: (sent - started_ns) / 1e6 for number, (sent, _) in arrived.items()}
     delayed_ms = {number: (at - sent) / 1e6 - own_ms for number, (sent, at) in arrived.items()}
@@ -368,7 +373,7 @@ def _conditions_seen(
 
 
 def _shell_started_ns() -> int:
-    """When the shell that we run in began, on the monotonic clock, to a hundredth of a second (proc(5))."""
+    """When the shell around this process began, on the monotonic clock, to a hundredth of a second (proc(5))."""
     pid = os.getppid()
     started_ns = 0
     while pid > 1:

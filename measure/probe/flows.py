@@ -1,4 +1,4 @@
-"""Even flows of datagrams, and what arrives of them: what every probe of a network sends and receives.
+"""Even flows of datagrams, and their arrivals: the common part of all probes.
 
 Each datagram has a kind, a number and the time at which it was sent. Arrival times are the kernel's.
 """
@@ -19,21 +19,23 @@ IP_UDP_BYTES = 28
 
 SMALL_BYTES = IP_UDP_BYTES + HEADER.size
 LARGE_BYTES = 1428
-# Packets are smaller where few large ones fill a queue, as long as a program can keep up with their number.
+# Packets are smaller if few large ones would fill a queue, within the number of packets per second that a program can
+# handle.
 QUEUE_PACKETS, OVERLOAD_PACKETS_PER_S = 40, 5000
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
 BUFFER_BYTES = 1 << 22
 TIMESPEC = struct.Struct("qq")
-# The codepoints of a packet that may be marked, and of one that was (RFC 3168).
+# The ECN codepoints of a packet that may be marked, and of one that was marked (RFC 3168).
 ECT, CE = 0b10, 0b11
 
-# Flows that fill a queue are this many times as much as the link carries.
+# A flow that fills a queue has this factor of the link's rate.
 OVERLOAD = 1.5
-# A program cannot send 1.5 times as much as a fast link carries.
+# On links faster than FAST_MBPS, the factor is FAST_OVERLOAD, since a program cannot send 1.5 times as much.
 FAST_MBPS, FAST_OVERLOAD = 100.0, 1.15
-# One packet of another flow, whose numbers begin at `SPARSE`, goes with every `SPARSE_EVERY` of a managed flow.
+# With every `SPARSE_EVERY` packets of a managed flow goes one packet of another, sparse flow, whose numbers begin at
+# `SPARSE`.
 SPARSE_EVERY, SPARSE = 25, 1 << 30
-# A sender that was not given the processor for this long starts its schedule anew, rather than send a burst.
+# A sender that was kept from running for this long restarts its schedule instead of sending a burst.
 LATE_S = 0.02
 
 # Number → (time sent, time it arrived), in ns.
@@ -42,9 +44,9 @@ Times = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Flow:
-    """Datagrams to be sent: how many, of how many bytes (of IP), at what rate.
+    """Datagrams to send: their number, their size in bytes (of IP), and their rate.
 
-    `managed`: each may be marked, and a small one of another flow goes with every `SPARSE_EVERY` of them.
+    `managed`: each may be marked, and with every `SPARSE_EVERY` of them goes a small one of another flow.
     """
 
     packets: int
@@ -54,10 +56,11 @@ class Flow:
 
 
 class Arrivals:
-    """The datagrams that arrived at a socket: number → (time sent, time of arrival), in ns; echoed on the peer's side.
+    """The datagrams that arrived at a socket: number → (time sent, time of arrival), in ns. With `echo`, sends echoes
+    back.
 
-    `marked` are the numbers of those that met congestion on the way (RFC 3168). Datagrams that `admits` refuses, by
-    their content and their sender, count as if they had never come.
+    `marked` are the numbers of datagrams that met congestion on the way (RFC 3168). `admits` decides by content and
+    sender; datagrams that it refuses are ignored.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Arrivals:
         end.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         try:
             end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-        except PermissionError:  # only root of the machine may have more than net.core.rmem_max
+        except PermissionError:  # only root may exceed net.core.rmem_max
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._to_monotonic_ns = _to_monotonic_ns()
         self._is_over = False
@@ -81,9 +84,10 @@ class Arrivals:
         self._receiver.start()
 
     def close(self) -> None:
-        """Close the socket, once nothing reads it: its descriptor's number may be another's at once."""
+        """Close the socket once its reader has stopped, since the number of a closed descriptor may be reused at
+        once."""
         self._is_over = True
-        # It is connected to nothing, which the kernel says after it has woken up who reads.
+        # The socket is not connected, so the kernel reports an error, but only after it has woken the reader.
         with suppress(OSError):
             self._end.shutdown(socket.SHUT_RD)
         self._receiver.join()
@@ -96,14 +100,14 @@ class Arrivals:
         return number in self._arrived
 
     def take(self) -> dict[int, tuple[int, int]]:
-        """All that arrived since the last call."""
-        # The kernel's stamps are of the wall clock, which may be set; over the seconds of a flow it is not.
+        """All arrivals since the last call."""
+        # The kernel's timestamps are of the wall clock, which may be set between flows, but hardly during one.
         self._to_monotonic_ns = _to_monotonic_ns()
         arrived, self._arrived = self._arrived, {}
         return arrived
 
     def take_marked(self) -> list[int]:
-        """The numbers of what was marked since the last call."""
+        """The numbers of datagrams that were marked since the last call."""
         marked, self.marked = self.marked, []
         return marked
 
@@ -117,12 +121,12 @@ class Arrivals:
             kind, number, sent_ns = HEADER.unpack_from(data)
             if kind == ECHO and self._echo:
                 self.sender = address
-                # One that cannot be sent is lost, as on the way; those behind it are not.
+                # An echo that cannot be sent is lost, like one lost on the way; those after it are not.
                 with suppress(OSError):
                     self._end.sendto(data, address)
                 continue
             said = {what: value for _, what, value in ancillary}
-            # IPv6 says it in another way, for which nobody asks.
+            # IPv6 reports it differently; no probe over IPv6 needs it.
             if said.get(socket.IP_TOS, b"\0")[0] & CE == CE:
                 self.marked.append(number)
             seconds, nanoseconds = TIMESPEC.unpack(said[SO_TIMESTAMPNS][: TIMESPEC.size])
@@ -139,9 +143,9 @@ def send(
     first: int = 0,
     ip_udp_bytes: int = IP_UDP_BYTES,
 ) -> None:
-    """Send `flow` evenly, and another flow from the socket `beside` where it asks for that.
+    """Send `flow` evenly; if it is managed, send the sparse flow from the socket `beside`.
 
-    Numbers begin at `first`; `token` is in each datagram.
+    Numbers begin at `first`; each datagram of the flow contains `token`.
     """
     interval_s = flow.size_bytes * 8 / flow.mbps / 1e6
     padding = token + bytes(flow.size_bytes - ip_udp_bytes - HEADER.size - len(token))
@@ -159,7 +163,7 @@ def send(
 
 
 def _to_monotonic_ns() -> int:
-    """The monotonic clock minus the wall clock, by those two of several readings that are nearest."""
+    """The monotonic clock minus the wall clock, from the fastest of several readings."""
 
     def reading_ns() -> tuple[int, int]:
         before_ns, wall_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -169,18 +173,18 @@ def _to_monotonic_ns() -> int:
 
 
 def overload(mbps: float) -> float:
-    """The factor by which the rate that fills a link's queue exceeds the link's, `mbps`."""
+    """The factor by which a flow that fills a queue exceeds the link's rate, `mbps`."""
     return OVERLOAD if mbps <= FAST_MBPS else FAST_OVERLOAD
 
 
 def probe_bytes(queue_bytes: int, mbps: float) -> int:
-    """The size of the packets that fill a queue of `queue_bytes` at `mbps`: the smaller, the finer it is measured."""
+    """The size of packets that fill a queue of `queue_bytes` at `mbps`; smaller packets measure it more finely."""
     keeping_up_bytes = math.ceil(mbps * 1e6 / 8 / OVERLOAD_PACKETS_PER_S)
     return min(LARGE_BYTES, max(queue_bytes // QUEUE_PACKETS, keeping_up_bytes, SMALL_BYTES))
 
 
 def lost_runs(packets: int, arrived: Times) -> Iterator[range]:
-    """The numbers, from 0, of the packets that did not arrive, in groups of consecutive ones."""
+    """The numbers, from 0, of the packets that did not arrive, as ranges of consecutive ones."""
     before = -1
     for number in [*sorted(arrived), packets]:
         if number > before + 1:

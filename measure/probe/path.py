@@ -1,9 +1,12 @@
-"""Measuring a path in both directions, with a helper at its other end (`serving`).
+"""Measures a path in both directions, with a helper at its other end (`serving`).
 
-In this order: the round trip, by echoes; roughly the rate of each direction, by short trains of packets, each four
-times as fast as the one before, until less arrives than was sent; losses, at a low rate in both directions at once;
-then the rate and the queue of one direction after the other, by more than it carries for some seconds. How long a
-packet waits is how much later it comes than the first ones of its flow, so both ends may have clocks of their own.
+The steps, in order:
+- the round trip, by echoes;
+- the rough rate of each direction, by short trains of packets, each four times as fast as the one before, until less
+  arrives than was sent;
+- losses, at a low rate in both directions at once;
+- the rate and the queue of one direction after the other, by overloading it for some seconds. A packet's wait is
+  measured relative to the fastest packet of its flow, so the clocks of the two ends may differ.
 """
 
 import itertools
@@ -24,43 +27,46 @@ from measure.probe.flows import LARGE_BYTES, QUEUE_PACKETS, Flow, lost_runs, ove
 from measure.probe.serving import Agreement, Arrived, Command, Sent
 from tuning.impairments.contract import DOWN, UP
 
-# Rates of the trains, in Mbit/s; the last is as much as a program in Python sends.
+# The rates of the trains, in Mbit/s; the last is the most that a program in Python can send.
 FIRST_MBPS, FASTER, MOST_MBPS = 0.25, 4.0, 600.0
-# Each train has at least this many packets, so that it has a rate.
+# Each train has at least this many packets, so that its rate can be measured.
 TRAIN_PACKETS = 50
 # A direction is full when it passes less than this share of what was sent; it may lose the rest.
 FULL_SHARE = 0.8
-# A sender keeps a rate if it reaches this share of it. A direction that passes less than the second share of it is
-# full; otherwise more is sent, at most this many times.
+# A sender keeps its rate if it reaches KEPT_SHARE of it. A direction that passes less than LOADED_SHARE of what was
+# sent is overloaded; otherwise more is sent, at most FLOODS times.
 KEPT_SHARE, LOADED_SHARE, FLOODS = 0.9, 0.95, 4
 ECHO_INTERVAL_S = 0.02
-# Losses are counted at this share of a direction's rate, and at most this many packets a second: no queue may fill.
+# Losses are counted at a rate of LOSS_SHARE of the direction's, with at most LOSS_PACKETS_PER_S, so that no queue
+# fills.
 LOSS_SHARE, LOSS_PACKETS_PER_S = 0.3, 500.0
-# When nothing has come for a round trip and this much longer, nothing more will come.
+# Packets are given up when none has come for a round trip and this much longer (s).
 QUIET_S = 0.3
-# The rate over time is that of this many groups of packets, none smaller than this.
+# The rate over time is taken from GROUPS groups of packets, each with at least LEAST_GROUP packets.
 GROUPS, LEAST_GROUP = 12, 20
-# A link counts as busy before a packet that waited for more than this share of a full queue. (A sender or a machine
-# that stood still can make a packet wait as long.)
+# The link counts as busy before a packet that waited for more than this share of a full queue. (The wait of a single
+# packet can also come from a sender or a machine that stood still.)
 BUSY_SHARE = 0.25
-# The usual gap between two packets says what a link carries, even if the link loses packets afterwards. It does not if
-# packets come in bursts: then it differs from the mean gap by more than this.
+# The median gap between packets shows a link's rate, even if packets are lost after the link. It does not if packets
+# come in bursts: then it differs from the mean gap by more than this.
 REGULAR_SHARE = 0.1
-# A drop-tail queue drops packets only while it is full. A loss is early if packets wait for less than NEARLY_FULL_SHARE
-# of the usual time. A queue is managed if early losses, less twice the losses without load, are more than EARLY_SHARE
-# of all losses, and more than EARLY_PACKETS.
+# A drop-tail queue drops packets only while it is full. A loss is early if packets then wait for less than
+# NEARLY_FULL_SHARE of the usual time. A queue is managed if early losses, less twice the losses without load, are more
+# than EARLY_SHARE of all losses and more than EARLY_PACKETS.
 NEARLY_FULL_SHARE, EARLY_SHARE, EARLY_PACKETS = 0.8, 0.1, 5
-# Fewer losses than this do not show how full the queue was.
+# Fewer losses do not show how full the queue was.
 LEAST_DROPS = 10
-# A queue has filled when it drops at least this share of the packets for which the link has no room.
+# A queue has filled if it drops at least this share of the packets that exceed the link's rate.
 DROPPED_SHARE = 0.5
-# A queue that is limited in packets seems to have another length when it is filled with short ones.
+# A queue whose limit is in packets seems shorter when it is filled with short packets: by at least COUNTED_SHARE of its
+# length and COUNTED_PACKETS full-sized packets.
 COUNTED_SHARE, COUNTED_PACKETS = 0.3, 2
 
 
 @dataclass(frozen=True)
 class Effort:
-    """The extent of a probe: the number of echoes; the seconds of trains, losses, overload and all; the most bytes."""
+    """The extent of a probe: the most bytes that it may send, the number of echoes, the duration (s) of trains, losses
+    and overload, and the time limit of the whole."""
 
     most_bytes: int
     echoes: int = 100
@@ -71,18 +77,18 @@ class Effort:
 
     @classmethod
     def quick(cls, most_bytes: int) -> "Effort":
-        """A probe that only shows whether it works: its intervals are wider."""
+        """A short probe, with wider intervals, to try whether probing works."""
         return cls(most_bytes, echoes=30, loss_s=2.0, overload_s=1.5, longest_s=90.0)
 
 
 @dataclass(frozen=True)
 class Flood:
-    """Observations of a direction to which more was sent than it carries.
+    """Observations of an overloaded direction.
 
-    `mbps` is its rate, IP and UDP headers included, and `low_mbps` to `high_mbps` that of 80 % of groups of packets one
-    after the other; `wait_ms` how long a packet waits in a full queue, by this many `packets`, and `low_wait_ms` to
-    `high_wait_ms` how long 80 % of those did. `fills`: whether the queue got full; `is_managed`: whether it drops
-    before that.
+    `mbps` is its rate, including IP and UDP headers; 80 % of groups of consecutive packets had rates from `low_mbps` to
+    `high_mbps`. `wait_ms` is the median wait in a full queue, and 80 % of waits were from `low_wait_ms` to
+    `high_wait_ms`, measured by `packets` packets. `fills`: whether the queue became full; `is_managed`: whether it
+    drops packets before it is full.
     """
 
     mbps: float
@@ -98,10 +104,11 @@ class Flood:
 
 @dataclass(frozen=True)
 class Way(Flood):
-    """The measurement of a direction: its rate in full packets, and its queue in packets that show it finely.
+    """The measurement of a direction: its rate with full-sized packets, and its queue with smaller packets, which show
+    it more finely.
 
-    `counts_packets`: whether the queue is as long in packets, not in bytes. Without load, `lost` of `sent` packets were
-    lost, `behind_lost` of them behind another.
+    `counts_packets`: whether the queue's limit is in packets rather than bytes. Without load, `lost` of `sent` packets
+    were lost, `behind_lost` of these after another lost one.
     """
 
     counts_packets: bool
@@ -112,7 +119,7 @@ class Way(Flood):
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """The measurement of a path: round trips in ms, the least of them without the time to send a packet."""
+    """The measurement of a path. Round trips are in ms; the minimum is without the time to send a packet."""
 
     address: str
     port: int
@@ -150,7 +157,7 @@ def conversation_with(host: str, port: int, secret: bytes) -> Iterator[tuple[Con
 
 
 def measure_path(host: str, port: int, secret: bytes, effort: Effort, tell: Callable[[str], None]) -> PathMeasurement:
-    """Measure the path to `host`, and `tell` what is known as soon as it is. Raises EyelevelError."""
+    """Measure the path to `host`; call `tell` with each result as soon as it is known. Raises EyelevelError."""
     with conversation_with(host, port, secret) as (conversation, end, connection):
         agreed = understood(conversation.hear(), Agreement)
         if (allowed := agreed.most_bytes) < effort.most_bytes:
@@ -175,13 +182,13 @@ class _Probe:
         self._conversation, self._end, self._other, self._effort, self._tell = conversation, end, other, effort, tell
         self._allowed_bytes = allowed_bytes
         self._begin_s = time.monotonic()
-        # The lowest number that no packet has had yet.
+        # The lowest number not yet used for a packet.
         self._next = 0
         self._bytes = {UP: 0, DOWN: 0}
         self._quiet_s = QUIET_S + 1.0
 
     def measurement(self) -> PathMeasurement:
-        """All of it, one after the other."""
+        """All measurements, one after the other."""
         rtts_ms = self._echoes()
         self._quiet_s = QUIET_S + rtts_ms[-1] / 1e3
         rough_mbps = {way: self._rough_mbps(way) for way in (UP, DOWN)}
@@ -220,7 +227,7 @@ class _Probe:
         return rtts_ms
 
     def _rough_mbps(self, way: str) -> float:
-        """About what a direction carries. (Less, if a machine or the path stood still meanwhile.)"""
+        """Roughly the rate of a direction. (Less, if a machine or the path stood still meanwhile.)"""
         offered_mbps = FIRST_MBPS
         while True:
             train_bytes = offered_mbps * 1e6 / 8 * self._effort.train_s
@@ -241,7 +248,7 @@ class _Probe:
             offered_mbps = min(offered_mbps * FASTER, MOST_MBPS)
 
     def _require(self, rough_mbps: dict[str, float]) -> None:
-        """That what is still to be sent is allowed."""
+        """Raises EyelevelError unless the bytes still to be sent are allowed."""
         seconds, sent_bytes = self._effort.overload_s, sum(self._bytes.values())
         more_bytes = [2 * seconds * overload(mbps) * mbps * 1e6 / 8 for mbps in rough_mbps.values()]
         allowed_bytes = min(self._effort.most_bytes, self._allowed_bytes)
@@ -253,7 +260,7 @@ class _Probe:
             )
 
     def _lost(self, rough_mbps: dict[str, float]) -> dict[str, tuple[int, int, int]]:
-        """The number of packets of each direction, without load: sent, lost, and lost behind another."""
+        """Direction → numbers of packets without load: sent, lost, and lost after another lost one."""
         most_mbps = LOSS_PACKETS_PER_S * self._end.least_bytes * 8 / 1e6
         flows, numbers = {}, {}
         for way in (UP, DOWN):
@@ -289,12 +296,12 @@ class _Probe:
         return seen
 
     def _overloaded(self, way: str, rough_mbps: float, sent: int, lost: int, behind_lost: int) -> Way:
-        """The rate and the queue of a direction, by more than it carries."""
+        """The rate and the queue of a direction, by overloading it."""
         loss = lost / sent
         large = self._flooded(way, rough_mbps, LARGE_BYTES, loss)
         queue = large
         counts_packets = False
-        # Shorter packets show its length more finely, and whether it is one in packets.
+        # Shorter packets show the queue's length more finely, and whether its limit is in packets.
         waiting_bytes, offered_mbps = large.wait_ms * large.mbps * 1e3 / 8, large.mbps * overload(large.mbps)
         size_bytes = probe_bytes(min(round(waiting_bytes), QUEUE_PACKETS * LARGE_BYTES // 2), offered_mbps)
         if (size_bytes := max(size_bytes, self._end.least_bytes)) <= LARGE_BYTES // 2:
@@ -302,14 +309,14 @@ class _Probe:
             packet_ms = LARGE_BYTES * 8 / large.mbps / 1e3
             differs_ms = max(COUNTED_SHARE * large.wait_ms, COUNTED_PACKETS * packet_ms)
             counts_packets = not large.is_managed and large.wait_ms - fine.wait_ms > differs_ms
-            # A queue that counts packets has as many of a page's packets as of full ones.
+            # If the queue counts packets, it holds as many of a page's packets as of full-sized ones.
             queue = large if counts_packets else fine
         self._tell(f"{way}: {large.mbps:.4g} Mbit/s, queue {queue.wait_ms:.4g} ms")
         seen = replace(queue, mbps=large.mbps, low_mbps=large.low_mbps, high_mbps=large.high_mbps)
         return Way(**vars(seen), counts_packets=counts_packets, sent=sent, lost=lost, behind_lost=behind_lost)
 
     def _flooded(self, way: str, mbps: float, size_bytes: int, loss: float) -> Flood:
-        """Observe a direction, with this loss, while more packets of this size come than it carries."""
+        """Observe a direction, which loses the share `loss` without load, while packets of this size overload it."""
         for _ in range(FLOODS):
             offered_mbps = mbps * overload(mbps)
             flow = Flow(round(self._effort.overload_s * offered_mbps * 1e6 / 8 / size_bytes), size_bytes, offered_mbps)
@@ -319,7 +326,7 @@ class _Probe:
                 raise EyelevelError(f"{words} {_where(way)}: is the path broken?")
             seen = flood(size_bytes, sent_mbps, numbers, arrived, loss)
             keeps_rate = sent_mbps > KEPT_SHARE * offered_mbps
-            # A sender that had to wait for the processor sends too little at times, and too much at others.
+            # A sender that had to wait for the processor sends too little at some times, and too much at others.
             if seen.mbps < LOADED_SHARE * (1 - loss) * sent_mbps and (keeps_rate or seen.fills):
                 return seen
             if keeps_rate:
@@ -327,7 +334,7 @@ class _Probe:
         raise _too_slow(way, sent_mbps)
 
     def _passed(self, way: str, flow: Flow) -> tuple[Numbers, float, Times]:
-        """Send `flow` in a direction: its numbers, the rate at which it went, and what arrived."""
+        """Send `flow` in a direction; returns its numbers, its actual rate, and the arrivals."""
         numbers = self._numbers(flow.packets)
         self._count(way, flow)
         if way == UP:
@@ -349,7 +356,8 @@ class _Probe:
         return numbers
 
     def _count(self, way: str, flow: Flow) -> None:
-        """Note that `flow` is sent. Raises EyelevelError when that is too much, or there is no time for it."""
+        """Count `flow` as sent. Raises EyelevelError when that exceeds the allowed bytes, or the time limit has
+        passed."""
         self._bytes[way] += flow.packets * flow.size_bytes
         if sum(self._bytes.values()) > (most_bytes := min(self._effort.most_bytes, self._allowed_bytes)):
             raise EyelevelError(
@@ -361,13 +369,13 @@ class _Probe:
 
 
 def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, loss: float) -> Flood:
-    """The flood of a direction, by the arrivals of a flow of `numbers`, sent at `sent_mbps`.
+    """The observation of an overloaded direction, by the arrivals of a flow of `numbers` that was sent at `sent_mbps`.
 
     Without load, the direction loses the share `loss`.
     """
     least_ns = min(at - sent for sent, at in arrived.values())
     waits_ns = {number: arrived[number][1] - arrived[number][0] - least_ns for number in sorted(arrived)}
-    # A packet after a dropped one waits as long as the dropped one would have, but for one packet.
+    # A packet after a dropped one waits as long as the dropped one would have, to within one packet.
     drops = [(after, after - before - 1) for before, after in itertools.pairwise(waits_ns) if after > before + 1]
     full = [after for after, _ in drops] if len(drops) >= LEAST_DROPS else [*waits_ns][len(waits_ns) // 2 :]
     full_waits_ns = [waits_ns[number] for number in full]
@@ -385,7 +393,7 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
     usual_mbps, mean_mbps = (size_bytes * 8e3 / gap for gap in (statistics.median(gaps_ns), statistics.fmean(gaps_ns)))
     mbps = usual_mbps if abs(usual_mbps / mean_mbps - 1) < REGULAR_SHARE else mean_mbps
     group = max(LEAST_GROUP, len(gaps_ns) // GROUPS)
-    # A queue has room for whole packets, of whose time half is not used on average.
+    # A queue holds only whole packets, so on average half a packet's time is unused.
     low_wait_ms, usual_wait_ms, high_wait_ms = (
         (ns + size_bytes * 4e3 / mbps) / 1e6 for ns in (wait_tenths_ns[0], wait_ns, wait_tenths_ns[-1])
     )
@@ -413,7 +421,7 @@ def flood(size_bytes: int, sent_mbps: float, numbers: Numbers, arrived: Times, l
 
 
 def _times(arrived: Times) -> list[int]:
-    """When packets arrived, in ns, the first one first."""
+    """When packets arrived, in ns, in order."""
     return sorted(at for _, at in arrived.values())
 
 

@@ -1,4 +1,4 @@
-"""The measurement of a path, as a network's table in `networks.toml`, with how well each number is known."""
+"""Writes the measurement of a path as a network's table for `networks.toml`, with how well each number is known."""
 
 import re
 import socket
@@ -22,20 +22,20 @@ from tuning.networks import Network
 from tuning.queues import PACKET_BYTES
 
 CONFIDENCE = 0.95
-# A rate is steady if those of groups of packets vary by no more than this share, from the lowest to the highest.
+# A rate is steady if the rates of groups of packets differ by at most this share, from the lowest to the highest.
 STEADY_SHARE = 0.2
-# Packets that are lost behind another come in bursts if they are this much more frequent than by chance.
+# Losses come in bursts if a packet after a lost one is lost this much more often than by chance.
 BURST_SHARE = 0.2
 NAME = re.compile("[A-Za-z0-9_-]+")
 
 
 def name_of(host: str) -> str:
-    """The name of the profile of the path to `host` unless it is given one."""
+    """The default name of the profile of the path to `host`."""
     return "-".join(NAME.findall(host)) or "path"
 
 
 def require_place(file: Path, name: str) -> None:
-    """Raises EyelevelError when no profile of this `name` can be added to `file`."""
+    """Raises EyelevelError when no profile with this `name` can be added to `file`."""
     if not NAME.fullmatch(name):
         raise EyelevelError(f"{printable(name)!r} is no name of a profile: letters, digits, - and _ only")
     if file.name != networks.FILENAME:
@@ -50,7 +50,7 @@ def require_place(file: Path, name: str) -> None:
 
 
 def add(profile: str, file: Path) -> None:
-    """Add `profile` to `file`, which is made if it is not there, in one step. Raises EyelevelError."""
+    """Add `profile` to `file`, which is created if it is missing, in one step. Raises EyelevelError."""
     folder_is_new = not file.parent.exists()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def add(profile: str, file: Path) -> None:
 
 
 def read_back(profile: str, name: str) -> Network:
-    """The network that `profile` holds, as campaigns read it. Raises EyelevelError when it is none."""
+    """The network in `profile`, as campaigns read it. Raises EyelevelError when it is not valid."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / networks.FILENAME
         file.write_text(profile)
@@ -70,7 +70,7 @@ def read_back(profile: str, name: str) -> Network:
 
 
 def profile_of(measured: PathMeasurement, host: str, name: str) -> str:
-    """`measured` as a table of TOML called `name`, with comments."""
+    """`measured` as a TOML table with this `name`, with comments."""
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     version = "IPv6" if measured.is_v6 else "IPv4"
     here = socket.gethostname()
@@ -93,7 +93,7 @@ def profile_of(measured: PathMeasurement, host: str, name: str) -> str:
 
 
 def warnings(measured: PathMeasurement) -> Iterator[str]:
-    """The properties of a path that the numbers of its profile do not show, a line each."""
+    """The properties of a path that the numbers of its profile do not show, one per line."""
     for way, one in ((UP, measured.up), (DOWN, measured.down)):
         if one.high_mbps - one.low_mbps > STEADY_SHARE * one.mbps:
             yield (
@@ -136,12 +136,12 @@ def _queue(way: Way) -> str:
 
 
 def _least_ms(way: Way) -> float:
-    """The shortest queue, in ms, that a network may have: that of a full packet, with an allowance for rounding."""
+    """The shortest queue that a network may have, in ms: one full-sized packet, with an allowance for rounding."""
     return 1.01 * PACKET_BYTES * 8 / way.mbps / 1e3
 
 
 def _again(way: Way) -> float:
-    """The memory of losses: 0 if a packet after a lost one is lost no more often than any, 1 if it always is."""
+    """How losses cluster: 0 if a packet after a lost one is lost no more often than any other, 1 if it always is."""
     if way.lost < 2 or way.lost == way.sent:
         return 0.0
     loss = way.lost / way.sent
@@ -149,10 +149,10 @@ def _again(way: Way) -> float:
 
 
 def interval(lost: int, sent: int, again: float) -> tuple[float, float]:
-    """The confidence interval of the share of lost packets, of which `lost` of `sent` were (Clopper and Pearson, 1934).
+    """The confidence interval of the loss rate, given `lost` of `sent` packets (Clopper and Pearson, 1934).
 
-    Losses that come together carry less information. They are counted as fewer independent packets, by the variance of
-    their mean if the state of the path has a memory of `again` from one packet to the next.
+    Losses in bursts carry less information. They are counted as fewer independent packets, by the variance of the mean
+    of a process with the autocorrelation `again` from one packet to the next.
     """
     inflation = (1 + again) / (1 - again)
     some, all_of = lost / inflation, sent / inflation
@@ -163,7 +163,7 @@ def interval(lost: int, sent: int, again: float) -> tuple[float, float]:
 
 
 def _toml(text: str) -> str:
-    """`text` as a string of TOML."""
+    """`text` as a TOML string."""
     quoted = '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
     assert tomllib.loads(f"text = {quoted}")
     return quoted

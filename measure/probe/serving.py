@@ -1,7 +1,7 @@
-"""The other end of a probe: it answers who has the secret, one at a time, and is silent to all others.
+"""The other end of a probe: it serves those who have the secret, one at a time, and is silent to all others.
 
-It sends nothing but to the address of a connection whose other end has proved that it has the secret, and no more than
-its owner allows, so that nobody can make it send to a third. Nothing is answered to a datagram of a stranger.
+It sends only to the address of a connection whose other end has proved that it has the secret, and no more than its
+owner allows. So nobody can make it send to a third party. Datagrams from strangers get no answer.
 """
 
 import secrets
@@ -19,19 +19,20 @@ from measure.probe.conversation import Conversation, answer, read_secret, unders
 from measure.probe.datagrams import MOST_MBPS, TOKEN_BYTES, End, Numbers, Times
 from measure.probe.flows import LARGE_BYTES, Flow
 
-# Strangers who say nothing cannot keep others away for longer, nor more of them at once.
+# A stranger who sends nothing is disconnected after GREETING_S, and at most MOST_STRANGERS may be connected, so that
+# they cannot keep others away.
 GREETING_S, MOST_STRANGERS = 10.0, 16
-# The longest time of one probe, whatever it does.
+# The time limit of a probe.
 LONGEST_PROBE_S = 600.0
-# The other end waits for what is on its way; longer than this makes no sense.
+# The longest wait for packets that are on their way to the other end; a longer one makes no sense.
 LONGEST_QUIET_S = 10.0
 
 
 @dataclass(frozen=True)
 class Command:
-    """Send `flow`, or, if not `sends`, say what has arrived of it once nothing more has for `quiet_s`.
+    """Send `flow`; or, if not `sends`, report its arrivals once none has come for `quiet_s`.
 
-    Its datagrams have the numbers from `first`.
+    Its datagrams are numbered from `first`.
     """
 
     flow: Flow
@@ -42,7 +43,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Agreement:
-    """With which token datagrams come and go, and how many bytes the far end sends at most."""
+    """The token that datagrams must carry, and the most bytes that the far end sends."""
 
     token: str
     most_bytes: int
@@ -54,7 +55,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Sent:
-    """The rate at which the far end has sent a flow."""
+    """The rate at which the far end sent a flow."""
 
     mbps: float
 
@@ -65,7 +66,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Arrived:
-    """The packets of a flow that arrived at the far end: the number of each, when it was sent (ns of the sender's
+    """The packets of a flow that arrived at the far end: for each, its number, when it was sent (ns of the sender's
     clock) and when it arrived (ns of the receiver's)."""
 
     arrived: tuple[tuple[int, int, int], ...]
@@ -80,7 +81,7 @@ class Arrived:
 
 
 class Server:
-    """A server of probes at one address, which hangs up on a client that says nothing for `greeting_s`."""
+    """A server of probes at one address; it disconnects a client that has not proved itself within `greeting_s`."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Server:
             ) from None
 
     def serve(self) -> NoReturn:
-        """Answer probes until interrupted."""
+        """Serve probes until interrupted."""
         while True:
             connection, (address, *_) = self._listener.accept()
             if self._strangers.acquire(blocking=False):
@@ -123,8 +124,8 @@ class Server:
                 connection.close()
 
     def _greet(self, connection: socket.socket, address: str) -> None:
-        """Find out whether who is at the other end has the secret, and if so measure with it."""
-        # However slowly somebody says nothing.
+        """Check whether the other end has the secret, and if so serve its probe."""
+        # The deadline holds however slowly the stranger sends.
         deadline = threading.Timer(self._greeting_s, _hang_up, [connection])
         deadline.daemon = True
         deadline.start()
@@ -161,7 +162,7 @@ class Server:
             self._busy.release()
 
     def _measured(self, conversation: Conversation, address: str) -> str:
-        """Do what the other end says until it has done; what there was, in words. Raises EyelevelError."""
+        """Carry out the other end's commands until it ends; returns a summary. Raises EyelevelError."""
         token = secrets.token_bytes(TOKEN_BYTES)
         self._end.begin(token, address)
         conversation.say({"token": token.hex(), "most_bytes": self._most_bytes})

@@ -1,1 +1,1 @@
-"""One page load, and what it left."""
+"""One page load, and the evidence that it left."""

@@ -1,6 +1,6 @@
-"""One setting under several names: `tcp,tcp` is the protocol tcp twice, as `tcp` and `tcp~2`.
+"""Several names for one protocol: `tcp,tcp` means the protocol tcp twice, as `tcp` and `tcp~2`.
 
-A campaign of a setting against itself (A/A) must find no difference.
+A campaign of a protocol against itself (A/A) must find no difference.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ SEPARATOR = "~"
 
 
 def choose_protocols(wanted: str | Iterable[str], known: Catalogue[Protocol]) -> list[Protocol]:
-    """The protocols that `wanted` names (as in `tuning.settings.choose`), a repeated one again under a new name.
+    """The protocols that `wanted` names (as in `tuning.settings.choose`); a repeated one gets a new name.
 
     They are complete: with all that their servers need (`servers.registry`). Raises EyelevelError that names the
-    allowed ones, or says why a server does not serve one.
+    allowed protocols, or says why a server cannot serve one.
     """
     names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
     require_served(choose("protocol", [base_name(name) for name in names], known), known.places)
@@ -38,12 +38,12 @@ def choose_protocol(wanted: str, known: Catalogue[Protocol]) -> Protocol:
 
 
 def base_name(name: str) -> str:
-    """The protocol that `name` stands for."""
+    """The name of the protocol that the alias `name` stands for."""
     base, separator, number = name.rpartition(SEPARATOR)
     return base if separator and number.isdecimal() else name
 
 
 def distinct(protocols: Iterable[Protocol]) -> list[Protocol]:
-    """`protocols`, each once and under the name it has in the settings."""
+    """`protocols` without repetitions, under their original names."""
     named = (replace(protocol, name=base_name(protocol.name)) for protocol in protocols)
     return list({protocol.name: protocol for protocol in named}.values())

@@ -1,4 +1,4 @@
-"""The browser of one page load: what it shows a site as, and how long it may take."""
+"""The browser of one page load: the page and window that it gets, whether it can load a site, and its time limit."""
 
 from browsers.contract import Browser, Page
 from browsers.window import Window, recorded_window
@@ -10,16 +10,16 @@ from tuning.protocols import Protocol
 
 
 def window(site: Site, device: Device | None = None) -> Window:
-    """The window of `device`, or the one that `site` was recorded in, as far as its index has it."""
+    """The window of `device`; without a device, the window in which `site` was recorded, as far as its index says."""
     if device:
         return Window(device.width, device.height, mobile=True, pixel_ratio=device.pixel_ratio, model=device.model)
     return recorded_window(site.user_agent, site.viewport)
 
 
 def page_of(site: Site, device: Device | None = None, proxy: tuple[str, int] | None = None) -> Page:
-    """The page of `site`, as a browser loads it on `device`, or as it was recorded, through `proxy` if there is one."""
+    """The page of `site`, as loaded on `device` or as recorded, through `proxy` if given."""
     authorities = tuple(authority for of_server in site.servers.values() for authority in of_server)
-    # On a device the browser says itself what it is.
+    # On a device, the browser sends its own user agent.
     user_agent = None if device else site.user_agent
     return Page(site.url, tuple(site.addresses), authorities, window(site, device), user_agent, proxy)
 
@@ -31,8 +31,8 @@ def refusal(
     device: Device | None = None,
     proxy: tuple[str, int] | None = None,
 ) -> str | None:
-    """Why `browser`, on `device` if that is not this machine, cannot load `site` over `protocol`, through `proxy` if
-    there is one, in one line; None if it can."""
+    """Why `browser` (on `device` and through `proxy`, if given) cannot load `site` over `protocol`, in one line; None
+    if it can."""
     if fault := browser.refusal(protocol):
         return f"{browser.name} cannot load over {protocol.name}: {fault}"
     if not browser.sends_connection_options:
@@ -47,10 +47,10 @@ def refusal(
 
 
 def load_limit_s(site: Site, network: Network) -> float:
-    """How long a load may take before it has failed; the same for every protocol.
+    """The time after which a load has failed; the same for every protocol.
 
-    Four times what one TCP connection would need for the whole site, its share of a link with others at least, and a
-    minute on top.
+    It is four times what one TCP connection would need for the whole site with its minimum share of the link, plus a
+    minute.
     """
     total_bits = 8 * sum(exchange.bytes for exchange in site.exchanges)
     return 60 + 4 * total_bits / network.tcp_rate_bps() * (1 + len(network.cross_traffic or ()))

@@ -1,8 +1,8 @@
-"""One page load as the client of a replay, from outside: the site is replayed, and `measure.run.visit` run in it.
+"""One page load, seen from outside its replay: the site is replayed, and the replay's client is `measure.run.visit`.
 
     prepared (`Load`)  →  begun  →  quiet  →  over: its film has ended, nothing is measured any more  →  ended
 
-From `Load` on there are namespaces, servers, emulated network, X server, and a browser that shows an empty page.
+`Load` starts namespaces, servers, emulated network, X server, and a browser that shows an empty page.
 """
 
 import time
@@ -36,8 +36,8 @@ from tuning.devices import device_of
 class Observers:
     """The programs of a method that observe a load from within its replay.
 
-    `monitor` runs beside the servers (`replay.spec`); `around` is a command that runs the visit, which is given after
-    it. Servers that can log their connections do so to `qlog` (`replay.spec`).
+    `monitor` runs next to the servers (`replay.spec`). `around` is a command that runs the visit, whose command line is
+    appended to it. Servers that can log their connections write to `qlog` (`replay.spec`).
     """
 
     monitor: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Observers:
 
 @dataclass(frozen=True)
 class Moments:
-    """The calls during a load: `quiet` when its page has been quiet for a while, if it is so for that long, and `over`
+    """Functions called during a load: `quiet` when its page has been quiet for a while (if that happens), and `over`
     when nothing is measured any more, though the load has not ended."""
 
     quiet: Callable[[], object] = lambda: None
@@ -58,11 +58,11 @@ NO_CALLS = Moments()
 
 
 class Load:
-    """A load of a page that is being prepared, and made once.
+    """A load of a page; it is prepared, and then made once.
 
-    It ends with its context, and with the thread that began it. Its evidence is in its `folder` (see
-    `measure.run.visit`), with the servers' log of requests (`REQUEST_LOG`) and the settings as they were read back
-    (`REPLAY_EVIDENCE`). Each part runs on its cores of `layout`.
+    It ends with its context, and with the thread that began it. Its evidence is in `folder` (see `measure.run.visit`),
+    with the servers' request log (`REQUEST_LOG`) and the settings as read back (`REPLAY_EVIDENCE`). Each part runs on
+    its cores of `layout`.
     """
 
     def __init__(
@@ -75,9 +75,9 @@ class Load:
         idle: IdlePriority | None = None,
         begin: Callable[..., Replay] = Replay,
     ) -> None:
-        """Begin to prepare it; this does not wait for anything, and a fault is one of the load's.
+        """Begin to prepare the load. This does not wait for anything; an error makes the load fail later.
 
-        It has `idle` priority, if that is given, until `lift` or its beginning. `begin` begins its replay.
+        The load has `idle` priority, if given, until `lift` is called or it begins. `begin` starts its replay.
         """
         self.folder = folder
         self._since_s = time.monotonic()
@@ -109,20 +109,20 @@ class Load:
         self.close()
 
     def age_s(self) -> float:
-        """For how long it has been prepared (s)."""
+        """The time (s) since the load's preparation began."""
         return time.monotonic() - self._since_s
 
     def await_ready(self) -> None:
-        """Wait until it is prepared, or has failed."""
+        """Wait until the load is prepared, or has failed."""
         if self._replay:
             self._prompter.await_sign(self._replay.ended, READY)
 
     def has_ended(self) -> bool:
-        """Whether it has failed before its beginning."""
+        """Whether the load has failed before it began."""
         return self._replay is None or first_readable(self._replay.ended, timeout_s=0) is not None
 
     def lift(self) -> None:
-        """Give it ordinary priority, as far as it has idle priority. Raises EyelevelError."""
+        """Give the load ordinary priority if it has idle priority. Raises EyelevelError."""
         if self._idle and self._replay:
             try:
                 self._idle.lift(self._replay.pid)
@@ -130,7 +130,7 @@ class Load:
                 raise EyelevelError(f"idle priority cannot be lifted: {error}") from None
 
     def make(self, moments: Moments = NO_CALLS) -> str | None:
-        """Let it begin, when it is ready, and wait for its end; returns why the replay failed, if it did."""
+        """Let the load begin when it is ready, and wait for its end; returns why the replay failed, or None."""
         if not self._replay:
             return self._fault
         try:
@@ -146,17 +146,17 @@ class Load:
         return None
 
     def close(self) -> None:
-        """End it, however far it is; afterwards there is nothing of it but what is in its folder."""
+        """End the load at any stage; afterwards, only the files in its folder remain."""
         with suppress(EyelevelError):
-            self.lift()  # on a busy machine its end would take long otherwise
+            self.lift()  # otherwise its end would take long on a busy machine
         self._ends.close()
 
     def _become_ordinary(self, replay: Replay) -> None:
-        """Make sure that it is measured as a run that was not prepared at idle priority. Raises EyelevelError."""
+        """Make sure that the load is measured like one that was not prepared at idle priority. Raises EyelevelError."""
         if self._idle:
             self.lift()
             self.await_ready()
-            # Its first process may not have had idle priority yet when it was lifted.
+            # When the load was first lifted, its first process may not have had idle priority yet.
             self.lift()
             require_ordinary(replay.pid)
             self._idle = None
@@ -233,9 +233,9 @@ def load(
     preparation: Load | None = None,
     moments: Moments = NO_CALLS,
 ) -> str | None:
-    """Load the page of `setting` once (see `Load`); returns why the replay failed, if it did.
+    """Load the page of `setting` once (see `Load`); returns why the replay failed, or None.
 
-    `preparation` is this load, if somebody has begun to prepare it.
+    `preparation` is this load if its preparation has begun.
     """
     with preparation or Load(setting, folder, layout=layout, observers=observers) as one:
         return one.make(moments)

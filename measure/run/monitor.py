@@ -1,6 +1,6 @@
 """`python -m measure.run.monitor FOLDER`: a replay's monitor, which captures what the servers send and receive.
 
-Leaves in FOLDER:
+It leaves in FOLDER:
 
     servers.pcapng   every packet, as the servers' namespace saw it
     sockets.bin      the kernel's account of every TCP connection, sampled (`servers.kernel_sockets`)

@@ -1,8 +1,8 @@
-"""How far beyond the access network each server of a site is: nowhere, as recorded, or as a file says.
+"""How far each server of a site is beyond the access network: not at all, as recorded, or as a file says.
 
-The file is TOML, a table for each site. Its keys are hosts, recorded IPs or the addresses of the replay, its values by
-how much the round trip to that server is longer than the network's, in ms; `default` is for all others, which have 0
-without it:
+The file is TOML, with a table for each site. Keys are hosts, recorded IPs or addresses of the replay. A value is by how
+much the round trip to that server exceeds the network's, in ms. `default` is for all other servers; without it, they
+have 0:
 
     [demo-news]
     default = 15
@@ -24,17 +24,17 @@ from record.site import Site
 from tuning.defaults import OFF, RECORDED
 
 FILE = "file"
-# "recorded-12.5ms": as recorded, less the 12.5 ms that the recorder's own access took.
+# "recorded-12.5ms": as recorded, minus the 12.5 ms of the recorder's own access.
 AS_RECORDED = re.compile(rf"{RECORDED}(?:-(\d+(?:\.\d+)?)ms)?")
 DEFAULT = "default"
-# Half of the circumference of the Earth and back takes 200 ms, over a geostationary satellite 500.
+# A generous limit: half-way around the Earth and back takes 200 ms, via a geostationary satellite 500 ms.
 MOST_MS = 10_000.0
 
 
 @dataclass(frozen=True)
 class ServerRtts:
-    """The setting. `kind`: OFF, RECORDED or FILE. `access_ms`: the round-trip time of the recorder's own access, where
-    it is given. `by_site`: site → host or address → extra round-trip time, as a file has it."""
+    """The setting. `kind`: OFF, RECORDED or FILE. `access_ms`: the round-trip time of the recorder's own access, if
+    given. `by_site`: site → host or address → extra round-trip time, from a file."""
 
     kind: str = OFF
     access_ms: float | None = None
@@ -44,9 +44,9 @@ class ServerRtts:
         return self.kind if self.access_ms is None else f"{self.kind}-{self.access_ms:.15g}ms"
 
     def extra_ms(self, site: Site) -> dict[str, float]:
-        """Server address of `site` → by how much its round trip is longer than the network's (ms); nothing if off.
+        """Server address of `site` → by how much its round trip exceeds the network's (ms); empty if off.
 
-        Raises EyelevelError when that is not known.
+        Raises EyelevelError when that is unknown.
         """
         if self.kind == OFF:
             return {}
@@ -61,7 +61,7 @@ NEXT_TO_THE_NETWORK = ServerRtts()
 
 
 def parse_server_rtts(text: str) -> ServerRtts:
-    """The setting that `text` means: a word, or the path of a file. Raises EyelevelError."""
+    """The setting in `text`: a word, or the path of a file. Raises EyelevelError."""
     if text == OFF:
         return NEXT_TO_THE_NETWORK
     if match := AS_RECORDED.fullmatch(text):
@@ -85,14 +85,14 @@ def parse_server_rtts(text: str) -> ServerRtts:
 
 
 def kept_server_rtts(settings: CampaignSettings) -> ServerRtts:
-    """The setting of a campaign that was begun with these `settings`. Raises EyelevelError."""
+    """The setting of a campaign with these `settings`. Raises EyelevelError."""
     if settings.server_rtts != FILE:
         return parse_server_rtts(settings.server_rtts)
     return ServerRtts(FILE, by_site=settings.extra_rtts_ms)
 
 
 def _by_address(site: Site, given: Mapping[str, float]) -> dict[str, float]:
-    """The values `given` for hosts, recorded IPs or addresses, by address. Raises EyelevelError."""
+    """Address → value, from the values `given` for hosts, recorded IPs or addresses. Raises EyelevelError."""
     names = {
         address: {address, ip, *(authority.partition(":")[0] for authority in site.servers[address])}
         for address, ip in site.recorded_ips.items()

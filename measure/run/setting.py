@@ -1,4 +1,5 @@
-"""The page, the network and the protocol of a run, and how the page is loaded; and where and when the run is made."""
+"""The setting of a run: its page, network and protocol, and how the page is loaded. Also its circumstances: where and
+when it is made."""
 
 from dataclasses import dataclass
 
@@ -18,9 +19,9 @@ from tuning.protocols import Protocol
 class Loading(LoadSettings):
     """How pages are loaded.
 
-    `quiet_ms`: a page has finished when no response to it has ended for this long, and none is under way; None stands
-    for what suits the network. `browser`: its name (`browsers.registry`). `server_rtts`: how far beyond the network
-    each server is.
+    `quiet_ms`: a page has finished when no response to it has ended for this long, and none is under way; None means
+    the network's own value. `browser`: the browser's name (`browsers.registry`). `server_rtts`: how far each server is
+    beyond the network.
     """
 
     quiet_ms: int | None = None
@@ -35,9 +36,9 @@ class Loading(LoadSettings):
 
 @dataclass(frozen=True)
 class Setting:
-    """The page, the network and the protocol of a run, and how it loads. The network's losses are drawn from `seed`.
+    """The page, network and protocol of a run, and how it is loaded. `seed` determines the network's losses.
 
-    `timekeeping`: how the network is to keep time (`measure.host.timekeeping`); in any way unless given.
+    `timekeeping`: how the network must keep time (`measure.host.timekeeping`); None permits any way.
     """
 
     site: Site
@@ -49,20 +50,20 @@ class Setting:
 
     @property
     def http1_servers(self) -> frozenset[str]:
-        """The addresses of the servers that speak HTTP/1.1 alone."""
+        """The addresses of the servers that speak only HTTP/1.1."""
         is_recorded = self.loading.alpn == RECORDED and self.protocol.in_kernel
         return http1_servers(self.site.connections) if is_recorded else frozenset()
 
     @property
     def quiet_ms(self) -> int:
-        """For how long the page must have asked for nothing before it counts as finished."""
+        """How long the page must be quiet before it counts as finished."""
         return self.loading.quiet_ms or self.network.quiet_ms or QUIET_MS
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where a block's runs are made: the block's number, the machine, its canary, how many times as long as usual
-    the canary took, which cores do what, and in which of the machine's lanes, if it has any."""
+    """The circumstances of a block's runs: the block's number, the machine, its canary, the canary's time relative to
+    the usual, which cores do what, and the machine's lane, if it has any."""
 
     block: int
     machine: str

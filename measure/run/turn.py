@@ -1,4 +1,5 @@
-"""The turn of a load: messages by which the visit in the replay and the process that prepared it agree on its start.
+"""The turn of a load: the messages by which the visit in the replay and the process that prepared it agree on its
+start.
 
     visit                                               other end
     "ready"   the browser shows an empty page     →
@@ -7,8 +8,8 @@
     "quiet"   its page has been quiet for a while →
     "over"    nothing is measured any more        →
 
-The messages pass over a pair of sockets; the visit's is its standard input. When the other end is closed, for any
-reason, the load is not wanted any more.
+The messages pass through a pair of sockets; the visit's is its standard input. If the other end is closed, for any
+reason, the load is no longer wanted.
 """
 
 import os
@@ -29,13 +30,13 @@ READY, BEGIN, QUIET, OVER = b"ready\n", b"begin\n", b"quiet\n", b"over\n"
 SIGN_BYTES = 64
 STANDARD_INPUT = 0
 
-# A load begins when its processors had nothing to do in this share of a while: all but what the kernel's counting by
-# hundredths of a second makes unsure (two of ten, with two processors), and what a machine always does.
+# A load begins when its processors were idle for this share of the last IDLE_S. The rest allows for the kernel's
+# counting in hundredths of a second (with two processors, two of ten may be wrong) and for what a machine always does.
 IDLE_SHARE = 0.75
 IDLE_S = 0.05
 LOOK_S = 0.01
-# On a machine that others use all the time it begins all the same, as the gates judge what others did to the load. It
-# awaits short work: two runs of 36 that began after 0.5 s beside others' work were slower by a tenth and more.
+# If others use the machine all the time, the load begins nevertheless after this time; the gates judge how they
+# disturbed it. Short work is waited for: after a limit of only 0.5 s, two of 36 runs were slower by a tenth or more.
 LATEST_S = 3.0
 
 
@@ -46,12 +47,14 @@ def turn_of_visit(
     latest_s: float = LATEST_S,
     idle_share: Callable[[], float | None] | None = None,
 ) -> Turn:
-    """The turn of the load by this process, on its processors; if it `is_prompted`, over the standard input.
+    """The turn of the load that this process makes, on its processors. If it `is_prompted`, signs pass through the
+    standard input.
 
-    `stamps` gets when the browser was `ready`, when the load was to `begin` and when the page had been `quiet` for a
-    while (s since 1970), and how idle the processors were in the beginning (`idle_share`, None when the kernel does not
-    tell). Background flows begin before, and have run for `cross_traffic_s` then. The load waits for idle processors
-    until `latest_s` after it could begin; `idle_share` says how idle they are, unless given those of this process.
+    `stamps` gets these entries: when the browser was `ready`, when the load should `begin`, when the page had been
+    `quiet` for a while (all s since 1970), and how idle the processors were at the beginning (`idle_share`; None if the
+    kernel does not say). Background flows begin earlier; by then they have run for `cross_traffic_s`. The load waits
+    for idle processors for at most `latest_s`. The function `idle_share` measures how idle they are; by default it
+    measures those of this process.
     """
     prompter = _take_standard_input() if is_prompted else None
 
@@ -75,14 +78,14 @@ def turn_of_visit(
 
     def say(sign: bytes) -> None:
         if prompter:
-            with suppress(OSError):  # nobody wants to know any more
+            with suppress(OSError):  # the other end is closed
                 prompter.sendall(sign)
 
     return Turn(await_begin, say_quiet, partial(say, OVER))
 
 
 def _take_standard_input() -> socket.socket:
-    """The standard input, as a socket; the programs that this process starts have an empty one from now on."""
+    """The standard input, as a socket; programs that this process starts from now on get an empty one."""
     end = socket.socket(fileno=os.dup(STANDARD_INPUT))
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), STANDARD_INPUT)
@@ -90,7 +93,8 @@ def _take_standard_input() -> socket.socket:
 
 
 class Prompter:
-    """The other end. `standard_input` is for the visit; it is to be closed here once the visit has it."""
+    """The end of the process that prepared the load. `standard_input` is for the visit; close it here once the visit
+    has it."""
 
     def __init__(self) -> None:
         self._socket, self.standard_input = socket.socketpair()
@@ -98,12 +102,12 @@ class Prompter:
 
     def say_begin(self) -> None:
         """Let the load begin when it is ready."""
-        with suppress(OSError):  # it has ended, and its outcome says why
+        with suppress(OSError):  # the load has ended; its outcome says why
             self._socket.sendall(BEGIN)
 
     def await_sign(self, ended: int, *signs: bytes) -> bytes | None:
-        """Wait until the visit has said one of `signs`, has ended, or the descriptor `ended` can be read. Returns the
-        first of `signs` that the visit has said; None if it has said none."""
+        """Wait until the visit has sent one of `signs`, has ended, or the descriptor `ended` is readable. Returns the
+        first of `signs` that was sent; None if none was."""
         while not any(sign in self._signs for sign in signs) and first_readable(ended, self._socket.fileno()) != ended:
             if not (more := _received(self._socket)):
                 break
@@ -111,13 +115,13 @@ class Prompter:
         return next((sign for sign in signs if sign in self._signs), None)
 
     def close(self) -> None:
-        """Let go of it: a load that has not begun ends."""
+        """Close both ends; a load that has not begun then ends."""
         self._socket.close()
         self.standard_input.close()
 
 
 def _received(end: socket.socket) -> bytes:
-    """The bytes that the other end sends; none when it was closed, even before it had read all."""
+    """The bytes that the other end sent; empty if it was closed, even if it had unread bytes."""
     try:
         return end.recv(SIGN_BYTES)
     except ConnectionResetError:

@@ -1,1 +1,1 @@
-"""Recorded sites: how complete they are, and of how much they consist."""
+"""Recorded sites: how complete they are, and how large."""

@@ -1,7 +1,7 @@
-"""How complete a recorded site is: what its page asked for in some loads, and what of it the recording had.
+"""How complete a recorded site is: which URLs its page requested in some loads, and which of these were recorded.
 
-Kept with the site as `sites/<name>/completeness.json`. It is no part of the recording: `digest`, by which a
-campaign knows a site again, leaves it out. Nothing here knows how a load is made.
+This is stored with the site as `sites/<name>/completeness.json`, but is not part of the recording: `digest`, by which
+campaigns identify sites, leaves it out. Nothing here depends on how loads are made.
 """
 
 import hashlib
@@ -28,20 +28,20 @@ from servers.matching import Kind
 
 FILE = COMPLETENESS
 FORMAT = 1
-# A site may come from anybody, with this file. All URLs of a page's requests are shorter.
+# A site, including this file, may come from anybody. This is more than all URLs of any page's requests need.
 FILE_BYTES = 64 << 20
 PART_BYTES = 1 << 20
 
-# The kind of a request that no server got, since its host was not recorded or does not answer there.
+# The kind of a request that reached no server, since its host was not recorded or does not answer there.
 UNREACHABLE = "unreachable"
 
 
-# Numbers, also in hexadecimal if they are long: times, versions, hashes.
+# Numbers; long ones also in hexadecimal: times, versions, hashes.
 NUMBERS = re.compile(r"[0-9a-f]{8,}|[0-9]+", re.IGNORECASE)
 
 
 class Reason(StrEnum):
-    """Why no load of a page asked for a recorded exchange."""
+    """Why no load of a page requested a recorded exchange."""
 
     NEVER = "never asked for"
     OTHER_BROWSER = "recorded for another browser, which got another form"
@@ -50,8 +50,8 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class RequestedUrl:
-    """One URL that a page asked for in one load: how it was answered (a `Kind`, or `UNREACHABLE`), by which
-    recorded exchange if by any, and which documents or scripts asked."""
+    """One URL that a page requested in one load: how it was answered (a `Kind`, or `UNREACHABLE`), by which recorded
+    exchange, if any, and which documents or scripts requested it."""
 
     method: str
     url: str
@@ -65,7 +65,7 @@ class RequestedUrl:
 
     @property
     def matched(self) -> str:
-        """The key of the answer: all URLs that one recorded exchange answered are one."""
+        """The key of the answer: URLs that the same recorded exchange answered have the same key."""
         return self.file or f"{self.method} {self.url.partition('?')[0]}"
 
 
@@ -73,11 +73,11 @@ class RequestedUrl:
 class Loads:
     """Some loads of a site over one protocol.
 
-    Requests are counted once for each URL and load, and summed over the loads: `requested` is how many there
-    were; of those `exact`, `prefix`, `head` and `preflight` (`servers.matching.Kind`) were served and `missed`
-    not. `jaccard` is the mean Jaccard index of the sets of requested URLs over all pairs of loads,
-    `jaccard_as_matched` that of the sets of recorded exchanges that answered. `last_frames_unlike` is the
-    largest visible difference (0 to 1) of any film's last frame from the first film's, None without films.
+    Requests count once for each URL and load, and are summed over the loads: `requested` is the total, with `exact`,
+    `prefix`, `head` and `preflight` (`servers.matching.Kind`) served, and `missed` not. `jaccard` is the mean Jaccard
+    index of the sets of requested URLs over all pairs of loads; `jaccard_as_matched` is that of the sets of recorded
+    exchanges that answered. `last_frames_unlike` is the largest visible difference (0 to 1) between any film's last
+    frame and the first film's; None without films.
     """
 
     loads: int
@@ -94,7 +94,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Missed:
-    """A URL that was asked for and not there: in how many loads, and by which documents or scripts."""
+    """A requested URL that was not served: in how many loads, and by which documents or scripts it was requested."""
 
     method: str
     url: str
@@ -104,11 +104,11 @@ class Missed:
 
 @dataclass(frozen=True)
 class Completeness:
-    """The findings of some loads: of which site (`digest`), when, and with which network and programs.
+    """The findings of some loads: the site (`digest`), the time, and the network and programs used.
 
-    `protocols` are the loads of each; `jaccard` is over the loads of all of them. `unused` are the recorded
-    exchanges (`host/NNNNN-slug`) that no load asked for, `fetched` the URLs that were fetched to close the site.
-    `unused_because` has the reason (a `Reason`) for each of `unused`.
+    `protocols` has the loads over each protocol; `jaccard` is over the loads of all of them. `unused` are the recorded
+    exchanges (`host/NNNNN-slug`) that no load requested; `unused_because` has the reason (a `Reason`) for each.
+    `fetched` are the URLs that were fetched to complete the site.
     """
 
     site_sha256: str
@@ -125,12 +125,12 @@ class Completeness:
 
     @property
     def served(self) -> float:
-        """The share of requested URLs that was served, 0 to 1."""
+        """The share of requested URLs that were served, 0 to 1."""
         requested = sum(loads.requested for loads in self.protocols.values())
         return 1 - sum(loads.missed for loads in self.protocols.values()) / requested if requested else 1.0
 
     def write(self, site: Site) -> None:
-        """Keep it with `site`. Raises EyelevelError when it is too long to be read again."""
+        """Store this with `site`. Raises EyelevelError when it is too long to be read again."""
         document = json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n"
         if len(document) > FILE_BYTES:
             raise EyelevelError(
@@ -141,7 +141,7 @@ class Completeness:
 
 
 def read(site: Site) -> Completeness | None:
-    """The completeness of `site`; None when nothing is known, or only of another recording. Raises EyelevelError."""
+    """The completeness of `site`; None if it is unknown, or known only for another recording. Raises EyelevelError."""
     path = site.folder / FILE
     try:
         values = parse_json(read_regular(path, FILE_BYTES))
@@ -158,13 +158,13 @@ def read(site: Site) -> Completeness | None:
 
 
 def digest(site: Site) -> str:
-    """A fingerprint of everything in the site's folder but what is kept here, and of its live loads."""
+    """A fingerprint of all files in the site's folder, except for its completeness and its live loads."""
     fingerprint = hashlib.sha256()
     ours = (site.folder / FILE, site.folder / LIVE)
     paths = (path for path in site.folder.rglob("*") if path.is_file() and path not in ours)
     for path in sorted(paths):
         fingerprint.update(f"{path.relative_to(site.folder)}\0{path.stat().st_size}\0".encode())
-        # Files that people keep beside a recording may be as long as all of it.
+        # Files that people keep in the folder may be as long as the whole recording.
         with path.open("rb") as file:
             while part := file.read(PART_BYTES):
                 fingerprint.update(part)
@@ -172,14 +172,14 @@ def digest(site: Site) -> str:
 
 
 def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[RequestedUrl, ...]:
-    """The URLs that the page asked for in a load, of which `folder` is the evidence and `requests` the netlog's.
+    """The URLs that the page requested in a load; `folder` has its evidence, and `requests` come from the netlog.
 
-    Each URL comes once, with its first answer; the browser's own requests do not count.
+    Each URL is listed once, with its first answer; the browser's own requests do not count.
     """
     requests = tuple(requests)
     askers = _askers(folder / HAR, requests)
     logged = [(line.method, line.url, line.kind, line.file) for line in page_requests(folder / REQUEST_LOG, requests)]
-    # Requests that were not sent ended before any server could be asked.
+    # Requests that were not sent failed before they reached a server.
     unsent = [
         (request.method, request.url.partition("#")[0], UNREACHABLE, "")
         for request in requests
@@ -193,7 +193,7 @@ def requested_urls(folder: Path, requests: Iterable[Request]) -> tuple[Requested
 
 
 def summarise(loads: Sequence[Sequence[RequestedUrl]], last_frames_unlike: float | None = None) -> Loads:
-    """A summary of the loads of one protocol."""
+    """A summary of the loads over one protocol."""
     kinds = Counter(url.kind for load in loads for url in load)
     return Loads(
         loads=len(loads),
@@ -210,7 +210,7 @@ def summarise(loads: Sequence[Sequence[RequestedUrl]], last_frames_unlike: float
 
 
 def missed_urls(loads: Iterable[Iterable[RequestedUrl]]) -> tuple[Missed, ...]:
-    """The URLs that were missed in any load, those of most loads first."""
+    """The URLs that were missed in any load; those missed in the most loads come first."""
     times: Counter[tuple[str, str]] = Counter()
     asked_by: dict[tuple[str, str], set[str]] = defaultdict(set)
     for requested in (url for load in loads for url in load if url.missed):
@@ -220,16 +220,16 @@ def missed_urls(loads: Iterable[Iterable[RequestedUrl]]) -> tuple[Missed, ...]:
 
 
 def unused_exchanges(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> tuple[str, ...]:
-    """The recorded exchanges that no load asked for."""
+    """The recorded exchanges that no load requested."""
     used = {url.file for load in loads for url in load}
     return tuple(exchange.file for exchange in site.exchanges if exchange.file not in used)
 
 
 def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> dict[str, Reason]:
-    """The file of each unused exchange → the reason why no load asked for it.
+    """The file of each unused exchange → the reason why no load requested it.
 
-    OTHER_TIME: a page asked for a URL that was not recorded, and that differs from the exchange's only in its query or
-    numbers. OTHER_BROWSER: a page asked for the same name with another ending, such as picture.webp in place of
+    OTHER_TIME: the page requested a URL that was not recorded and differs from the exchange's only in its query or
+    numbers. OTHER_BROWSER: the page requested the same name with another ending, such as picture.webp in place of
     picture.jpg. NEVER: neither.
     """
     loads = [list(load) for load in loads]
@@ -249,7 +249,7 @@ def reasons_for_unused(site: Site, loads: Iterable[Iterable[RequestedUrl]]) -> d
 
 
 def _like(url: str) -> str:
-    """The parts of a URL that do not change with time: all but its query, with each number replaced by 0."""
+    """The parts of a URL that do not change with time: without its query, and with each number replaced by 0."""
     return NUMBERS.sub("0", url.partition("?")[0])
 
 
@@ -261,16 +261,16 @@ def _without_ending(url: str) -> str:
 
 
 def jaccard(sets: Sequence[Set[object]]) -> float:
-    """The mean over all pairs of `sets` of the Jaccard index: the size of their intersection over that of their union.
+    """The mean Jaccard index over all pairs of `sets`: the size of their intersection over that of their union.
 
-    1 when there is no pair.
+    It is 1 if there is no pair.
     """
     pairs = [(one & other, one | other) for one, other in combinations(sets, 2)]
     return mean(len(common) / len(either) if either else 1.0 for common, either in pairs) if pairs else 1.0
 
 
 def _askers(har: Path, requests: Iterable[Request]) -> dict[str, set[str]]:
-    """URL → who asked for it: the document or script as the developer tools tell it, else the page's origin."""
+    """URL → who requested it: the document or script that the developer tools name; otherwise the page's origin."""
     askers: dict[str, set[str]] = defaultdict(set)
     for entry in read_json(har)["log"]["entries"]:
         if initiator := entry.get("_initiator"):

@@ -1,4 +1,4 @@
-"""Counts what a recorded site consists of."""
+"""Facts of a recorded site, such as its numbers of exchanges, bytes and hosts."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ _public_suffixes = cache(PublicSuffixList)
 
 
 def facts_of(site: Site) -> SiteFacts:
-    """The facts of `site`. Raises EyelevelError when what is known of its completeness is broken."""
+    """The facts of `site`. Raises EyelevelError when the file on its completeness is broken."""
     first_party = _domain(_host(site.url))
     hosts = {_host(exchange.url) for exchange in site.exchanges}
     largest = max(site.exchanges, key=lambda exchange: exchange.bytes)

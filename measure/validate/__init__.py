@@ -1,1 +1,1 @@
-"""Whether networks and protocols are what their settings say: measured, not assumed (`make validate`)."""
+"""Measures whether networks and protocols behave as their settings say (`make validate`)."""

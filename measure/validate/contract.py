@@ -22,10 +22,10 @@ Seen = TypeVar("Seen")
 
 @dataclass(frozen=True)
 class Bench:
-    """A validation's own `sites`, by their names, and the `shells` that emulate its networks.
+    """A validation's own `sites`, by name, and the `shells` that emulate its networks.
 
-    If this is to be `quick`, fewer losses of a network are looked at, and the answer to one loss and the order of
-    service only of protocols that are `compared`, or that have a setting for it.
+    If `quick`, fewer losses of a network are counted. The answer to one loss and the order of service are then measured
+    only for protocols that are `compared`, or that have a setting for it.
     """
 
     sites: Mapping[str, Site]
@@ -35,7 +35,8 @@ class Bench:
 
     @property
     def is_brief(self) -> bool:
-        """Whether only settings of protocols are looked at, not what a comparison depends on besides."""
+        """Whether only the protocols' settings are checked, without the other properties on which a comparison
+        depends."""
         return self.quick and not self.compared
 
 
@@ -43,9 +44,10 @@ class Bench:
 class Validation(Generic[Subject, Seen]):
     """One measurement of each subject to which it `applies`, and its judgement.
 
-    `of` says what is measured, before the subject's name. `expected_s`: about how long that takes on two cores; only
-    the relation to other validations matters. `refusal` is why a subject cannot be measured, or None: the check `check`
-    is unchecked then. `measure` raises EyelevelError. `document` is what is kept of the measurement, as JSON has it.
+    `of` names what is measured; the subject's name follows it in messages. `expected_s` is roughly the time on two
+    cores; only its relation to other validations matters. `refusal` returns why a subject cannot be measured, or None;
+    with a reason, the check `check` is reported as unchecked. `measure` raises EyelevelError. `document` returns the
+    part of the measurement that is stored, as JSON.
     """
 
     check: str

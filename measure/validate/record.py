@@ -1,4 +1,5 @@
-"""The validation of a campaign's settings: what has not passed yet is measured, and kept (`dataset.validation`)."""
+"""The validation of a campaign's settings: measures those that have not passed yet, and stores the results
+(`dataset.validation`)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from tuning.protocols import TRANSPORTS, Protocol
 
 @dataclass(frozen=True)
 class Machine:
-    """The `facts` of a machine and the `versions` of its programs, and what measures settings there."""
+    """The `facts` of a machine, the `versions` of its programs, and the function that measures settings there."""
 
     facts: Callable[[], Mapping[str, str | int]] = machine
     versions: Callable[..., Mapping[str, str]] = versions
@@ -38,16 +39,16 @@ def validate_campaign(
     delayed: Iterable[DelayedSite] = (),
     here: Machine = Machine(),
 ) -> list[Check]:
-    """Measure those settings of a campaign that have not passed yet, on this machine and with these programs; networks
-    are measured as `shells` emulate them, servers where they are farther away than these say (`delayed`).
+    """Measure those settings of a campaign that have not passed yet on this machine and with these programs. Networks
+    are measured as `shells` emulate them; `delayed` are sites whose servers are beyond the network.
 
-    With several protocols, properties that no setting states, but on which a comparison depends, are measured, too.
-    Returns the checks; they are kept in `folder`, passed or not. Raises EyelevelError when one failed.
+    With several protocols, properties without a setting are measured, too, if a comparison depends on them. Returns the
+    checks; they are stored in `folder`, passed or not. Raises EyelevelError when one failed.
     """
     networks, protocols = list(networks), list(protocols)
     compared = len(protocols) > 1
     facts = here.facts()
-    # Protocols are measured behind our shells, whichever the campaign's are.
+    # Protocols are always measured on our shells, whichever shells the campaign uses.
     of_ours = here.versions((), shells=DEFAULT_SHELLS) if protocols else {}
     of_theirs = here.versions(_servers(protocols), shells=shells, further=hop_programs(networks))
     installation = {"host": facts["host"], "testbed": facts["testbed"], "versions": {**of_ours, **of_theirs}}
@@ -55,7 +56,7 @@ def validate_campaign(
         entries = kept_entries(folder)
     except EyelevelError as error:
         raise EyelevelError(f"{error}; remove it, and it is made anew") from None
-    # Two checkouts with uncommitted changes are called alike, whatever these are.
+    # Two checkouts with uncommitted changes have the same name, whatever the changes are.
     distinguishable = not str(facts["testbed"]).endswith("-dirty")
     valid = [entry for entry in entries if distinguishable and entry.on == installation]
     proven = [setting for entry in valid for setting in entry.passed]
@@ -87,7 +88,7 @@ def validate_campaign(
 
 
 def _servers(protocols: Iterable[Protocol]) -> set[str]:
-    """Those that serve `protocols`, and the usual ones, which a validation of networks uses, too."""
+    """The servers of `protocols`, and the default ones, which a validation of networks also uses."""
     return {transport.default_server for transport in TRANSPORTS.values()} | {p.server for p in protocols}
 
 
@@ -97,7 +98,8 @@ def validate_worker(
     protocols: Sequence[Protocol],
     delayed: Sequence[DelayedSite] = (),
 ) -> tuple[str | None, Callable[[Path], None]]:
-    """Measure the settings of a campaign on this machine, a cluster's worker, as `measure.campaign.remote` wants it."""
+    """Measure the settings of a campaign on this machine, a worker of a cluster, in the form that
+    `measure.campaign.remote` needs."""
     fault = None
     try:
         validate_campaign(scratch, networks, protocols, delayed=delayed)

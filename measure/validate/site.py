@@ -1,4 +1,4 @@
-"""The site by which protocols are looked at: one server, and objects whose transfers show how a sender sends."""
+"""The sites for validating protocols: objects on one main server, whose transfers show how a sender sends."""
 
 import base64
 import random
@@ -11,21 +11,22 @@ from record.generated import generated_exchange
 from record.site import Exchange, Recording, Site, write_site
 
 HOST = "validate.example"
-# Others, which are asked for next to nothing, so that more handshakes than one are seen.
+# Other servers, with tiny responses, so that several handshakes are observed.
 OTHER_HOSTS = tuple(f"other{n}.{HOST}" for n in range(3))
 SERVERS = 1 + len(OTHER_HOSTS)
-# Asked for of the first of them at once, with a low priority: more than Chromium sends at once to a server of which it
-# does not know that it takes priorities, and fewer than the packets that the kernel sends at once for the browser.
+# The pictures are requested at once from the first of these servers, with a low priority. They are more than Chromium
+# sends at once to a server that it does not know to support priorities, and fewer than the packets that the kernel
+# sends at once for the browser.
 PICTURE_BYTES = 5_000
 PICTURE_PATHS = tuple(f"/picture-{number}" for number in range(1, PICTURES + 1))
-# More than any initial window, and enough to open the window far beyond.
+# Larger than any initial window, and enough to open the window far beyond.
 OBJECT_BYTES = 400_000
-# Under loss: enough for its rate to show how losses are answered.
+# The size for the lossy network: enough for its rate to show how losses are answered.
 BULK_BYTES = 2_000_000
-# With one loss: enough for the window to grow back for 5 s afterwards at 10 Mbit/s.
+# The size for the network with one loss: enough for the window to grow back for 5 s at 10 Mbit/s.
 LOSS_BYTES = 8_400_000
-# Between two transfers: longer than a retransmission timeout, by which a window is old (RFC 9293 section 3.8.1,
-# RFC 5681 section 4.1), shorter than what a browser is left to wait for more.
+# The pause between two transfers: longer than a retransmission timeout, after which a window is outdated (RFC 9293
+# section 3.8.1, RFC 5681 section 4.1), but shorter than the quiet time of the load.
 PAUSE_MS = 1500
 
 WINDOW_PAGE = "/window"
@@ -33,10 +34,10 @@ BULK_PAGE = "/bulk"
 LOSS_PAGE = "/loss"
 ORDER_PAGE = "/order"
 
-# The objects that the page of the order of service asks for, path → content type: first the less urgent, and soon
-# afterwards, when nearly all of these still wait, the more urgent. The page decides the role in which each is asked
-# for, and so its priority. No more than six are of a low priority, with the background: Chromium asks a server that it
-# does not know for no more of these at once.
+# The objects that the page for the order of service requests, path → content type: first the less urgent, and soon
+# afterwards, when nearly all of these still wait, the more urgent. The page determines how each object is used, and so
+# its priority. At most six, including the background, have a low priority, since Chromium requests no more of these at
+# once from a server that it does not know.
 FIRST_WAVE = {
     "/prefetch": "text/plain",
     "/image-1": "image/svg+xml",
@@ -54,10 +55,12 @@ SECOND_WAVE = {
 }
 SECOND_WAVE_AFTER_MS = 50
 ORDERED = FIRST_WAVE | SECOND_WAVE
-# Each large enough for many turns, all together for what is sent before all of them were asked for to be little.
+# Each is large enough for many turns; together they are so large that the bytes sent before all were requested hardly
+# matter.
 ORDERED_BYTES = 100_000
-# A style sheet for print, asked for last; and the one for the screen that is asked for in its middle, so long after all
-# others arrived. Only the prefetched one may come after the style sheet for print, as urgent as that.
+# After these objects, the page requests a style sheet for print (the background); in the middle of its transfer, long
+# after all others arrived, it requests one for the screen (the urgent one). Only the prefetched object may come after
+# the style sheet for print, since both have the same urgency.
 URGENT_AFTER_MS = 300
 URGENT_BYTES = 2_000
 
@@ -65,7 +68,7 @@ PAGE = jinja2.Template(Path(__file__).with_name("page.html.j2").read_text(), tri
 
 
 def write_validation_sites(folder: Path) -> dict[str, Site]:
-    """Write a site for each page into `folder`; returns them by the page's path."""
+    """Write a site for each page into `folder`; returns the page's path → its site."""
     pages = (WINDOW_PAGE, BULK_PAGE, LOSS_PAGE, ORDER_PAGE)
     return {page: write_site(_recording(page), folder / page.strip("/")) for page in pages}
 
@@ -85,7 +88,7 @@ def _recording(page: str) -> Recording:
         urgent_after_ms=URGENT_AFTER_MS,
     ).encode()
     exchanges = [_exchange(page, "text/html", html)]
-    # A style sheet holds the load event back and is read to its end, whatever is in it.
+    # A style sheet delays the load event, and is read to its end, whatever its content.
     sizes = {
         WINDOW_PAGE: {"/a": OBJECT_BYTES, "/b": OBJECT_BYTES},
         BULK_PAGE: {"/c": BULK_BYTES},
@@ -106,12 +109,12 @@ def _recording(page: str) -> Recording:
 
 
 def _comment(noise: random.Random, size: int) -> bytes:
-    """Some `size` bytes that cannot be compressed; a comment in a style sheet or a script."""
+    """About `size` incompressible bytes, as a comment for a style sheet or a script."""
     return b"/*" + noise.randbytes(size).replace(b"*", b"+") + b"*/"
 
 
 def _picture(body: bytes) -> bytes:
-    """A picture of about as many bytes."""
+    """A picture of about as many bytes as `body`."""
     text = base64.b64encode(body)[: len(body)]
     return b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><!--' + text + b"--></svg>"
 

@@ -1,4 +1,4 @@
-"""Validating networks, sites and protocols, one after another."""
+"""Validates networks, sites and protocols, one after another."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ class _Step:
         return f"measuring {self.validation.of}{self.subject.name}"
 
     def checks(self, bench: Bench) -> tuple[list[Check], dict[str, Any]]:
-        """The checks, and what is to be kept of what was seen. Raises EyelevelError."""
+        """The checks, and the part of the measurement that is stored. Raises EyelevelError."""
         validation, subject = self.validation, self.subject
         if why := validation.refusal(subject, bench):
             return [unchecked(subject.name, validation.check, why)], {}
@@ -62,12 +62,12 @@ def validate(
     delayed: Iterable[DelayedSite] = (),
     of_protocols: Sequence[Validation[Protocol, Any]] = OF_PROTOCOLS,
 ) -> tuple[list[Check], dict[str, Any]]:
-    """Every check of `networks`, of `protocols` and of the servers of `delayed` sites, and by their names what was
-    seen; shows how far it is.
+    """All checks of `networks`, `protocols` and the servers of `delayed` sites, and subject name → the measurement.
+    Shows its progress.
 
-    The sites of the validation (`Bench`) are written to `folder`. A subject that cannot be measured at all is a failed
-    check. Networks are those of `shells`; protocols are seen on ours, which can lose a chosen packet, by the
-    validations `of_protocols`.
+    The validation's own sites (`Bench`) are written to `folder`. A subject that cannot be measured at all becomes a
+    failed check. Networks are emulated by `shells`. Protocols are measured by the validations `of_protocols`, on our
+    own shells, which can lose a chosen packet.
     """
     bench = Bench(write_validation_sites(folder), shells, quick=quick, compared=compared)
     steps = [
@@ -93,7 +93,7 @@ def _steps(validations: Sequence[Validation[Any, Any]], subjects: Iterable[Named
 
 
 def each_spoken(protocol: Protocol) -> list[Protocol]:
-    """`protocol`, or the two that its servers speak, each by itself."""
+    """`protocol`; or, if its servers speak two, each of the two by itself."""
     if (other := protocol.alternative_service) is None:
         return [protocol]
     alone = replace(protocol, alternative=None, discovery=None, alternative_settings=None)
@@ -102,7 +102,7 @@ def each_spoken(protocol: Protocol) -> list[Protocol]:
 
 @contextmanager
 def measurable(subject: str, checks: list[Check]) -> Iterator[None]:
-    """Make an error a check of `subject` that failed, so that the checks of others are not lost."""
+    """Turn an error into a failed check of `subject`, so that the checks of others are not lost."""
     try:
         yield
     except EyelevelError as error:

@@ -1,6 +1,6 @@
-"""The demo sites: generated recordings, so that a fresh machine has something to measure.
+"""The demo sites: generated recordings, so that a new machine has something to measure.
 
-Each has a folder in `templates/` (`builder.py` says what is in it); its texts and pictures follow from a seed.
+Each has a folder in `templates/` (`builder.py` describes its content); a seed determines its texts and pictures.
 """
 
 from functools import cache
@@ -12,7 +12,8 @@ DEMO_SITES = ("demo-light", "demo-news", "demo-gallery")
 
 @cache
 def generate(name: str, seed: int = 2019) -> Recording:
-    """The recording of the demo site `name`, one of DEMO_SITES; the same for the same seed, made once a process."""
+    """The recording of the demo site `name`, one of DEMO_SITES; the same seed gives the same recording. Made once per
+    process."""
     from record.demo.builder import SiteBuilder
     from record.demo.items import front_page, photographs
 

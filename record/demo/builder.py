@@ -1,18 +1,18 @@
-"""Puts a demo site together from its folder in `templates/`.
+"""Builds a demo site from its folder in `templates/`.
 
-`site.toml` has the site's hosts, the values that its templates use, and the names of its parts. A part is a template,
-too, of TOML: it lists resources in the order in which a browser asks for them. Each part is rendered when the one
-before it is complete, since both draw the next texts of the same writer. A resource has these keys:
+`site.toml` has the site's hosts, the values that its templates use, and the names of its parts. A part is a template of
+TOML: it lists resources in the order in which a browser requests them. Parts are rendered one after the other, since
+all draw their texts from the same writer. A resource has these keys:
 
     url             its address
     method          GET unless given
-    headers         the header fields that its response has besides the usual ones
-    template        the file that its text is rendered from, with `values` for this resource alone
+    headers         header fields of its response in addition to the usual ones
+    template        the file from which its text is rendered, with `values` for this resource alone
     json            or its data
     photograph, …   or the arguments of the function that makes it, one of `_makers`
-    redirect        or the address that the response leads to
+    redirect        or the address to which the response redirects
 
-A response with none of the last four has no content: it answers a beacon or a preflight.
+A response with none of the last four keys has no content: it answers a beacon or a preflight.
 """
 
 import json
@@ -41,7 +41,7 @@ from record.site import Exchange, Recording
 TEMPLATES = Path(__file__).with_name("templates")
 VISITED = datetime(2019, 10, 8, 7, 30, tzinfo=UTC)
 
-# By the end of the path; whatever has no ending is a page.
+# Content types by the ending of a path; a path without an ending is a page.
 CONTENT_TYPES = {
     "": "text/html; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -61,19 +61,20 @@ PAGES = frozenset({"", ".html", ".json"})
 
 @dataclass(frozen=True)
 class Host:
-    """A host name, the recorded address of its server, and what it puts into its responses."""
+    """A host name, the recorded address of its server, and properties of its responses."""
 
     name: str
     ip: str
     software: str = "nginx/1.16.1"
     encoding: str = "gzip"
-    """The content-encoding of its text: gzip, br, or none if empty."""
+    """The content-encoding of the host's text: gzip, br, or none if empty."""
     days: int = 30
-    """How long its files may be cached; pages and data are not."""
+    """How many days the host's files may be cached; pages and data may not be cached."""
     is_cdn: bool = False
-    """A cache in front of another server: it sends the age of a file, and lets other sites read files and timings."""
+    """Whether the server is a cache in front of another one: then it sends the age of a file, and lets other sites read
+    files and timings."""
     cookie: str = ""
-    """The cookie that its pages and data set, `name=value`."""
+    """The cookie that the host's pages and data set, `name=value`."""
 
     def headers(self, url: str, size: int, encoding: str) -> list[tuple[str, str]]:
         """The header fields for a file of `size` bytes at `url`."""
@@ -107,9 +108,9 @@ class Host:
 
 
 class SiteBuilder:
-    """Builds the site `name`. Every text and picture in it follows from `name` and `seed`.
+    """Builds the site `name`. Its texts and pictures depend only on `name` and `seed`.
 
-    `write_items` returns what its templates use besides the values of `site.toml`.
+    `write_items` returns further values for its templates, besides those of `site.toml`.
     """
 
     def __init__(self, name: str, seed: int, write_items: Callable[[Writer], dict[str, Any]] | None = None) -> None:
@@ -141,7 +142,7 @@ class SiteBuilder:
         self._hosts = {host["name"]: Host(**host) for host in hosts}
 
     def recording(self) -> Recording:
-        """The finished site; it starts at its first resource."""
+        """The finished site; its page is its first resource."""
         exchanges = tuple(
             self._exchange(**resource)
             for part in self._values["parts"]
@@ -188,15 +189,15 @@ def _table(template: str) -> dict[str, Any]:
 
 
 def to_json(value: object) -> str:
-    """`value` as JSON; a text is one in TOML, too."""
+    """`value` as JSON; for a text, this is also valid TOML."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def ending(url: str) -> str:
-    """How the path of `url` ends, with the dot."""
+    """The ending of the path of `url`, with its dot."""
     return PurePosixPath(urlsplit(url).path).suffix
 
 
 def http_date(moment: datetime) -> str:
-    """A date as HTTP headers have it (RFC 9110 section 5.6.7)."""
+    """A date in the format of HTTP headers (RFC 9110 section 5.6.7)."""
     return format_datetime(moment, usegmt=True)

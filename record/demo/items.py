@@ -1,4 +1,4 @@
-"""The items that a demo site shows and serves in several places: a newspaper's stories, a gallery's photographs."""
+"""Items that a demo site uses in several places: a newspaper's stories, a gallery's photographs."""
 
 from itertools import cycle, islice
 from typing import Any
@@ -7,14 +7,14 @@ from record.demo.text import Writer, slug
 
 Values = dict[str, Any]
 
-# The shapes, width over height, of a gallery's photographs in their order, and the height of them all in pixels.
+# The shapes (width over height) of a gallery's photographs, in order, and their common height in pixels.
 SHAPES = (1.5, 1.5, 0.7, 1.6, 1.0, 1.75, 1.5, 1.2, 1.6, 0.7, 1.5, 1.5, 1.33, 1.33, 1.33, 1.33)
 SHOT_HEIGHT = 500
 SHOTS = 44
 
 
 def front_page(writer: Writer) -> Values:
-    """The stories of `demo-news`, the lead first, and the columnists; pictures' sizes are in pixels."""
+    """The stories of `demo-news`, the lead first, and its columnists; sizes of pictures are in pixels."""
     sizes = [(800, 450), *5 * [(280, 188)], *18 * [(760, 428)]]
     return {
         "stories": [_story(writer, number, *size) for number, size in enumerate(sizes)],

@@ -1,7 +1,8 @@
-"""Pictures that have, in pixels and bytes, the sizes of those on real pages. A film's metrics need no more of them.
+"""Pictures with the sizes, in pixels and bytes, of pictures on real pages; a film's metrics depend on no other
+property.
 
-Only arithmetic that IEEE 754 rounds exactly goes into them, no sine or power: numpy computes those differently from one
-processor to the next, and the pictures must be the same everywhere.
+They are computed only with arithmetic that IEEE 754 rounds exactly, without sines or powers: numpy's results for those
+differ between processors, and the pictures must be the same everywhere.
 """
 
 import io
@@ -15,15 +16,15 @@ RGB = Sequence[int]
 Plane = NDArray[np.float32]
 
 TILE_PIXELS = 256
-# Features of these sizes in pixels, each fainter than the one before: a rough surface, as of clouds or rock.
+# Features of these sizes in pixels, each fainter than the one before, make a rough surface, like clouds or rock.
 FEATURES_PIXELS = (128, 64, 32, 16, 8, 4, 2)
 FADING = 1.6
-# The grain of a camera's sensor; without it, JPEG makes files a third of a photograph's size.
+# The grain of a camera's sensor; without it, JPEG files would have a third of the size of real photographs.
 GRAIN = 0.025
 
 
 class Painter:
-    """Paints the pictures of one site; the same seed gives the same ones in the same order."""
+    """Paints the pictures of one site; the same seed gives the same pictures in the same order."""
 
     def __init__(self, seed: list[int]) -> None:
         self._rng = np.random.default_rng(seed)
@@ -33,7 +34,7 @@ class Painter:
         return encoded(self._landscape(width, height), "JPEG", quality=quality, progressive=True, optimize=True)
 
     def banner(self, width: int, height: int, claim: str, ink: RGB) -> bytes:
-        """An advertisement as JPEG: a photograph under a panel with a claim."""
+        """An advertisement as a JPEG: a photograph with a panel that shows `claim`."""
         image = self._landscape(width, height)
         draw = ImageDraw.Draw(image)
         size = min(height / 4, width / 20)
@@ -53,7 +54,7 @@ class Painter:
         return encoded(image, "PNG", optimize=True)
 
     def texture(self, ink: RGB) -> bytes:
-        """A PNG tile of cloth in a colour: the background of a bar."""
+        """A small PNG, to be repeated, of coloured cloth: the background of a bar."""
         threads = self._rng.integers(-4, 5, (16, 16, 1))
         pixels = np.clip(np.asarray(ink) + threads, 0, 255).astype(np.uint8)
         return encoded(Image.fromarray(pixels), "PNG", optimize=True)
@@ -71,7 +72,7 @@ class Painter:
         return Image.fromarray((np.clip(colours, 0, 1) * 255).astype(np.uint8))
 
     def _noise(self, width: int, height: int) -> Plane:
-        """Fractal noise around 0, `height` rows of `width`."""
+        """Fractal noise around 0 in `height` rows of `width`."""
         sheet: Plane = np.zeros((height, width), np.float32)
         weight = 1.0
         for feature in FEATURES_PIXELS:
@@ -82,7 +83,7 @@ class Painter:
 
 
 def logo(text: str, ink: RGB, height: int = 48) -> bytes:
-    """A PNG with a disc and a name on a transparent ground."""
+    """A PNG of a disc and a name on a transparent background."""
     font = ImageFont.load_default(height * 0.6)
     image = Image.new("RGBA", (round(height * 1.3 + font.getlength(text)), height), (*ink, 0))
     draw = ImageDraw.Draw(image)
@@ -99,12 +100,12 @@ def icon(letter: str, ink: RGB) -> bytes:
 
 
 def pixel() -> bytes:
-    """The transparent GIF of one pixel that counts visits."""
+    """A transparent GIF of one pixel, as used to count visits."""
     return encoded(Image.new("P", (1, 1)), "GIF", transparency=0)
 
 
 def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
-    """The picture as a file of `kind`."""
+    """The picture as a file of type `kind`."""
     file = io.BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""JavaScript by the kilobyte, as a bundler leaves it: what pages load besides the code that does something."""
+"""Generates kilobytes of JavaScript in the style of a bundler's output: the code that pages load but hardly use."""
 
 import jinja2
 
@@ -6,10 +6,10 @@ from record.demo.text import Writer
 
 
 def library(templates: jinja2.Environment, writer: Writer, size: int) -> str:
-    """An expression that defines and runs modules of together at least `size` bytes.
+    """A JavaScript expression that defines and runs modules of at least `size` bytes in total.
 
-    Templates of modules take turns. The writer fills in names, numbers and messages, so that the code compresses
-    about as well as real code does.
+    Templates of modules are used in turn. The writer fills in names, numbers and messages, so that the code compresses
+    about as well as real code.
     """
     sources = [templates.get_template(name) for name in templates.list_templates() if name.startswith("modules/")]
     parts: list[str] = []

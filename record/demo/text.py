@@ -10,7 +10,7 @@ GRAMMAR = Path(__file__).with_name("grammar.toml")
 
 
 class Writer:
-    """Writes texts by a grammar's rules; the same seed writes the same texts in the same order."""
+    """Writes texts by a grammar's rules; the same seed gives the same texts in the same order."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
@@ -19,23 +19,23 @@ class Writer:
     def write(self, rule: str) -> str:
         """One text by `rule`: every `{name}` in it is replaced by a text of that rule.
 
-        `{Name}` writes it with a capital letter. The alternatives of a rule are used
-        like a deck of cards: none comes twice before all have come once.
+        `{Name}` gives it a capital letter. The alternatives of a rule are drawn like cards from a deck: none comes
+        twice before all have come once.
         """
         text = re.sub(r"\{(\w+)\}", lambda match: self.write(match[1]), self._deal(rule.lower()))
         text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
         return text[0].upper() + text[1:] if rule[0].isupper() else text
 
     def paragraph(self, sentences: int, rule: str = "sentence") -> str:
-        """Several sentences."""
+        """A paragraph of this many sentences."""
         return " ".join(self.write(rule) for _ in range(sentences))
 
     def number(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """An integer from `low` to `high`, both included."""
         return self._random.randint(low, high)
 
     def letters(self, count: int) -> str:
-        """A word without a meaning: as in identifiers and tokens."""
+        """A meaningless word, as in identifiers and tokens."""
         return "".join(self._random.choices("abcdefghijklmnopqrstuvwxyz", k=count))
 
     def _deal(self, rule: str) -> str:
@@ -47,7 +47,7 @@ class Writer:
 
 
 def slug(text: str) -> str:
-    """`text` as a part of a URL path."""
+    """`text` as a part of a URL's path."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 

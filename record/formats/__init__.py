@@ -1,8 +1,8 @@
-"""Recordings in other formats: each is one module of this folder, which is found by itself.
+"""Recordings in other formats. Each module in this folder is a format, and is found automatically.
 
-A module says in `NAME`, `DESCRIPTION` and `ENDINGS` what its format is. It has a function `recognises` and a function
-`read`, also `read_page` when its recordings know which page each exchange is of, and `write` when sites can be exported
-in it. Nothing else in the project names a format.
+A module describes its format in `NAME`, `DESCRIPTION` and `ENDINGS`, and has the functions `recognises` and `read`. It
+also has `read_page` if its recordings say which page each exchange belongs to, and `write` if sites can be exported in
+it. No other part of the project names a format.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from record.site import Recording, Site
 
 @runtime_checkable
 class Format(Protocol):
-    """The interface of every module of this folder."""
+    """The interface of every module in this folder."""
 
     @property
     def NAME(self) -> str:
@@ -30,7 +30,7 @@ class Format(Protocol):
 
     @property
     def ENDINGS(self) -> tuple[str, ...]:
-        """How names of files in this format end; none when a recording is a folder."""
+        """The endings of names of files in this format; empty if a recording is a folder."""
 
     def recognises(self, path: Path) -> bool:
         """Whether `path` is a recording in this format."""
@@ -38,29 +38,30 @@ class Format(Protocol):
     def read(self, path: Path, *, keep_cookies: bool = False) -> Recording:
         """The recording at `path`; broken parts are left out and named. Raises EyelevelError.
 
-        Without `keep_cookies` the values of cookies are replaced by stand-ins.
+        Without `keep_cookies`, the values of cookies are replaced by stand-ins.
         """
 
 
 @runtime_checkable
 class WritableFormat(Format, Protocol):
-    """A format that sites can be exported in."""
+    """A format in which sites can be exported."""
 
     def write(self, site: Site, path: Path) -> None:
-        """Write `site` to `path`; what was there is replaced once the new recording is complete."""
+        """Write `site` to `path`; an existing recording is replaced once the new one is complete."""
 
 
 @runtime_checkable
 class DigestedFormat(Format, Protocol):
-    """A format whose recordings have digests of their files. `read` refuses one that is not what they say."""
+    """A format whose recordings contain digests of their files. `read` refuses a recording that does not match them."""
 
     def read_changed(self, path: Path, *, keep_cookies: bool = False) -> Recording:
-        """The recording at `path`, also if it is not what its digests say. Raises EyelevelError."""
+        """The recording at `path`, even if it does not match its digests. Raises EyelevelError."""
 
 
 @runtime_checkable
 class PagedFormat(Format, Protocol):
-    """A format whose recordings say which page an exchange belongs to. `read` returns those of the first page."""
+    """A format whose recordings say which page an exchange belongs to. `read` returns the exchanges of the first
+    page."""
 
     def read_page(self, path: Path, url: str, *, keep_cookies: bool = False) -> Recording:
         """The recording of the page at `url` among those at `path`. Raises EyelevelError."""
@@ -69,8 +70,8 @@ class PagedFormat(Format, Protocol):
 def formats() -> list[Format]:
     """All formats, in the order in which they are tried.
 
-    A format that is recognised by the ending of a name comes first, then the folders. Among equals the alphabet
-    decides, so a folder of `mahimahi` is recognised before `responses` looks into its files.
+    Formats that are recognised by the ending of a name come first, then folders. Each of the two is in alphabetical
+    order, so a folder is tried as `mahimahi` before `responses` looks into its files.
     """
     return sorted(map(_format, pkgutil.iter_modules(__path__)), key=lambda form: (not form.ENDINGS, form.NAME))
 
@@ -82,12 +83,12 @@ def _format(info: pkgutil.ModuleInfo) -> Format:
 
 
 def writable_formats() -> dict[str, WritableFormat]:
-    """The formats that sites can be exported in, by name."""
+    """Name → format, for the formats in which sites can be exported."""
     return {form.NAME: form for form in formats() if isinstance(form, WritableFormat)}
 
 
 def descriptions() -> str:
-    """Every recording that can be imported, as the end of a sentence: "an archive (.x), or a folder of files"."""
+    """All recordings that can be imported, as the end of a sentence: "an archive (.x), or a folder of files"."""
     texts = [form.DESCRIPTION + (f" ({', '.join(form.ENDINGS)})" if form.ENDINGS else "") for form in formats()]
     return ", ".join(texts[:-1]) + f", or {texts[-1]}"
 
@@ -95,8 +96,8 @@ def descriptions() -> str:
 def read_recording(
     source: Path, *, keep_cookies: bool = False, url: str | None = None, allow_changed: bool = False
 ) -> Recording:
-    """Read `source` in the format that recognises it; of one that has several pages that at `url`, the first unless
-    given. `allow_changed`: it need not be what its digests say. Raises EyelevelError."""
+    """Read `source` in the format that recognises it. If it has several pages, read the one at `url`, by default the
+    first. `allow_changed`: it need not match its digests. Raises EyelevelError."""
     if not source.exists():
         raise EyelevelError(f"there is no recording at {source}")
     try:
@@ -113,7 +114,7 @@ def read_recording(
 
 
 def name_of(source: Path) -> str:
-    """The source's name without the ending that its format has; hyphens stand for letters that no site's name has."""
+    """The source's name without its format's ending; characters that no site's name may have become hyphens."""
     name = source.resolve().name
     endings = sorted((ending for form in formats() for ending in form.ENDINGS), key=len, reverse=True)
     stem = next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)

@@ -1,8 +1,9 @@
-"""HTTP archives (HAR 1.2) that hold response bodies, as browsers' developer tools save them.
+"""HTTP archives (HAR 1.2) that contain response bodies, as browsers' developer tools save them.
 
-A HAR holds bodies without their content-encoding, and text in UTF-8 whatever it was sent in. Both are undone, since a
-replay needs the bytes on the wire; where that cannot be, the header field is changed, and a line says so. Bodies that
-we write have the private field `_encoded`: whether they are as they were sent, because they cannot be decoded.
+A HAR contains bodies without their content-encoding, and text as UTF-8 whatever its encoding was. Both are undone,
+since a replay needs the bytes on the wire; where that is impossible, the header field is changed, and a line in
+`skipped` says so. In files that we write, bodies have the private field `_encoded`: true if a body is as it was sent,
+because it cannot be decoded.
 """
 
 import base64
@@ -39,52 +40,53 @@ NAME = "har"
 DESCRIPTION = "an HTTP archive with bodies"
 ENDINGS = (".har",)
 
-# The times of a site count from its first request. A HAR has dates, so a site is written as if recorded then.
+# A site's times count from its first request. A HAR has dates, so it is written as if the first request had been at
+# this time.
 EPOCH = datetime.fromtimestamp(0, UTC).isoformat(timespec="milliseconds")
 PAGE = "page_1"
 ENCODED = "_encoded"
 
-# The name of an archive's time of the load event here (`dataset.metrics`). No page takes a day.
+# Our name for an archive's time of the load event (`dataset.metrics`), and its limit: no page takes a day.
 PLT = "plt"
 LONGEST_LOAD_MS = 86_400_000
-# Chromium's word for a version that it does not know.
+# Chromium's word for a protocol version that it does not know.
 UNKNOWN = "unknown"
 
 # The file is read into memory. Bodies in it are a third longer than in a site.
 FILE_BYTES = 1 << 30
 
-# Where the handshake of TCP took less than this share of TLS's, the browser had begun it before it counted: one takes a
-# round trip, the other one or two, and some computing.
+# The TCP handshake takes one round trip; TLS takes one or two, and some computing. If TCP took less than this share of
+# TLS's time, the browser began the TCP handshake before it measured.
 LEAST_SHARE_OF_TLS, COMPUTING_MS = 0.25, 20.0
-# HTTP versions as archives call them; what is said of QUIC comes first.
+# Parts of the names of HTTP versions in archives → ALPN. QUIC comes first.
 ALPNS = (("quic", "h3"), ("h3", "h3"), ("http/3", "h3"), ("h2", "h2"), ("http/2", "h2"), ("http/1", "http/1.1"))
 ALPN = "_alpn"
 
-# The number of pages that an error names.
+# An error names at most this many pages.
 LISTED = 5
 NOT_OF_THE_PAGE = 3
 
 SKIPPED_SCHEMES = ("data:", "blob:", "chrome-extension:", "about:", "file:")
 WEBSOCKET_SCHEMES = ("ws:", "wss:")
 UTF8 = "utf-8"
-# Firefox cuts bodies at this length, unless it is set otherwise.
+# Firefox truncates bodies at this length by default.
 FIREFOX_BODY_BYTES = 1 << 20
 
 
 def recognises(path: Path) -> bool:
-    """Whether `path` is a recording of this kind."""
+    """Whether `path` is a recording in this format."""
     return path.is_file() and path.suffix in ENDINGS
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of the first page of the archive `path` that has a document. All others are named as left out.
+    """The exchanges of the first page in the archive `path` that has a document; all others are named as left out.
     Raises EyelevelError."""
     return _recording(path, None, keep_cookies=keep_cookies)
 
 
 def read_page(path: Path, url: str, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of the page at `url`: the page of this title, else the first that began with it, else the first
-    that asked for it. Raises EyelevelError, with the pages that there are, when none did."""
+    """The exchanges of the page at `url`: the page with this title; otherwise the first that began with this URL;
+    otherwise the first that requested it. Raises EyelevelError, which lists the archive's pages, when there is none."""
     return _recording(path, url, keep_cookies=keep_cookies)
 
 
@@ -115,8 +117,8 @@ def _recording(path: Path, url: str | None, *, keep_cookies: bool) -> Recording:
 
 
 def _entries_by_page(log: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The entries that a server answered, by the id of their page, in the order in which the archive lists its pages;
-    those that it does not list follow. An entry of no page is one of the page that began first."""
+    """Page id → the entries that a server answered. Pages are in the order in which the archive lists them; unlisted
+    ones follow. An entry without a page belongs to the page that began first."""
     first_page = next((page for entry in entries if (page := _page_of(entry))), "")
     pages: dict[str, list[dict[str, Any]]] = {id_: [] for id_ in map(_id_of, _described_pages(log))}
     for entry in entries:
@@ -126,8 +128,8 @@ def _entries_by_page(log: dict[str, Any], entries: list[dict[str, Any]]) -> dict
 
 
 def _first_page(pages: dict[str, list[dict[str, Any]]]) -> str:
-    """The first of the `pages` that has an HTML document with its body: before it may be a browser's empty page, or one
-    of which the tools have lost what came."""
+    """The first of the `pages` that has an HTML document with its body. Earlier ones may be a browser's empty page, or
+    a page whose content the tools have lost."""
     return next((page for page in pages if any(map(_is_document, pages[page]))), next(iter(pages), ""))
 
 
@@ -139,7 +141,7 @@ def _is_document(entry: dict[str, Any]) -> bool:
 
 
 def _page_at(url: str, pages: dict[str, list[dict[str, Any]]], log: dict[str, Any]) -> str:
-    """The page that `url` means (`read_page`)."""
+    """The page that `url` means (see `read_page`)."""
     wanted = _comparable(url)
 
     def rank(page: str) -> int:
@@ -158,7 +160,7 @@ def _page_at(url: str, pages: dict[str, list[dict[str, Any]]], log: dict[str, An
 
 
 def _comparable(url: str) -> str:
-    """`url` without its scheme, which a site changes; "" for what is none, such as a title."""
+    """`url` without its scheme, which a site changes; "" for a text that is no URL, such as a title."""
     try:
         return normal_url(url).partition("://")[2]
     except ValueError:
@@ -166,7 +168,7 @@ def _comparable(url: str) -> str:
 
 
 def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The archive's log, and its entries in the order they began."""
+    """The archive's log, and its entries in the order in which they began."""
     try:
         document = read_regular(path, FILE_BYTES, follow=True)
     except TooLong:
@@ -180,7 +182,7 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise EyelevelError(f"{path} is no HAR file: {printable(str(error))}") from None
     except (LookupError, TypeError):
         raise EyelevelError(f"{path} is no HAR file: it has no list 'entries' in an object 'log'") from None
-    # An entry without a time stays behind the one before.
+    # An entry without a time stays after the entry before it.
     time_ms, times_ms = -math.inf, []
     for entry in entries:
         own_ms = _time_ms(entry)
@@ -191,7 +193,7 @@ def _log_and_entries(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _titles(log: dict[str, Any], page: str) -> list[str]:
-    """The titles of the page `page` in the archive: in Chromium's archives and in ours, its URL."""
+    """The titles of the page `page` in the archive. In Chromium's archives and in ours, the title is the page's URL."""
     return [str(one.get("title", "")) for one in _listed_pages(log, page)]
 
 
@@ -211,8 +213,8 @@ def _id_of(page: dict[str, Any]) -> str:
 
 
 def _live(log: dict[str, Any], page: str, entries: list[dict[str, Any]]) -> LiveLoads | None:
-    """The load that the archive is of, whose `entries` these are, if it says when the page had loaded. It is one load,
-    behind a network that nobody has named."""
+    """The archive's own load as a live load, with these `entries`, if it has the time of the load event. It is a single
+    load, on a network whose name is unknown."""
     described = next(iter(_listed_pages(log, page)), {})
     timings = described.get("pageTimings")
     plt_ms = timings.get("onLoad") if isinstance(timings, dict) else None
@@ -241,14 +243,15 @@ def _url_of(entry: dict[str, Any]) -> str:
 
 
 def write(site: Site, path: Path) -> None:
-    """Write `site` as a HAR file; bodies are decoded, as tools that read HAR files expect."""
+    """Write `site` as a HAR file; bodies are decoded, as programs that read HAR files expect."""
     connections: dict[tuple[str, str], list[Connection]] = defaultdict(list)
     for connection in site.recorded_connections():
         connections[connection.server, connection.host].append(connection)
     entries = []
     for exchange in map(site.recorded, site.exchanges):
         begun = connections[exchange.recorded_ip, authority_of(exchange.url).partition(":")[0].removesuffix(".")]
-        # Which exchange a connection was begun for is not kept; a HAR has no other place for it.
+        # A HAR stores connections only with entries, but a site does not know for which exchange a connection was
+        # opened. So the first exchanges of each host get the connections.
         entries.append(_entry(exchange, site, begun.pop(0) if begun else None))
     page = {"startedDateTime": EPOCH, "id": PAGE, "title": site.url, "pageTimings": {}}
     creator = {"name": "Eyelevel", "version": "1"}
@@ -297,7 +300,7 @@ def _entry(exchange: Exchange, site: Site, begun: Connection | None) -> dict[str
 
 
 def _handshakes(connection: Connection) -> dict[str, float]:
-    """The timings of a connection's beginning: what a HAR calls `connect` has TLS in it."""
+    """The timings of a connection's beginning; in a HAR, `connect` includes TLS."""
     handshake_ms, tls_ms = connection.handshake_ms, connection.tls_ms
     if connection.alpn == "h3" and handshake_ms is not None:
         return {"connect": handshake_ms, "ssl": handshake_ms}
@@ -307,10 +310,10 @@ def _handshakes(connection: Connection) -> dict[str, float]:
 
 
 def _connection(entry: dict[str, Any], *, tls_is_beside: bool) -> Connection | None:
-    """The connection that was begun for `entry`, if one was, and the archive says how long that took.
+    """The connection that was opened for `entry`, if there was one and the archive has its times.
 
-    `connect` has TLS in it (HAR 1.2), except where `tls_is_beside`, as in Firefox's archives. Both are the same
-    handshake with QUIC.
+    `connect` includes TLS (HAR 1.2), except with `tls_is_beside`, as in Firefox's archives. With QUIC, both are the
+    same handshake.
     """
     try:
         timings, address = entry["timings"], entry["serverIPAddress"]
@@ -349,7 +352,8 @@ def _content(response: Response) -> dict[str, Any]:
 
 
 def _exchange(entry: dict[str, Any], changes: list[str], budget: Budget, *, in_utf8: bool) -> Exchange:
-    """The exchange of `entry`. `changes` gets in what it is not as it was sent; `in_utf8`: whether documents are."""
+    """The exchange of `entry`. A description of each way in which it differs from what was sent is appended to
+    `changes`. `in_utf8`: whether documents are in UTF-8."""
     try:
         request, response = entry["request"], entry["response"]
         if request["url"].startswith(WEBSOCKET_SCHEMES):
@@ -376,15 +380,16 @@ def _headers(listed: list[dict[str, Any]] | None) -> Headers:
 
 
 def _value(field: dict[str, Any]) -> str:
-    """A field's value; of one that has none, the empty one."""
+    """A field's value; empty if it has none."""
     value = field.get("value")
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _without_pseudo_header_fields(headers: Headers, status: int, version: str) -> Headers:
-    """`headers` without those of HTTP/2 and SPDY, which some tools list as if they were header fields: `status: 200`.
+    """`headers` without the pseudo-header fields of HTTP/2 and SPDY, such as `status: 200`, which some tools list as
+    header fields.
 
-    The tools join a real field of that name to it: `status: 200, 200 OK`.
+    If there is a real field with the same name, the tools join the two: `status: 200, 200 OK`.
     """
     if version.lower().startswith("http/1"):
         return headers
@@ -431,7 +436,7 @@ def _response(
 def _require_no_body(
     content: dict[str, Any], method: str, status: int, request_headers: Headers, changes: list[str]
 ) -> None:
-    """Refuse a response that had a body which the archive does not hold. One of an error or a redirect is sent without.
+    """Refuse a response whose body is missing from the archive. Error responses are accepted without their body.
 
     Raises MalformedMessage.
     """
@@ -451,13 +456,13 @@ def _require_no_body(
 
 
 def _size(content: dict[str, Any]) -> float:
-    """The length of a body by its archive, in bytes; 0 where it does not say."""
+    """The length of a body in bytes, as the archive states it; 0 if it does not."""
     size = content.get("size")
     return size if isinstance(size, int | float) else 0
 
 
 def _fresh(response: Response, content: dict[str, Any]) -> Response:
-    """`response`, of status 304, as an answer with the body."""
+    """`response`, which has status 304, as a response with the body."""
     headers = response.headers
     if not response.header("content-type") and content.get("mimeType"):
         headers = (*headers, ("Content-Type", str(content["mimeType"])))
@@ -465,9 +470,10 @@ def _fresh(response: Response, content: dict[str, Any]) -> Response:
 
 
 def _packed(response: Response, names: list[str], content: dict[str, Any], budget: Budget) -> int:
-    """The number of the response's content-encodings, of which these are the `names`, that its body still has.
+    """The number of the response's content-encodings (`names`) that its body still has.
 
-    Some proxies write bodies as they were sent. We do not, and text that is not in base64 never is.
+    Some proxies write bodies as they were sent. Our own archives state this in ENCODED, so there is nothing to
+    guess (0). Text without base64 is always decoded.
     """
     length = response.header("content-length") or ""
     if ENCODED in content or content.get("encoding") != "base64":
@@ -478,7 +484,7 @@ def _packed(response: Response, names: list[str], content: dict[str, Any], budge
 
 
 def _with_content(response: Response, content: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Response:
-    """`response` with the body of its `content`, as it was before its content-encoding."""
+    """`response` with the body from its `content`, without its content-encoding."""
     text = content["text"]
     if content.get("encoding") == "base64":
         try:
@@ -495,18 +501,18 @@ def _with_content(response: Response, content: dict[str, Any], changes: list[str
 
 
 def _as_sent(response: Response, content: dict[str, Any], changes: list[str], *, in_utf8: bool) -> Response:
-    """`response` with the text of its `content` in the character encoding that browsers take for it.
+    """`response` with the text of its `content`, in the character encoding that browsers will assume.
 
-    Where they would take another than the text can be in, the response says that it is UTF-8.
+    If the text cannot be in the encoding that browsers would assume, the response declares UTF-8.
     """
     text = content["text"]
     kind = response.header("content-type") or ""
     charset = charset_of(kind or str(content.get("mimeType", "")), text)
-    is_part = "html" not in kind.lower()  # of a document, whose encoding it has unless it says another
+    is_part = "html" not in kind.lower()  # a part of a document has the document's encoding unless it declares another
     if charset is None and is_part and (in_utf8 or not kind):
         charset = UTF8
     body = encoded(text, charset or "ascii")
-    # ASCII is the same in every encoding that nothing names.
+    # All encodings that may be assumed without a declaration contain ASCII.
     if body is not None and (charset or text.isascii()):
         return response._replace(body=body)
     # Some tools write a lone surrogate for a byte that they could not decode.
@@ -523,7 +529,7 @@ def _as_sent(response: Response, content: dict[str, Any], changes: list[str], *,
 
 
 def _charset(entry: dict[str, Any]) -> str | None:
-    """The character encoding of the document of `entry`."""
+    """The character encoding of the document in `entry`."""
     response = _response_of(entry)
     content = response["content"]
     text = str(content["text"])
@@ -537,7 +543,7 @@ def _charset(entry: dict[str, Any]) -> str | None:
 
 
 def _time_ms(entry: dict[str, Any]) -> float | None:
-    """When the entry began, in ms; None when it does not say."""
+    """When the entry began, in ms; None if the archive does not say."""
     try:
         return datetime.fromisoformat(entry["startedDateTime"]).timestamp() * 1000
     except (LookupError, TypeError, ValueError, OverflowError):

@@ -25,19 +25,19 @@ NAME = "mahimahi"
 DESCRIPTION = "a folder of Mahimahi's save.* files"
 ENDINGS = ()
 
-# The form of a file, as in Mahimahi's `src/http/http_record.proto`.
+# The schema of a file, as in Mahimahi's `src/http/http_record.proto`.
 DESCRIPTOR = Path(__file__).with_name("http_record.textproto")
 
 HTTPS = 2
 SCHEMES = {1: "http", HTTPS: "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# The end of a line within a value, where another field begins behind it.
+# A line end within a value that is followed by another field.
 NEXT_FIELD = re.compile(rf"\r?\n(?={TOKEN.pattern}:)")
 
 
 def recognises(path: Path) -> bool:
-    """Whether `path` is a recording of this kind."""
+    """Whether `path` is a recording in this format."""
     return path.is_dir() and any(path.glob("save.*"))
 
 
@@ -55,7 +55,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 def write(site: Site, path: Path) -> None:
     """Write `site` as a folder of save.* files, numbered in recorded order.
 
-    A request consists of its first line, Host and `request_headers`; a site keeps no more of it.
+    A request consists of its first line, Host and `request_headers`; sites store no more of it.
     """
     with replacing_folder(path, "save.*") as folder:
         for order, indexed in enumerate(site.exchanges):
@@ -93,7 +93,7 @@ def _read_exchange(file: Path, budget: Budget) -> Exchange:
     request = record.request.first_line.decode("latin-1").split(" ")
     if len(request) < 2 or record.scheme not in SCHEMES:
         raise MalformedMessage("no request line or scheme")
-    if not isinstance(record.ip, str):  # bytes when it is not UTF-8
+    if not isinstance(record.ip, str):  # bytes if it is not UTF-8
         raise MalformedMessage("its server's address is garbage")
     method, target = request[0], request[1]
     status, reason = parse_status_line(record.response.first_line)
@@ -109,7 +109,7 @@ def _read_exchange(file: Path, budget: Budget) -> Exchange:
 
 
 def _url(scheme: str, target: str, host: str | None, port: int) -> str:
-    """The request's full URL; a proxy's request line has it already (RFC 9112 section 3.2.2)."""
+    """The request's full URL; a proxy's request line already contains it (RFC 9112 section 3.2.2)."""
     if target.startswith(("http://", "https://")):
         return target
     if not host:
@@ -123,7 +123,7 @@ def _url(scheme: str, target: str, host: str | None, port: int) -> str:
 
 
 def _headers(message: Any) -> Headers:
-    """The header fields; a bare line feed in a value, which Mahimahi leaves there, ends a line."""
+    """The header fields. Mahimahi leaves bare line feeds in values; each ends a field."""
     fields = []
     for header in message.header:
         first, *others = NEXT_FIELD.split(header.value.decode("latin-1"))
@@ -133,7 +133,7 @@ def _headers(message: Any) -> Headers:
 
 
 def _message_class(*, with_headers: bool = True) -> Any:
-    """The class of `RequestResponse`, from its description; no protobuf compiler is needed."""
+    """The class of `RequestResponse`, made from its description without a protobuf compiler."""
     description = text_format.Parse(DESCRIPTOR.read_text(), descriptor_pb2.FileDescriptorProto())
     if not with_headers:
         for message in description.message_type:
@@ -146,5 +146,6 @@ def _message_class(*, with_headers: bool = True) -> Any:
 
 
 _RequestResponse = _message_class()
-# The message without header fields: a small file can hold so many of these that they fill the memory.
+# The message without header fields, for a first look: a small file can contain so many header fields that they fill the
+# memory.
 _Outline = _message_class(with_headers=False)

@@ -1,7 +1,7 @@
 """Folders of raw responses, `<host>/<file>`: the format of Chromium's quic_server, and of our sites.
 
-A response has its URL in the header field `X-Original-Url`; without this field the file's path is the URL. The format
-has no server IPs, so every host gets a server of its own.
+A response has its URL in the header field `X-Original-Url`; otherwise the file's path is the URL. The format has no
+server IPs, so every host gets a server of its own.
 """
 
 import os
@@ -37,14 +37,14 @@ BEGINNING = b"HTTP/"
 
 
 def recognises(path: Path) -> bool:
-    """Whether `path` is a recording of this kind."""
+    """Whether `path` is a recording in this format."""
     return path.is_dir() and any(_begins_as_response(file) for file in _files(path))
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The responses under `path`, in the order of their names. Broken ones are named. Raises EyelevelError.
+    """The responses in `path`, in the order of their names. Broken ones are left out and named. Raises EyelevelError.
 
-    Links, pipes and devices are named, too: only what lies in the folder is the recording.
+    Links, pipes and devices are named, too: only files in the folder belong to the recording.
     """
     intake = Intake(path.name, keep_cookies=keep_cookies)
     files = _files(path)
@@ -58,7 +58,7 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 
 
 def _files(path: Path) -> list[Path]:
-    """All that lies in folders of `path` and is no folder; one more than there may be, at most."""
+    """All entries of the subfolders of `path` that are not folders; at most one more than the limit."""
     files = (file for file in path.rglob("*") if file.parent != path and file.name != INDEX and not _is_folder(file))
     return sorted(islice(files, EXCHANGES + 1), key=lambda file: (file.name, file))
 

@@ -1,9 +1,9 @@
 """Collections of web archives in one file (WACZ 1.1.1, Webrecorder): a ZIP file with WARC files and a list of pages.
 
-`archive/` has the WARC files, whose exchanges are all of one recording. `pages/pages.jsonl` lists the pages, and
-`pages/extraPages.jsonl` those that were found from them; `datapackage.json` may name the main page, and has the digests
-of all files: one that is not what its digest says is refused, unless the collection may be changed. Indexes are not
-read. Nothing is unpacked to a file, so no name of a member leads anywhere.
+`archive/` has the WARC files; all their exchanges belong to one recording. `pages/pages.jsonl` lists the pages, and
+`pages/extraPages.jsonl` those that were found from them. `datapackage.json` may name the main page, and has the digests
+of all files: a file that does not match its digest is refused, unless the collection may be changed. Indexes are not
+read. No member is unpacked to a file, so names of members cannot lead to other folders.
 """
 
 import hashlib
@@ -40,39 +40,38 @@ ENDINGS = (".wacz",)
 ARCHIVE = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 PACKAGE, PACKAGE_DIGEST = "datapackage.json", "datapackage-digest.json"
 PAGES = ("pages/pages.jsonl", "pages/extraPages.jsonl")
-# The names of the main page's field in `datapackage.json`: in the specification, and by some programs.
+# The key of the main page in `datapackage.json`: by the specification, and as some programs write it.
 MAIN_PAGES = ("mainPageUrl", "mainPageURL")
 
-# The list of a ZIP file's members: some ten thousand. A recording of a page has a handful.
+# A limit for the list of a ZIP file's members: room for some ten thousand. A recording of a page has a handful.
 DIRECTORY_BYTES = 1 << 20
 ARCHIVES = 1000
-# A list of pages, or what the collection says of itself. Texts of pages may be in the list.
+# A limit for a list of pages, which may contain the text of pages, and for the collection's description.
 TEXT_BYTES = 16 << 20
-# Others may need a lot of memory to be unpacked, and the specification has no others.
+# Other compression methods may need much memory, and the specification has no others.
 PACKED_AS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 1
-# By which digests may be made, in the specification; and how much is read at once for one.
+# The specification's digest algorithms; and the number of bytes that are hashed at a time.
 HASHES = ("sha256", "md5")
 BLOCK_BYTES = 1 << 20
 
-# The errors that `zipfile` and the libraries below it raise about broken files, NotImplementedError and other
-# RuntimeErrors among them.
+# The errors that `zipfile` and its libraries raise for broken files; RuntimeError includes NotImplementedError.
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, ValueError, LookupError, OverflowError, EOFError)
 
 
 def recognises(path: Path) -> bool:
-    """Whether `path` is a recording of this kind."""
+    """Whether `path` is a recording in this format."""
     return path.is_file() and path.suffix in ENDINGS
 
 
 def read(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The exchanges of all archives in the collection `path`, in the order they began. Broken parts are left out and
-    named. Raises EyelevelError, also for a collection that is not what its digests say."""
+    """The exchanges of all archives in the collection `path`, in the order in which they began. Broken parts are left
+    out and named. Raises EyelevelError, also for a collection that does not match its digests."""
     return _recording(path, keep_cookies=keep_cookies, is_changed=False)
 
 
 def read_changed(path: Path, *, keep_cookies: bool = False) -> Recording:
-    """The same of a collection that need not be what its digests say; files that are not are named."""
+    """The same for a collection that need not match its digests; files that do not are named."""
     return _recording(path, keep_cookies=keep_cookies, is_changed=True)
 
 
@@ -95,7 +94,8 @@ def write(site: Site, path: Path) -> None:
 
 
 class _File:
-    """A file of which at most `limit_bytes` are read at a time. `zipfile` reads the list of all members at once."""
+    """A file that refuses to read more than `limit_bytes` at a time, since `zipfile` reads the list of all members at
+    once."""
 
     limit_bytes: float = DIRECTORY_BYTES
 
@@ -118,7 +118,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             package = zipfile.ZipFile(file)
         except BROKEN as error:
             raise EyelevelError(f"{path} is no WACZ file ({printable(str(error)[:200])})") from None
-        file.limit_bytes = math.inf  # members are as long as whoever reads them wants
+        file.limit_bytes = math.inf  # the reader of a member limits its length
         with package:
             yield package
     finally:
@@ -126,7 +126,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[Archive]:
-    """The archives in `package`, in the order of their names. Raises EyelevelError when there is none."""
+    """The archives in `package`, in the order of their names. Raises EyelevelError when there are none."""
     members = sorted((m for m in package.infolist() if ARCHIVE.fullmatch(m.filename)), key=lambda m: m.filename)
     if len(members) > ARCHIVES:
         raise EyelevelError(f"{path} holds more than {ARCHIVES:,} archives; import one page's load of it")
@@ -145,8 +145,8 @@ def _archives(package: zipfile.ZipFile, intake: Intake, path: Path) -> list[Arch
 
 
 def _wrong_digests(package: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, str]]:
-    """The files that the collection lists and lacks, and those of the files to be read that are not what their digests
-    say: name and fault of each.
+    """The faults of listed files, as name and fault: files that are missing, and files to be read that do not match
+    their digests.
 
     A file that cannot be unpacked is left to its reader. Raises EyelevelError when the files are too large.
     """
@@ -178,7 +178,7 @@ def _wrong_digests(package: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, 
 
 
 def _document(package: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    """The JSON object in the member `name`; an empty one when none can be read."""
+    """The JSON object in the member `name`; empty if none can be read."""
     try:
         with _open(package, package.getinfo(name)) as file:
             document = parse_json(file.read(TEXT_BYTES))
@@ -188,7 +188,7 @@ def _document(package: zipfile.ZipFile, name: str) -> dict[str, Any]:
 
 
 def _open(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
-    """The file `member`, to be read. Raises one of BROKEN."""
+    """The file `member`, opened for reading. Raises one of BROKEN."""
     if member.flag_bits & ENCRYPTED:
         raise MalformedMessage("it is encrypted")
     if member.compress_type not in PACKED_AS:
@@ -197,26 +197,26 @@ def _open(package: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 
 def _listed_pages(package: zipfile.ZipFile, intake: Intake) -> list[str]:
-    """The URLs of the pages that the collection lists: its main page, then those of each list by their dates. A list
-    that cannot be read is left out."""
+    """The URLs of the pages that the collection lists: its main page, then the pages of each list by date. A list that
+    cannot be read is left out."""
     pages: list[str] = []
     for line in _lines(package, PACKAGE, intake, whole=True):
         pages += [line[key] for key in MAIN_PAGES if isinstance(line.get(key), str)]
     for name in PAGES:
-        # The first line says what the file is.
+        # The first line describes the file.
         lines = (line for line in _lines(package, name, intake) if isinstance(line.get("url"), str))
         pages += warc.by_date((line["url"], warc.moment_ms(line.get("ts"))) for line in lines)
     return pages[:EXCHANGES]
 
 
 def _lines(package: zipfile.ZipFile, name: str, intake: Intake, *, whole: bool = False) -> Iterator[dict[str, Any]]:
-    """The JSON objects in the first lines of the member `name`, or the one that it is as a `whole`."""
+    """The JSON objects in the first lines of the member `name`; or, if `whole`, the one object that it contains."""
     try:
         with _open(package, package.getinfo(name)) as file:
             content = file.read(TEXT_BYTES + 1)
         if len(content) > TEXT_BYTES:
             raise MalformedMessage(f"it is longer than {TEXT_BYTES >> 20} MiB")
-    except KeyError:  # there is none
+    except KeyError:  # the member is missing
         return
     except (*BROKEN, OSError) as error:
         intake.leave_out(name, error)

@@ -1,8 +1,8 @@
-"""Web archives (WARC, ISO 28500): responses in the order they began, each with its request.
+"""Web archives (WARC, ISO 28500): responses in the order in which they began, each with its request.
 
-A `resource` record, which has content without a response's head, is a response of status 200. Where a record has its
-server's address (`WARC-IP-Address`), that is its server; else every host gets a server of its own. Crawlers often
-remove the chunk framing but not the header field that announces it.
+A `resource` record, which has content but no response head, becomes a response with status 200. If a record has its
+server's address (`WARC-IP-Address`), that is its server; otherwise every host gets a server of its own. Crawlers often
+remove the chunk framing, but not the header field that announces it.
 """
 
 import base64
@@ -34,16 +34,17 @@ DESCRIPTION = "a web archive"
 ENDINGS = (".warc", ".warc.gz")
 
 RESPONSE, REQUEST, RESOURCE = "response", "request", "resource"
-# A record whose body is another's.
+# A record that repeats another record's body.
 REVISIT = "revisit"
-# Records that are no exchange by themselves. The first segment of a response is named, others (`continuation`) are not.
+# Records that are no exchanges by themselves. The first segment of a split response is named as left out; further
+# segments (`continuation`) are not.
 BESIDE_EXCHANGES = ("warcinfo", REQUEST, "metadata", "continuation")
 # The beginning of the URL of records in which Browsertrix lists its pages.
 PAGE_INFO = "urn:pageinfo:"
-# The note that sites of web archives have about servers whose addresses were not recorded.
+# The note in sites from web archives about servers whose addresses were not recorded.
 SERVERS = {"server_ips": "not recorded; one for each host"}
 
-# The bytes of digests, and the encodings in which they are written, by the length that each takes.
+# Digest algorithm → the length of its values in bytes. The length of a value's text then shows its encoding.
 DIGESTS_BYTES = {"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 
 # The URL of a page that an archive lists, and its date in ms.
@@ -52,7 +53,7 @@ Keys = Iterable[object]
 
 
 def recognises(path: Path) -> bool:
-    """Whether `path` is a recording of this kind."""
+    """Whether `path` is a recording in this format."""
     return path.is_file() and path.name.endswith(ENDINGS)
 
 
@@ -64,16 +65,17 @@ def read(path: Path, *, keep_cookies: bool = False) -> Recording:
 
 
 def servers(intake: Intake) -> dict[str, str]:
-    """The note that the site of these exchanges has about its servers; none if all addresses were recorded."""
+    """The note about servers for the site of these exchanges; empty if all addresses were recorded."""
     return SERVERS if any(exchange.recorded_ip == authority_of(exchange.url) for exchange in intake.exchanges) else {}
 
 
 def take(intake: Intake, archives: Sequence[Archive]) -> list[str]:
-    """Let `intake` take the exchanges of `archives`, which are of one recording, in the order they began.
+    """Let `intake` take the exchanges of `archives`, which form one recording, in the order in which they began.
 
-    Returns the URLs of the pages that the archives list, by their dates.
+    Returns the URLs of the pages that the archives list, by date.
     """
-    # Requests are read first: in the archive they may follow their responses, which are too large to be kept.
+    # Requests are read first: they may follow their responses in the archive, and responses are too large to be held
+    # until then.
     requests: list[_Event] = []
     responses: list[_Event] = []
     originals = _Originals()
@@ -103,7 +105,7 @@ def take(intake: Intake, archives: Sequence[Archive]) -> list[str]:
             answer = partial(_answer, record, intake.budget)
         request = asked_by.get(place, _Event(place))
         exchange = partial(_exchange, record, request, answer, originals)
-        # The original of a repeating record may follow it, in another file of a collection for example.
+        # The original of a repeating record may come after it, for example in another file of a collection.
         if record.kind == REVISIT and not originals.has(record) and len(early) < EXCHANGES:
             early.append((record.name, exchange))
         else:
@@ -116,12 +118,12 @@ def take(intake: Intake, archives: Sequence[Archive]) -> list[str]:
 
 
 def by_date(pages: Iterable[Listed]) -> list[str]:
-    """The URLs of `pages` in the order of their dates; those without one follow."""
+    """The URLs of `pages` in the order of their dates; those without a date come last."""
     return [url for url, _ in sorted(pages, key=lambda page: _first_known(page[1]))]
 
 
 def moment_ms(text: object) -> float | None:
-    """A date of an archive's (W3C-ISO 8601, or its 14 digits alone) in ms since 1970; None for what is none."""
+    """An archive's date (W3C-ISO 8601, or its 14 digits alone) in ms since 1970; None if it is no date."""
     digits = str(text)
     try:
         moment = (
@@ -140,8 +142,8 @@ def _first_known(time_ms: float | None) -> float:
 
 @dataclass(frozen=True)
 class _Event:
-    """One side of an exchange, as far as it says which the other side is; `place` is its number among all records. The
-    method and the header fields are a request's."""
+    """One side of an exchange, with all that identifies the other side. `place` is the record's number among all
+    records. `method` and `headers` are those of a request."""
 
     place: int
     id: str = ""
@@ -158,7 +160,7 @@ class _Event:
 
 
 def _request(place: int, record: Record) -> list[_Event]:
-    """The request in a record; none when it cannot be read."""
+    """The request in a record; empty if it cannot be read."""
     try:
         first, *lines = normal_head(record.head(is_whole=False)).decode("latin-1").split("\r\n")
     except MalformedMessage:
@@ -169,11 +171,11 @@ def _request(place: int, record: Record) -> list[_Event]:
 
 
 def _pairs(requests: list[_Event], responses: list[_Event]) -> dict[int, _Event]:
-    """The request of each response, by the response's place.
+    """The place of each response → its request.
 
-    Records that name each other, on either side, belong together (WARC 1.1, section 5.7). So do those of one event,
-    which have one URL and one date (section 5.4), and where their dates differ those of one URL in their order, if all
-    of that URL are there.
+    Records that refer to each other, in either direction, belong together (WARC 1.1, section 5.7). So do records of one
+    event, which have the same URL and date (section 5.4). If dates differ, records with the same URL are paired in
+    their order, provided that there are as many requests as responses for the URL.
     """
     pairs: dict[int, _Event] = {}
     used: set[int] = set()
@@ -213,23 +215,24 @@ class _Originals:
     """The responses whose bodies other records repeat (`revisit`, WARC 1.1, section 6.7)."""
 
     def __init__(self) -> None:
-        # By record, by the body's digest, and by URL and date: the response and its body's digest.
+        # Names of a response: by record, by the body's digest, by URL and date, by URL. → The response, and its body's
+        # digest.
         self._kept: dict[tuple[object, ...], tuple[Response, tuple[str, object]] | None] = {}
 
     def want(self, revisit: Record) -> None:
-        """Keep what this record repeats, once it comes."""
+        """Keep the response that this record repeats, once it comes."""
         if len(self._kept) < EXCHANGES:
             self._kept.update(dict.fromkeys(self._names_of_original(revisit)))
 
     def keep(self, record: Record, response: Response) -> None:
-        """Keep `response` if it is repeated."""
+        """Keep `response` if a record repeats it."""
         digest, date = _digest(record), moment_ms(record.field("WARC-Date"))
         for key in (("id", record.id), ("digest", *digest), ("url", record.url, date), ("url", record.url)):
             if key in self._kept:
                 self._kept[key] = (response, digest)
 
     def has(self, revisit: Record) -> bool:
-        """Whether what this record repeats has come."""
+        """Whether the response that this record repeats has come."""
         return any(self._kept.get(key) for key in self._names_of_original(revisit))
 
     def of(self, revisit: Record) -> Response:
@@ -239,14 +242,14 @@ class _Originals:
             raise MalformedMessage("it repeats a response that is not in the archive")
         response, digest = kept
         repeated = _digest(revisit)
-        # Digests of two algorithms say nothing about each other.
+        # Digests of different algorithms cannot be compared.
         if digest[0] == repeated[0] and digest[1] != repeated[1]:
             raise MalformedMessage("it repeats a response whose body has another digest than it says")
         return response
 
     @staticmethod
     def _names_of_original(revisit: Record) -> list[tuple[object, ...]]:
-        """The names of the record that `revisit` repeats; its URL alone only where `revisit` has no date."""
+        """The names of the response that `revisit` repeats; its URL alone only if `revisit` has no date."""
         names: list[tuple[object, ...]] = []
         if original := next(iter(revisit.references("WARC-Refers-To")), ""):
             names.append(("id", original))
@@ -265,8 +268,8 @@ def _digest(record: Record) -> tuple[str, object]:
 
 
 def parsed_digest(text: str) -> tuple[str, object]:
-    """The algorithm of a digest (`sha256`) and its bytes, in whichever case and encoding they are written: Base 16, 32
-    or 64 (RFC 4648). A value that is none of these stays a text."""
+    """The algorithm of a digest (such as `sha256`) and its bytes. The text may be in any case, and in Base 16, 32 or 64
+    (RFC 4648); a value in none of these stays a text."""
     label, _, value = text.strip().rpartition(":")
     algorithm = label.lower().replace("-", "").replace("_", "")
     size = DIGESTS_BYTES.get(algorithm, 0)
@@ -288,8 +291,8 @@ def parsed_digest(text: str) -> tuple[str, object]:
 def _pages(record: Record) -> list[Listed]:
     """The pages that a record lists.
 
-    Webrecorder lists them in `warcinfo` records, Browsertrix has a record `urn:pageinfo:URL` for each, and Heritrix
-    writes `metadata` records, in which `seed` marks the URLs that it began with.
+    Webrecorder lists them in `warcinfo` records. Browsertrix has a record `urn:pageinfo:URL` for each. Heritrix writes
+    `metadata` records, in which `seed` marks the URLs that it began with.
     """
     date_ms = moment_ms(record.field("WARC-Date"))
     if record.url.startswith(PAGE_INFO):
@@ -302,7 +305,7 @@ def _pages(record: Record) -> list[Listed]:
 
 
 def _fields(record: Record) -> dict[str, str]:
-    """The `application/warc-fields` of a record; none when they cannot be read."""
+    """The `application/warc-fields` of a record; empty if they cannot be read."""
     try:
         text = record.rest(HEAD_BYTES).decode("utf-8", "replace")
     except MalformedMessage:
@@ -312,7 +315,7 @@ def _fields(record: Record) -> dict[str, str]:
 
 
 def _described_pages(document: str) -> list[Listed]:
-    """The pages in Webrecorder's description of a recording, which lists them or is of a collection."""
+    """The pages in Webrecorder's description of a recording or a collection."""
     try:
         pages = parse_json(document.encode())["pages"]
         return [(page["url"], moment_ms(page.get("timestamp"))) for page in pages if isinstance(page["url"], str)]
@@ -331,17 +334,17 @@ def _exchange(record: Record, request: _Event, answer: Callable[[str], Response]
 
 
 def _server(record: Record, url: str) -> str:
-    """The address of the server that sent the response of `url`; the authority where it is not recorded."""
+    """The address of the server that sent the response of `url`; the authority if the address was not recorded."""
     try:
         address = ip_address(record.field("WARC-IP-Address").strip())
     except ValueError:
         return authority_of(url)
-    # The address of a response that came through a proxy on the crawler's machine is the proxy's.
+    # A loopback address belongs to a proxy on the crawler's machine.
     return authority_of(url) if address.is_loopback or address.is_unspecified else str(address)
 
 
 def _head_of_revisit(record: Record) -> Response | None:
-    """The response's head in a record that repeats a body; None without one. Raises MalformedMessage."""
+    """The response head in a record that repeats a body; None if it has none. Raises MalformedMessage."""
     try:
         head = record.head(is_whole=False)
     finally:
@@ -351,7 +354,7 @@ def _head_of_revisit(record: Record) -> Response | None:
 
 
 def _repeated(revisit: Record, head: Response | None, originals: _Originals, method: str) -> Response:
-    """The response of a record that repeats another's body; its own head, where it has one that has a body."""
+    """The response of a record that repeats another's body; with its own `head`, if any, unless that has status 304."""
     original = originals.of(revisit)
     if head is None or head.status == HTTPStatus.NOT_MODIFIED:
         return original
@@ -375,7 +378,7 @@ def _answer(record: Record, budget: Budget, method: str) -> Response:
 
 
 def _response(head: bytes) -> Response:
-    """The response with this `head` and no body. Lines that are no fields are ignored, as by browsers.
+    """The response with this `head` and no body. Lines that are not header fields are ignored, as by browsers.
 
     Raises MalformedMessage.
     """

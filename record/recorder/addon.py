@@ -1,7 +1,7 @@
-"""mitmproxy's side of a recording: forwards every response as it comes, and keeps what was sent.
+"""mitmproxy's side of a recording: forwards every response as it arrives, and stores what was sent.
 
 mitmdump loads this in its own Python, with the project on the path. So this module, and all that it imports from the
-project, needs nothing but the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
+project, needs only the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from record.recorder.proxy_output import ProxyOutput
 from record.recorder.proxy_settings import ProxySettings
 from record.site import Exchange
 
-# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode what needs a
-# dictionary, and no switch of the browser turns that off. Not every browser that loads replays has zstd.
+# To make a page repeatable, or its links https, its text must be decoded. record/content.py cannot decode encodings
+# with a dictionary, and no switch of the browser turns these off. Not every browser that loads replays supports zstd.
 UNWANTED_ENCODINGS = {"zstd", "dcb", "dcz"}
 
 NUMBER, BODY = "eyelevel-number", "eyelevel-body"
@@ -35,7 +35,7 @@ FULL_OF_TEXT = f"the recording is full: it may have {TEXT_BYTES >> 20} MiB of UR
 
 
 class Recorder:
-    """The addon. mitmproxy calls its methods by their names."""
+    """The addon. mitmproxy calls its methods by name."""
 
     def __init__(self, output: ProxyOutput, handover: int) -> None:
         self.output = output
@@ -47,9 +47,9 @@ class Recorder:
         self.kept_connections: set[str] = set()
 
     async def running(self) -> None:
-        """The proxy is up. It listens on the socket that it is handed, which is in another network than its own.
+        """The proxy is up. Make it listen on the socket that it is handed, which is in another network than its own.
 
-        mitmproxy's option `server` is off: by itself it would listen in its own network.
+        mitmproxy's option `server` is off, since mitmproxy itself would listen in its own network.
         """
         with socket.socket(fileno=self.handover) as handover:
             _, (descriptor,), _, _ = socket.recv_fds(handover, 1, 1)
@@ -59,12 +59,13 @@ class Recorder:
         self.output.listening(listening.getsockname()[1], f"mitmproxy {version.VERSION}")
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
-        """A connection to a server begins. The loop's guard (mitmdump.py) sees those over TCP alone."""
+        """A connection to a server begins. The loop's guard (mitmdump.py) sees only TCP connections, so others are
+        refused here."""
         if data.server.transport_protocol != "tcp":
             data.server.error = "only TCP is recorded"
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """A request begins. Those that no page made are answered here: they are neither sent nor recorded."""
+        """A request begins. Requests that no page made are answered here: they are neither sent nor recorded."""
         fetch_site, fetch_mode = (flow.request.headers.get(f"sec-fetch-{name}") for name in ("site", "mode"))
         if is_background_request(flow.request.host, fetch_site, fetch_mode):
             answer_here(flow, 404)
@@ -82,7 +83,8 @@ class Recorder:
         self.output.requested(number, flow.request.method, flow.request.url)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless one."""
+        """A response begins. It is forwarded in parts, since some pages wait for the beginning of an endless
+        response."""
         if NUMBER in flow.metadata and flow.response and flow.response.status_code != 101:
             flow.metadata[BODY] = flow.response.stream = Body(self.budget, FULL)
 
@@ -107,7 +109,7 @@ class Recorder:
             self.output.failed(number, f"it could not be kept: {error.strerror}")
 
     def websocket_message(self, flow: http.HTTPFlow) -> None:
-        """A message went over a WebSocket. mitmproxy would keep all of them."""
+        """A message went over a WebSocket. Drop it, since mitmproxy would keep all messages."""
         if flow.websocket:
             flow.websocket.messages.clear()
 
@@ -120,7 +122,7 @@ class Recorder:
             self.output.failed(number, flow.error.msg if flow.error else "it did not end")
 
     def _keep_connection(self, number: int, server: connection.Server) -> None:
-        """Keep what is known of a connection with the first response over it. Raises OSError."""
+        """Store the observations of a connection when its first response has ended. Raises OSError."""
         if server.peername and server.id not in self.kept_connections and len(self.kept_connections) < CONNECTIONS:
             self.kept_connections.add(server.id)
             self.output.connected(number, connection_of(server, asyncio.get_running_loop().handshakes_ms))  # type: ignore[attr-defined]
@@ -139,7 +141,7 @@ class Recorder:
 
 
 def answer_here(flow: http.HTTPFlow, status: int) -> None:
-    """Answer a request in the server's place with `status`; a request whose body is being streamed is aborted."""
+    """Answer a request with `status` in place of the server; a request whose body is being streamed is aborted."""
     if flow.request.stream:
         flow.kill()
     else:
@@ -147,26 +149,26 @@ def answer_here(flow: http.HTTPFlow, status: int) -> None:
 
 
 def without_unwanted(accepted: str) -> str:
-    """The value of an Accept-Encoding header, without the encodings that a site must not have."""
+    """The value of an Accept-Encoding header without the encodings that a site must not have."""
     return ", ".join(coding for coding in accepted.split(", ") if coding not in UNWANTED_ENCODINGS)
 
 
 def sent_at_s(request: http.Request, server: connection.Server) -> float:
-    """The time (s since 1970) at which the whole request was sent to the server, as far as the proxy knows."""
+    """When (s since 1970) the whole request had been sent to the server, as far as the proxy knows."""
     connected = server.timestamp_tls_setup or server.timestamp_tcp_setup
     times_s: list[float | None] = [request.timestamp_start, request.timestamp_end, connected]
     return max(t for t in times_s if t is not None)
 
 
 def connection_of(server: connection.Server, handshakes_ms: Mapping[tuple[str, int], float]) -> Connection:
-    """The observations of a connection; `handshakes_ms`: our end of each → how long TCP's handshake took.
+    """The observations of a connection. `handshakes_ms`: address and port of our end → duration of the TCP handshake.
 
-    mitmproxy's own time of the handshake includes the resolution of the name, and all that the proxy did meanwhile.
+    mitmproxy's own time of the handshake would include name resolution, and the proxy's other work meanwhile.
     """
     chain = server.certificate_list
     names = [name.value for name in chain[0].altnames] if chain else []
     tls_s = server.timestamp_tls_setup and server.timestamp_tls_setup - server.timestamp_tcp_setup
-    # A server that has not heard of ALPN speaks HTTP/1.1.
+    # A server that does not support ALPN speaks HTTP/1.1.
     alpn = (server.alpn or b"http/1.1").decode("latin-1") if tls_s else None
     return Connection(
         server=server.peername[0],
@@ -175,12 +177,12 @@ def connection_of(server: connection.Server, handshakes_ms: Mapping[tuple[str, i
         tls_ms=round(tls_s * 1000, 3) if tls_s else None,
         alpn=alpn,
         certificates=tuple(len(ssl.PEM_cert_to_DER_cert(certificate.to_pem().decode())) for certificate in chain),
-        names=tuple(name for name in names if isinstance(name, str)),  # others are addresses
+        names=tuple(name for name in names if isinstance(name, str)),  # other entries are addresses
     )
 
 
 def size_of_head(message: http.Message) -> int:
-    """How many bytes the message's header fields have, and its URL if it is a request."""
+    """The size of the message's header fields in bytes, plus that of its URL if it is a request."""
     url = len(message.url) if isinstance(message, http.Request) else 0
     return url + sum(len(name) + len(value) for name, value in message.headers.fields)
 

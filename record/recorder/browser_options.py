@@ -1,6 +1,6 @@
-"""The settings of the recording browser, besides those that all browsers of the testbed have in common.
+"""The settings of the recording browser, in addition to those of all browsers of the testbed.
 
-Standard library only: the proxy's addon loads it too.
+Standard library only: the proxy's addon loads this module, too.
 """
 
 from pathlib import Path
@@ -9,18 +9,18 @@ from typing import Any
 from browsers.chromium.program import BINARY, COMMON_SWITCHES, DISABLED_FEATURES, NOWHERE_HOST, WITHOUT_WEBRTC, phone
 from browsers.window import Window
 
-# In replays Browsertime switches these off.
+# Browsertime disables these in replays.
 ALSO_DISABLED_FEATURES = ("MediaRouter", "Translate")
-# With site isolation, a frame of another site has a process of its own, in which no script can run before the frame's.
-# For a page script it is switched off, so that one process has all frames.
+# With site isolation, a frame from another site has a process of its own, in which our script cannot run before the
+# frame's scripts. For a page script, isolation is disabled, so that all frames share one process.
 SITE_ISOLATION = ("IsolateOrigins", "site-per-process")
-# The time limit of each script of ours in a page, and of the page script.
+# The time limit of each of our scripts in a page, and of the page script.
 SCRIPT_LIMIT_S = 30.0
 
 
 def switches(window: Window, profile: Path, proxy_port: int, *, scripted: bool = False) -> list[str]:
-    """Chromium's switches for one recording, of a page that has a script if it is `scripted`. Everything goes through
-    the proxy, to loopback addresses too."""
+    """Chromium's switches for one recording; `scripted`: the page has a page script. All requests go through the proxy,
+    also those to loopback addresses."""
     isolation = SITE_ISOLATION if scripted else ()
     return [
         *COMMON_SWITCHES,
@@ -41,14 +41,14 @@ def switches(window: Window, profile: Path, proxy_port: int, *, scripted: bool =
 
 def capabilities(window: Window, chromium_switches: list[str], load_limit_s: float) -> dict[str, Any]:
     """The request for a WebDriver session (W3C WebDriver section 7, ChromeDriver's `goog:chromeOptions`)."""
-    # Browsertime excludes this switch in replays, too: it puts a bar over the page.
+    # Browsertime excludes this switch in replays, too: it would show a bar above the page.
     options: dict[str, Any] = {
         "binary": str(BINARY),
         "args": chromium_switches,
         "excludeSwitches": ["enable-automation"],
     }
     if window.mobile:
-        # ChromeDriver sets a user agent that fits.
+        # ChromeDriver sets a matching user agent.
         options["mobileEmulation"] = phone(window)
     always = {
         "browserName": "chrome",
@@ -61,9 +61,10 @@ def capabilities(window: Window, chromium_switches: list[str], load_limit_s: flo
 
 
 def is_background_request(host: str, fetch_site: str | None, fetch_mode: str | None) -> bool:
-    """Whether the browser made a request by itself, judged by its host and its `Sec-Fetch-Site` and `-Mode`.
+    """Whether the browser itself made a request, judged by its host and its headers `Sec-Fetch-Site` and
+    `Sec-Fetch-Mode`.
 
-    A page's request names the relation of the page to the host. "none" stands for requests of the browser, and for the
-    navigation of a person who typed an address (Fetch Metadata, section 2.4).
+    A page's request states how the page is related to the host. "none" means a request of the browser itself, or the
+    navigation to an address that a person typed (Fetch Metadata, section 2.4).
     """
     return host == NOWHERE_HOST or (fetch_site == "none" and fetch_mode != "navigate")

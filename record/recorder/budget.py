@@ -1,6 +1,6 @@
-"""The bytes that a recording may still hold, and the bodies that are collected while enough of them remain.
+"""The bytes that a recording may still store, and the bodies that are collected while enough bytes remain.
 
-Standard library only: the proxy's addon loads it.
+Standard library only: the proxy's addon loads this module.
 """
 
 from record.limits import BODY_BYTES, BODY_TOO_LONG
@@ -13,28 +13,28 @@ class ByteBudget:
         self.remaining_bytes = remaining_bytes
 
     def reserve(self, size: int) -> bool:
-        """Reserve `size` bytes; false when fewer are left."""
+        """Reserve `size` bytes; returns False if fewer are left."""
         fits = size <= self.remaining_bytes
         self.remaining_bytes -= size if fits else 0
         return fits
 
     def release(self, size: int) -> None:
-        """Give `size` reserved bytes back."""
+        """Give back `size` reserved bytes."""
         self.remaining_bytes += size
 
 
 class Body:
-    """Collects a body on its way to the browser; `refusal` says why it is not kept, if it is not."""
+    """Collects a body on its way to the browser; `refusal` is why it is not kept, or None."""
 
     def __init__(self, budget: ByteBudget, full: str) -> None:
-        """Its bytes are reserved from `budget`; when too few remain there, `full` is the `refusal`."""
+        """The body reserves its bytes from `budget`; if too few remain, its `refusal` is `full`."""
         self.bytes = bytearray()
         self.refusal: str | None = None
         self._budget = budget
         self._full = full
 
     def __call__(self, part: bytes) -> bytes:
-        """Keep `part`; returns it, to be sent on."""
+        """Collect `part`; returns it, for forwarding."""
         if self.refusal is None:
             if len(self.bytes) + len(part) > BODY_BYTES:
                 self.drop(BODY_TOO_LONG)

@@ -1,6 +1,6 @@
 """Process 1 of a recording: sets up its namespaces, loads the page in a browser, and stores the site.
 
-Only `record.recorder.sandbox` starts it, in fresh namespaces, and tells it over its standard input what to record.
+Only `record.recorder.sandbox` starts it, in fresh namespaces, and passes what to record on standard input.
 """
 
 import sys
@@ -25,9 +25,9 @@ from record.recorder.spec import RecordSpec
 from record.recorder.visit import LOAD_LIMIT_S, request, visit
 from record.site import Recording, write_site
 
-# Every Linux has a file system in memory here. A private one covers it, and ends with this process.
+# Every Linux has a file system in memory here. A private one is mounted over it, and ends with this process.
 PRIVATE = Path("/dev/shm")
-# Its folders with the bytes that they may hold. The browser cannot take what the proxy needs.
+# The folders in it, with their sizes in bytes. The browser cannot use up the space that the proxy needs.
 FOLDERS = {
     "browser": BROWSER_BYTES,
     "exchanges": RECORDING_BYTES + OVERHEAD_BYTES,
@@ -38,7 +38,7 @@ FOLDERS = {
 
 @reports_errors
 def main(spec: RecordSpec) -> None:
-    """Record `spec` and store the site. An older site of the same folder stays until then."""
+    """Record `spec` and store the site. An older site in the same folder stays until then."""
     prepare_namespaces()
     try:
         write_site(record(spec), spec.folder)
@@ -49,7 +49,7 @@ def main(spec: RecordSpec) -> None:
 
 
 def prepare_namespaces() -> None:
-    """Mount private folders: what is written outside the site's folder ends with this process."""
+    """Mount private folders: files outside the site's folder vanish with this process."""
     mount("-t", "tmpfs", "-o", f"mode=755,size={OVERHEAD_BYTES}", "tmpfs", PRIVATE)
     for name, size in FOLDERS.items():
         (PRIVATE / name).mkdir()
@@ -58,7 +58,7 @@ def prepare_namespaces() -> None:
 
 
 def record(spec: RecordSpec) -> Recording:
-    """Load the page in a browser; returns what came. Raises EyelevelError."""
+    """Load the page in a browser; returns what was recorded. Raises EyelevelError."""
     window = MOBILE if spec.mobile else DESKTOP
     screen_jail = Jail(writable=(PRIVATE / "x", KEYBOARD_MAPS), x_sockets=PRIVATE / "x")
     with (
@@ -74,7 +74,7 @@ def record(spec: RecordSpec) -> Recording:
             user_agent = visit(session, traffic, spec.url, spec.page_script, spec.values)
             if spec.also:
                 request(session, traffic, spec.url, spec.also)
-            # Read while the page is open: what a page sends when it is left is no part of its load.
+            # Read while the page is open: requests that a page sends when it is closed are not part of its load.
             failures = traffic.failures()
             intake = Intake(spec.url, keep_cookies=spec.keep_cookies)
             for exchange in read_exchanges(PRIVATE / "exchanges"):
@@ -103,7 +103,7 @@ def record(spec: RecordSpec) -> Recording:
 
 
 def _start(recording: Recording, first_url: str) -> str:
-    """The page that the visit began with. Its first request may have been for plain http."""
+    """The page with which the visit began. Its first request may have been plain http."""
     secure = first_url.replace("http://", "https://", 1)
     return secure if secure in {exchange.url for exchange in recording.exchanges} else recording.url
 

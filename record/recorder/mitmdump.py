@@ -1,7 +1,7 @@
-"""The proxy's program: mitmdump, which connects only where its page may reach.
+"""The proxy's program: mitmdump, which connects only to addresses that its page may reach.
 
 mitmproxy's own Python runs it, with the project on its path. So this module, and all that it imports from the project,
-needs nothing but the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
+needs only the standard library and mitmproxy; `tests/record/test_recorder.py` checks it.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from record.recorder.addresses import Guard
 from record.recorder.limits import PROXY_BYTES
 from record.recorder.proxy_settings import ProxySettings
 
-# struct tcp_info (linux/tcp.h): tcpi_rtt, which is that of the handshake as long as nothing else was sent, in µs, and
-# tcpi_total_retrans.
+# Offsets in struct tcp_info (linux/tcp.h): tcpi_rtt (in µs), which is the handshake's round trip as long as nothing
+# else was sent, and tcpi_total_retrans.
 TCP_INFO_BYTES, RTT_AT, REPEATS_AT = 104, 68, 100
 
 
 class GuardedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose connections a guard allows or refuses.
+    """An event loop with a guard that permits or refuses connections.
 
-    It sees the very address that is connected to, whatever name, redirect or notation led to it. `handshakes_ms` has
-    how long the handshake of each connection took, by the address and port of our end.
+    The guard sees the actual address, whichever name, redirect or notation led to it. `handshakes_ms`: address and port
+    of our end of a connection → the duration of its handshake.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -34,7 +34,7 @@ class GuardedLoop(asyncio.SelectorEventLoop):
         self.handshakes_ms: dict[tuple[str, int], float] = {}
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        """Connect `sock`, as every connection over TCP does. Raises OSError, also when the guard refuses."""
+        """Connect `sock`; every TCP connection is made here. Raises OSError, also when the guard refuses."""
         if refusal := self._guard.refusal(address[0]):
             raise PermissionError(refusal)
         await super().sock_connect(sock, address)
@@ -44,8 +44,8 @@ class GuardedLoop(asyncio.SelectorEventLoop):
 
 
 def handshake_ms(sock: socket.socket) -> float | None:
-    """How long the handshake of `sock` took, a TCP connection that has just been made, as the kernel measured it: from
-    its SYN to the answer. None if the SYN had to be repeated: then nobody knows which one was answered."""
+    """The duration of the handshake of `sock`, a TCP connection that was just made, as the kernel measured it from its
+    SYN to the answer. None if the SYN was repeated, since it is then unknown which one was answered."""
     information = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
     rtt_us, repeats = (int.from_bytes(information[at : at + 4], sys.byteorder) for at in (RTT_AT, REPEATS_AT))
     return rtt_us / 1000 if rtt_us and not repeats else None
@@ -59,7 +59,7 @@ class GuardedLoops(asyncio.DefaultEventLoopPolicy):
         self._guard = Guard(ProxySettings.of_environment().address_policy)
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """See `AbstractEventLoopPolicy`."""
+        """Make an event loop (see `AbstractEventLoopPolicy`)."""
         return GuardedLoop(self._guard)
 
 

@@ -1,4 +1,4 @@
-"""The programs of a recording, each in a jail, as a block that it runs in: the proxy, the browser."""
+"""The programs of a recording, the proxy and the browser, as context managers; each program is in a jail."""
 
 import os
 import re
@@ -25,12 +25,12 @@ from record.recorder.webdriver import Session
 ADDON = Path(__file__).with_name("addon.py")
 START_LIMIT_S = 60.0
 
-# The variables of our environment that the programs get, since others may have secrets: the places of programs, and
+# The only variables of our environment that the programs get, since others may contain secrets: places of programs, and
 # settings that a page can see.
 ENVIRONMENT_NAMES = re.compile("PATH|LANG|LANGUAGE|LC_.*|TZ|EYELEVEL_.*")
 
-# Without these options mitmproxy would listen in its own network, connect to a server before the browser has a request
-# for it, forward what is no HTTP, answer for a host of its own, and hold long requests in memory.
+# With its defaults, mitmproxy would listen in its own network, connect to a server before the browser has a request for
+# it, forward data that is not HTTP, answer for a host of its own, and hold long requests in memory.
 PROXY_OPTIONS = {
     "server": "false",
     "connection_strategy": "lazy",
@@ -44,16 +44,16 @@ PROXY_OPTIONS = {
 
 @contextmanager
 def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
-    """mitmproxy with a fresh certificate authority, whose key is in `folder`. The exchanges that pass it are put in
-    `exchanges`.
+    """mitmproxy with a fresh certificate authority, whose key is in `folder`. It writes the exchanges that pass through
+    it into `exchanges`.
 
-    The proxy stays in the network that this process is in, and this process goes into one of its own, in which the
-    proxy's listening socket is.
+    The proxy stays in the present network. This process moves into a network of its own, which contains the proxy's
+    listening socket.
     """
     options = PROXY_OPTIONS | {"confdir": str(folder)}
     if spec.origin_ca:
         options["ssl_verify_upstream_trusted_ca"] = str(_copy(spec.origin_ca, folder / "origin-ca.pem"))
-    # mitmdump's own Python has mitmproxy.
+    # mitmproxy is installed in mitmdump's own Python.
     python = tool("mitmdump").resolve().with_name("python")
     command: list[str | Path] = [python, "-m", "record.recorder.mitmdump", "--scripts", ADDON]
     for name, value in options.items():
@@ -82,8 +82,8 @@ def proxy(spec: RecordSpec, folder: Path, exchanges: Path) -> Iterator[Traffic]:
 def browser(
     window: Window, proxy_port: int, ca: Path, folder: Path, x_sockets: Path, limit_s: float, *, scripted: bool = False
 ) -> Iterator[Session]:
-    """A fresh Chromium that trusts the certificate authority `ca`, with its profile in `folder`; its output is in a
-    file beside it. It is for a page with a script if it is `scripted`.
+    """A fresh Chromium that trusts the certificate authority `ca`, with its profile in `folder` and its output in a
+    file next to it. `scripted`: its page has a page script.
 
     The socket of its screen is in `x_sockets`. Raises EyelevelError.
     """
@@ -111,7 +111,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _copy(file: Path, copy: Path) -> Path:
-    """Copy a file of the user's, which the programs' user need not be able to read. Raises EyelevelError."""
+    """Copy a file of the user's, which the programs' own user may be unable to read. Raises EyelevelError."""
     try:
         copy.write_bytes(file.read_bytes())
     except OSError as error:

@@ -2,11 +2,11 @@
 exchange, and events as they happen.
 
 The file of an exchange is one line of JSON, then the body as it was sent; that of a connection is JSON. A file gets its
-name when it is complete, so all files are whole, however the proxy ends. An event is one line of JSON:
-`{"listening": port, "proxy": "…"}`, `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`,
-`{"failed": n, "why": "…"}`; n counts requests, and URLs are cut after 200 characters.
+name when it is complete, so all files are whole, however the proxy ends. An event is one line of JSON: `{"listening":
+port, "proxy": "…"}`, `{"requested": n, "what": "GET https://…"}`, `{"stored": n}`, `{"failed": n, "why": "…"}`; n is
+the number of the request, and URLs are cut after 200 characters.
 
-Standard library only: the proxy's addon, which writes, and the recorder, which reads, both load it.
+Standard library only: both the proxy's addon, which writes, and the recorder, which reads, load this module.
 """
 
 import json
@@ -28,7 +28,7 @@ URL_CHARACTERS = 200
 
 
 class ProxyOutput:
-    """The proxy's side: stores exchanges in `folder` and writes events to the descriptor `events`."""
+    """The proxy's side: stores exchanges in `folder`, and writes events to the descriptor `events`."""
 
     def __init__(self, folder: Path, events: int, keep_cookies: bool) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class ProxyOutput:
         self.keep_cookies = keep_cookies
 
     def listening(self, port: int, proxy: str) -> None:
-        """The proxy, by name and version, accepts connections."""
+        """The proxy, with this name and version, accepts connections."""
         self._write_event({"listening": port, "proxy": proxy})
 
     def requested(self, number: int, method: str, url: str) -> None:
@@ -45,7 +45,8 @@ class ProxyOutput:
         self._write_event({"requested": number, "what": f"{method} {excerpt}"})
 
     def store(self, number: int, exchange: Exchange) -> None:
-        """An exchange has ended well; its `started_ms` is a time of day. Header fields not to be kept are left out."""
+        """An exchange has ended well; its `started_ms` is a time of day. Header fields that must not be stored are left
+        out."""
         response = exchange.response._asdict()
         body = response.pop("body")
         if not self.keep_cookies:
@@ -56,24 +57,24 @@ class ProxyOutput:
         self._write_event({"stored": number})
 
     def connected(self, number: int, connection: Connection) -> None:
-        """A connection was made, over which the exchange `number` is the first that ended well."""
+        """Store a `connection`; `number` is that of the first exchange over it that ended well."""
         write_atomically(self.folder / f"{number:06d}{CONNECTION_SUFFIX}", json.dumps(asdict(connection)).encode())
 
     def failed(self, number: int, why: str) -> None:
-        """A request has ended, and there is nothing to keep."""
+        """A request has ended, and there is nothing to store."""
         self._write_event({"failed": number, "why": why})
 
     def _write_event(self, event: dict[str, object]) -> None:
         line = json.dumps(event).encode() + b"\n"
-        while line:  # a pipe takes long lines in parts
+        while line:  # a pipe accepts long lines in parts
             line = line[os.write(self.events, line) :]
 
 
 def read_exchanges(folder: Path) -> Iterator[Exchange]:
-    """The exchanges in `folder`, where the proxy may be at work, in the order of their requests; `started_ms` of each
+    """The exchanges in `folder`, in the order of their requests; the proxy may still be working. `started_ms` of each
     is a time of day.
 
-    Their files, which are in memory, are removed one by one: each exchange is held once.
+    Their files, which are in memory, are removed one by one, so that each exchange is held only once.
     """
     for name in sorted(path.name for path in folder.glob(f"[0-9]*{SUFFIX}")):
         if file := opened_in(folder, name):
@@ -82,7 +83,7 @@ def read_exchanges(folder: Path) -> Iterator[Exchange]:
 
 
 def read_connections(folder: Path) -> Iterator[Connection]:
-    """The connections in `folder`, in the order in which they had their first exchange."""
+    """The connections in `folder`, in the order of their first exchanges."""
     for name in sorted(path.name for path in folder.glob(f"[0-9]*{CONNECTION_SUFFIX}")):
         if file := opened_in(folder, name):
             with file:

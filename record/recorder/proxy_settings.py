@@ -1,6 +1,6 @@
-"""The settings that the recorder gives to the proxy, through its environment.
+"""The settings that the recorder passes to the proxy through its environment.
 
-Standard library only: both load it.
+Standard library only: both load this module.
 """
 
 import json
@@ -15,8 +15,8 @@ VARIABLE = "EYELEVEL_PROXY"
 
 @dataclass(frozen=True)
 class ProxySettings:
-    """The folder for exchanges, the descriptor for events, the one over which the proxy gets the socket to listen on,
-    which addresses it may connect to, and whether it keeps the values of cookies."""
+    """The folder for exchanges, the descriptor for events, the descriptor over which the proxy receives its listening
+    socket, the policy of addresses, and whether the proxy keeps the values of cookies."""
 
     exchanges: Path
     events: int
@@ -31,7 +31,7 @@ class ProxySettings:
 
     @classmethod
     def of_environment(cls) -> "ProxySettings":
-        """The settings of this process."""
+        """The settings in this process's environment."""
         values = json.loads(os.environ[VARIABLE])
         policy = AddressPolicy(values["address_policy"])
         return cls(**values | {"exchanges": Path(values["exchanges"]), "address_policy": policy})

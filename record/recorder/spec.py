@@ -1,4 +1,4 @@
-"""The description of one recording, which goes to the process inside the namespaces."""
+"""The description of one recording, which is passed to the process inside the namespaces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from record.recorder.addresses import AddressPolicy
 class RecordSpec:
     """One recording: the page, the site's folder, and options.
 
-    `origin_ca`: the certificate authority that must have signed the servers' certificates, instead of the public ones.
-    `also`: URLs that the page is made to request after the visit. `address_policy`: which addresses it may
-    connect to. `page_script`: the steps that are done in the page (`record.page_script`), with the `values` that they
-    fill in by their names.
+    `origin_ca`: the certificate authority that must have signed the servers' certificates, in place of the public ones.
+    `also`: URLs that the page is made to request after the visit. `address_policy`: the addresses to which it may
+    connect. `page_script`: the steps that are made in the page (`record.page_script`); `values` is name → value to fill
+    in.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""Pages to record, as the command line names them: by a URL, or by a file that lists some."""
+"""Pages to record, as given on the command line: by URL, or by a file that lists some."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ class Target:
 
 
 def read_targets(sources: Iterable[str]) -> list[Target]:
-    """The targets of `sources`, of which each is a URL or a file that lists some. Raises EyelevelError."""
+    """The targets of `sources`, each a URL or a file that lists some. Raises EyelevelError."""
     targets = [target for source in sources for target in _of_source(source)]
     names = [target.name for target in targets]
     if duplicate := next((name for name in names if names.count(name) > 1), None):
@@ -28,7 +28,8 @@ def read_targets(sources: Iterable[str]) -> list[Target]:
 
 
 def _of_source(source: str) -> Iterator[Target]:
-    """A line of a file is `name url` or a URL; a `#` at its beginning or after a space begins a comment."""
+    """The targets in one source. A line of a file is `name url` or a URL; `#` at its beginning or after a space begins
+    a comment."""
     if "://" in source:
         yield _target(source, source)
         return

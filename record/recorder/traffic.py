@@ -1,4 +1,4 @@
-"""The traffic through the proxy while a page loads, by the proxy's events."""
+"""The traffic through the proxy while a page loads, derived from the proxy's events."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ class Traffic:
         threading.Thread(target=self._follow, args=(events,), daemon=True).start()
 
     def port(self, limit_s: float) -> int:
-        """The port the proxy listens on, once it does. Raises EyelevelError."""
+        """The port on which the proxy listens, once it does. Raises EyelevelError."""
         with self._changed:
             self._changed.wait_for(lambda: self._port is not None or self._ended, limit_s)
         if self._port is None:
@@ -30,18 +30,18 @@ class Traffic:
         return self._port
 
     def await_quiet(self, quiet_s: float, limit_s: float) -> None:
-        """Return when no request was under way for `quiet_s`, or after `limit_s`."""
+        """Return when no request has been under way for `quiet_s`, or after `limit_s`."""
         give_up_s = time.monotonic() + limit_s
         with self._changed:
             while not self._ended and (now_s := time.monotonic()) < give_up_s:
-                # While something is under way, only an event can bring quiet.
+                # While a request is under way, only an event can end it.
                 quiet_at_s = give_up_s if self._in_flight else self._last_change_s + quiet_s
                 if now_s >= quiet_at_s:
                     return
                 self._changed.wait(min(quiet_at_s, give_up_s) - now_s)
 
     def failures(self) -> tuple[tuple[str, str], ...]:
-        """Each request of which nothing is kept, also those that have not ended, and why."""
+        """Each request that was not stored, including unfinished ones, and why."""
         with self._changed:
             unfinished = ((what, "had not ended when the recording did") for what in self._in_flight.values())
             return (*self._failures, *unfinished)

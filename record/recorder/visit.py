@@ -1,4 +1,4 @@
-"""Loads a page as a visitor would who reads it to its end."""
+"""Loads a page like a visitor who reads it to its end."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -12,9 +12,10 @@ from record.recorder.webdriver import Session, WebDriverError
 LOAD_LIMIT_S = 60.0
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
-# Long enough for a timer or an observer of the page to ask for more. The limits are for streams without an end.
+# QUIET_S is long enough for a timer or an observer of the page to make further requests. The limit is for endless
+# streams.
 QUIET_S, QUIET_LIMIT_S = 2.0, 15.0
-# Between two steps of scrolling, for what they bring into view. Some pages have no end.
+# Between two steps of scrolling, wait for what they bring into view. The limits are for pages without an end.
 STEP_QUIET_S, STEP_LIMIT_S = 0.5, 2.0
 MAX_STEPS = 30
 
@@ -26,7 +27,7 @@ SCROLL = """
 """
 # The request is like one for an image or a script: any server may answer, and the page cannot read the answer.
 FETCH = "fetch(arguments[0], {mode: 'no-cors', credentials: 'include', cache: 'reload'}).catch(() => {});"
-# Whether a text is a page script, without running it.
+# Checks whether a text is a valid page script, without running it.
 CHECK = "new (async () => {}).constructor(arguments[0]);"
 AWAIT_SCRIPT = f"""
     const [answer] = arguments, state = {STATE};
@@ -35,7 +36,7 @@ AWAIT_SCRIPT = f"""
     if (state.ended || state.fault) state.over();
 """
 SCRIPT_SO_FAR = f"return {STATE}?.steps.map(([step]) => step)"
-# A page may be left by a step, and the next one may be in the page that comes then.
+# A step may lead to another page, where the next step is made; at most this many times.
 DOCUMENTS = 10
 STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus || 0"
 
@@ -43,11 +44,11 @@ STATUS = "return performance.getEntriesByType('navigation')[0]?.responseStatus |
 def visit(
     session: Session, traffic: Traffic, url: str, page_script: str | None = None, values: Mapping[str, str] = NO_VALUES
 ) -> str:
-    """Load `url`, do what its `page_script` does with `values`, scroll to its end, wait until the network is quiet;
-    returns the browser's user agent.
+    """Load `url`, run its `page_script` with `values`, scroll to its end, and wait until the network is quiet; returns
+    the browser's user agent.
 
-    A page whose load never ends is taken as it is after the limit. Raises EyelevelError when it is no page, or its
-    script does not end.
+    If a page's load does not end within the limit, the page is taken as it is. Raises EyelevelError when it is no page,
+    or its script does not end.
     """
     if page_script is not None:
         _require_script(session, page_script)
@@ -73,9 +74,9 @@ def visit(
 
 
 def request(session: Session, traffic: Traffic, page: str, urls: Iterable[str]) -> None:
-    """Open `page` and let it ask for `urls`, one after the other, so that no server is overloaded.
+    """Open `page` and let it request `urls`, one after the other, so that no server is overloaded.
 
-    Raises EyelevelError when it cannot be opened.
+    Raises EyelevelError when the page cannot be opened.
     """
     session.ignore_content_policies()
     session.open(page)
@@ -97,7 +98,7 @@ def _await_script(session: Session) -> None:
         try:
             state = session.await_answer(AWAIT_SCRIPT)
         except WebDriverError as error:
-            if error.kind == "javascript error":  # the document was left
+            if error.kind == "javascript error":  # the page was left meanwhile
                 continue
             done = session.run(SCRIPT_SO_FAR)
             so_far = f"it did {', '.join(done)}" if done else "none of its steps was done"

@@ -1,4 +1,4 @@
-"""The few commands of WebDriver (W3C) that a recording needs."""
+"""The few WebDriver commands (W3C) that a recording needs."""
 
 import json
 from http.client import HTTPConnection, HTTPException
@@ -7,12 +7,12 @@ from typing import Any
 from base.errors import EyelevelError
 from record.recorder.limits import ANSWER_BYTES
 
-# The time that a command may need on a busy machine beyond the limits that the driver itself keeps.
+# On a busy machine, a command may take this much longer than the limits that the driver itself enforces.
 MARGIN_S = 60.0
 
 
 class WebDriverError(EyelevelError):
-    """The error that the driver answered; `kind` is WebDriver's own word for it, such as `timeout`."""
+    """An error returned by the driver; `kind` is WebDriver's own word for it, such as `timeout`."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"the browser says: {message.splitlines()[0] if message else kind}")
@@ -36,11 +36,12 @@ class Session:
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments: object) -> Any:
-        """The value that `script`, the body of a function that is called with `arguments`, returns in the page."""
+        """The return value of `script`, the body of a function that is called with `arguments` in the page."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": arguments})
 
     def await_answer(self, script: str) -> Any:
-        """The value that `script`, the body of a function, gives to the function that it is called with, when it does.
+        """The answer of `script`, the body of a function whose argument is a callback: it calls this callback with the
+        answer.
 
         Raises WebDriverError of the kind `script timeout` when that takes too long, and of the kind `javascript error`
         when the page is left meanwhile.
@@ -48,12 +49,12 @@ class Session:
         return self._ask("POST", "/execute/async", {"script": script, "args": []})
 
     def run_in_each_document(self, script: str) -> None:
-        """Run `script` at the beginning of each document that is opened from now on, those of frames too."""
+        """Run `script` at the beginning of each document that is opened from now on, including those of frames."""
         command = "Page.addScriptToEvaluateOnNewDocument"
         self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": {"source": script}})
 
     def ignore_content_policies(self) -> None:
-        """Let the pages opened from now on ask for what their Content Security Policies forbid."""
+        """Let pages that are opened from now on request what their Content Security Policies forbid."""
         self._ask("POST", "/goog/cdp/execute", {"cmd": "Page.setBypassCSP", "params": {"enabled": True}})
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> Any:

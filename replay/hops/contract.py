@@ -1,4 +1,4 @@
-"""The contract of kinds of hop: programs at work between the two halves of a network."""
+"""The contract of kinds of hops: programs that work between the two halves of a network."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -13,8 +13,8 @@ from tuning.protocols import Protocol
 
 @dataclass(frozen=True)
 class Work:
-    """A hop in a replay: what the network says of it, what is replayed, how the servers serve, and what is to be kept
-    of it (`hop` in the evidence)."""
+    """A hop in a replay: the network's settings of it, the replay's specification, the servers, and the account that is
+    stored as `hop` in the evidence."""
 
     hop: Hop
     spec: ReplaySpec
@@ -25,14 +25,14 @@ class Work:
 class HopKind:
     """One kind of hop.
 
-    `name` is what `kind` of a hop in networks.toml says. `programs` are its programs, each with the option by which it
-    prints its version. `ends` are the transports whose packets end at it: the servers must see none of them that is not
-    the hop's; where a kind has none, nothing is at work. `ends_tls`: whether TLS ends at it, too. `proxy` is the host
-    and port at which a browser knows it, None if it does not. `congestion_controls` are those with which it can send,
-    and `initial_windows` the least and the most packets with which it can begin.
+    `name` is the value of `kind` in networks.toml. `programs` are its programs, each with the option that prints its
+    version. `ends` are the transports that end at the hop: all their packets that reach the servers must be the hop's
+    own. If empty, the hop has no program at work. `ends_tls`: whether TLS ends at the hop, too. `proxy` is the host and
+    port of the hop if browsers use it as a proxy, else None. `congestion_controls` are those with which it can send;
+    `initial_windows` are its least and its largest initial window in packets.
 
-    `validation_protocol` is a protocol that can be measured with it. `counts` is what its account has of every
-    connection of a client in a validation: what that is, the account's key, and the number.
+    `validation_protocol` is a protocol with which a validation can measure it. `counts` are the expected counters for
+    each connection of a validation's client: description, key in the account, number.
     """
 
     name: str
@@ -46,7 +46,7 @@ class HopKind:
     counts: tuple[tuple[str, str, int], ...] = ()
 
     def refusal(self, hop: Hop) -> str | None:
-        """Why there can be no such hop of this kind, in one line; None if there can."""
+        """Why this kind cannot implement `hop`, in one line; None if it can."""
         if not self.ends and (hop.congestion_control, hop.initial_window_packets) != (
             USUAL_CONGESTION_CONTROL,
             USUAL_WINDOW_PACKETS,
@@ -62,17 +62,18 @@ class HopKind:
         return None
 
     def protocol_refusal(self, protocol: Protocol) -> str | None:
-        """Why pages cannot be loaded over `protocol` through it, in one line about the hop; None if they can."""
+        """Why pages cannot be loaded over `protocol` through the hop, in one line about the hop; None if they can."""
         return None
 
     def origin(self, hop: Hop) -> Protocol | None:
-        """The protocol by which the servers serve the hop, if that is not the one under test."""
+        """The protocol with which the servers serve the hop, if that is not the one under test."""
         return None
 
     def at_work(self, work: Work) -> AbstractContextManager[None]:
-        """A block inside which the hop works, entered in its network namespace. Raises EyelevelError."""
+        """A context in which the hop works; enter it in the hop's network namespace. Raises EyelevelError."""
         return nullcontext()
 
     def fault(self, account: Mapping[str, Any]) -> str | None:
-        """The fault of its work, by `account`: how many connections its TCP accepted and opened."""
+        """The fault of its work, by `account`, which counts the connections that its TCP accepted and opened; None if
+        there is none."""
         return None

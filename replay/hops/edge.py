@@ -1,13 +1,13 @@
-"""A hop that is an edge of a content delivery network: Caddy, which ends what the browser speaks, and asks the servers
-by HTTP/2, over connections of its own.
+"""A hop that is an edge of a content delivery network: Caddy. It terminates the browser's connections, and requests
+from the servers by HTTP/2 over its own connections.
 
     servers (NGINX) ══ HTTP/2, TCP ══ Caddy ══ HTTP/2 or HTTP/3 ══ browser
 
-It gets UDP, too. It listens at the servers' own addresses, of which none is the hop's, and answers from them. Its own
-packets to a server go the way that the browser's packets would have gone.
+UDP ends there, too. Caddy listens at the servers' own addresses, which are not the hop's, and answers from them. Its
+own packets to a server take the way that the browser's packets would have taken.
 
-It has a connection to each server before the browser begins, as edges keep them: Caddy looks once at each server's
-health, by a request that the servers' log has, and that is none of the page's.
+Like real edges, it has a connection to each server before the browser begins: Caddy checks each server's health once.
+These requests are in the servers' log, but are not the page's.
 """
 
 import socket
@@ -37,7 +37,7 @@ CONNECTED_WITHIN_S, LOOK_S = 60.0, 0.02
 
 
 class Edge(HopKind):
-    """Caddy, which is to the browser what the server of the protocol under test is without a hop."""
+    """Caddy, which takes the place that the server of the protocol under test has without a hop."""
 
     name = "terminate"
     programs: ClassVar = {"caddy": "version"}
@@ -55,7 +55,7 @@ class Edge(HopKind):
         )
 
     def origin(self, hop: Hop) -> Protocol:
-        # As stock TCP, with the congestion control and the window of the hop.
+        # Stock TCP, with the congestion control and the window of the hop.
         return replace(
             protocols.load()["tcp"],
             name="origin",
@@ -68,7 +68,7 @@ class Edge(HopKind):
         near, hop, account, serving = lead_in(self.ends), work.hop, work.account, work.serving
         protocol = work.spec.protocol
         open_ports()
-        # Caddy listens at each of the servers' addresses, and none is this namespace's.
+        # Caddy listens at the servers' addresses, which do not belong to this namespace.
         account["server_sysctls"] = kernel.apply_sysctls({**protocol.server_kernel, "net.ipv4.ip_nonlocal_bind": "1"})
         far = kernel.tune_hop_routes(FAR_DEVICE, hop.congestion_control, hop.initial_window_packets)
         account["routes"] = {"far": far}
@@ -100,7 +100,7 @@ def _running_edge(serving: Serving) -> Iterator[Daemon]:
 
 
 def _await_connections(caddy: Daemon, origins: Serving) -> int:
-    """Wait until `caddy` has been answered by all servers of `origins`; returns how many bytes their log has then.
+    """Wait until all servers of `origins` have answered `caddy`; returns the length of their log in bytes by then.
     Raises EyelevelError."""
     log, until_s = origins.request_log, time.monotonic() + CONNECTED_WITHIN_S
     assert log
@@ -108,7 +108,7 @@ def _await_connections(caddy: Daemon, origins: Serving) -> int:
         while (text := log.read_bytes() if log.exists() else b"").count(HEALTH_PATH.encode()) < len(
             origins.listening()
         ):
-            # Nothing tells when a line is added to the log.
+            # There is no signal for a new line in the log, so look regularly.
             if first_readable(ended, timeout_s=LOOK_S) is not None:
                 raise caddy.failure()
             if time.monotonic() > until_s:
@@ -117,7 +117,8 @@ def _await_connections(caddy: Daemon, origins: Serving) -> int:
 
 
 def _server_of_site(serving: Serving, address: str, port: int) -> dict[str, Any]:
-    """The server of the site is behind that has this address and port itself."""
+    """Caddy's handler for an address and port: it forwards requests to the site's server with the same address and
+    port."""
     host = serving.site.servers[address][0].partition(":")[0]
     return {
         "handler": "reverse_proxy",
@@ -125,14 +126,14 @@ def _server_of_site(serving: Serving, address: str, port: int) -> dict[str, Any]
         "transport": {
             "protocol": "http",
             "versions": ["2"],
-            # NGINX ends one that is idle before that. By default Caddy does so after two minutes, in which a run may
-            # still wait for its turn.
+            # NGINX closes idle connections earlier than this. Caddy's default is two minutes, and a prepared run may
+            # wait longer for its turn.
             "keep_alive": {"idle_timeout": "1h"},
             "compression": False,
             "tls": {"server_name": host, "root_ca_pem_files": [str(ca_certificate())]},
         },
         "health_checks": {
-            # Once: no run lasts as long as that. No site has it, so 4xx.
+            # Checked once, as no run lasts that long. No site has this path, so the status is 4xx.
             "active": {"uri": HEALTH_PATH, "interval": "24h", "timeout": "1m", "expect_status": 4},
         },
         "headers": {

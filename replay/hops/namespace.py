@@ -1,4 +1,4 @@
-"""The network namespace of a hop, for the programs at work in it."""
+"""The network namespace of a hop, for the programs that work in it."""
 
 import socket
 import subprocess
@@ -11,15 +11,15 @@ from base.processes import last_line_of, run_program
 from replay.spec import PRIVATE
 
 FOLDER = PRIVATE / "hop"
-# The name that shells give the device that leads to the servers, on the hop's side of the namespace.
+# The name that our shells give to the device which leads to the servers, in the hop's namespace.
 FAR_DEVICE = "ingress"
-# The routing table for packets from the client: by its routes every address is the hop's own.
+# The routing table for packets from the client: it treats every address as the hop's own.
 TABLE = "201"
 
 
 def lead_in(transports: Sequence[str]) -> str:
-    """Make all packets of `transports` that come from the client this namespace's own; returns the device by which they
-    come. Raises EyelevelError."""
+    """Make this namespace accept all packets of `transports` from the client as its own; returns the device on which
+    they arrive. Raises EyelevelError."""
     names = [name for _, name in socket.if_nameindex() if name not in ("lo", FAR_DEVICE)]
     if len(names) != 1:
         raise EyelevelError(f"expected one device between hop and client, found {names or 'none'}")
@@ -31,7 +31,7 @@ def lead_in(transports: Sequence[str]) -> str:
 
 
 def version(program: Path, option: str) -> str:
-    """The first line that `program` prints of its version. Raises EyelevelError."""
+    """The first line that `program` prints about its version. Raises EyelevelError."""
     completed = subprocess.run([program, option], capture_output=True, text=True, check=False)
     if completed.returncode:
         raise EyelevelError(f"{program} does not run: {last_line_of(completed.stderr)}")

@@ -1,5 +1,5 @@
-"""A hop that only forwards packets, in the kernel. It cuts the path into the same two halves as the other kinds, which
-are compared with it."""
+"""A hop that only forwards packets, in the kernel. It divides the path into the same two halves as other kinds of hops,
+so that they can be compared with it."""
 
 from replay.hops.contract import HopKind
 from tuning.hops import NONE

@@ -15,13 +15,13 @@ from tuning.protocols import Protocol
 
 @cache
 def all_hops() -> Mapping[str, HopKind]:
-    """Every kind of hop by its name."""
+    """Name → kind of hop."""
     return registered(hops, "HOP")
 
 
 def hop_of(network: Network) -> HopKind:
-    """The kind of the hop of `network`; without one, the kind that forwards every packet. Raises EyelevelError when
-    there is no kind of that name."""
+    """The kind of the hop of `network`; without a hop, the kind that forwards every packet. Raises EyelevelError when
+    there is no kind with this name."""
     known, name = all_hops(), network.hop.kind if network.hop else NONE
     if name not in known:
         raise EyelevelError(f"{network.name}: hop.kind must be one of {', '.join(known)}, not {name!r}")
@@ -29,13 +29,13 @@ def hop_of(network: Network) -> HopKind:
 
 
 def proxy_of(network: Network) -> tuple[str, int] | None:
-    """The host and port of the proxy that a browser behind `network` uses, if it uses one."""
+    """The host and port of the proxy that a browser on `network` uses; None without one."""
     return hop_of(network).proxy
 
 
 def hop_programs(networks: Iterable[Network]) -> dict[str, str]:
-    """The programs of the hops of `networks`, and of servers that serve a hop by another protocol than the one under
-    test: name → the option that prints the version."""
+    """The programs of the hops of `networks`, and those of servers that serve a hop with another protocol than the one
+    under test: name → the option that prints the version."""
     programs: dict[str, str] = {}
     for network in networks:
         kind = hop_of(network)
@@ -45,8 +45,8 @@ def hop_programs(networks: Iterable[Network]) -> dict[str, str]:
 
 
 def require_served_behind(network: Network, protocol: Protocol) -> None:
-    """Raises EyelevelError when there can be no such hop as that of `network`, it cannot pass on what `protocol` sets,
-    or the server of `protocol` cannot serve by it behind `network`."""
+    """Raises EyelevelError when the hop of `network` is not possible, when it cannot pass on the settings of
+    `protocol`, or when the server of `protocol` cannot serve on `network`."""
     kind = hop_of(network)
     if network.hop and (fault := kind.refusal(network.hop)):
         raise EyelevelError(f"{network.name}: {fault}")

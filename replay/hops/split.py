@@ -1,7 +1,7 @@
-"""A hop that ends TCP connections on both sides, and does not touch what they carry: HAProxy. QUIC passes.
+"""A hop that splits TCP connections, without touching their content: HAProxy. QUIC passes.
 
-It gets every packet of TCP that comes from the client, whatever address it is for (AnyIP), answers as the server would,
-and connects to that server from its own address. UDP is handed on.
+It accepts every TCP packet from the client, whatever its destination (AnyIP), answers in place of the server, and
+connects to that server from its own address. UDP is forwarded.
 """
 
 import os
@@ -22,10 +22,10 @@ from tuning import kernel
 from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
-# Where a program says that it is ready (sd_notify(3)).
+# The variable with the socket at which a program reports that it is ready (sd_notify(3)).
 NOTIFY_SOCKET = "NOTIFY_SOCKET"
-# HAProxy copies nothing of what it hands on: the kernel moves it from socket to socket. It gives a connection up only
-# when the client or the server does.
+# HAProxy copies no data: the kernel moves it from socket to socket. It ends a connection only when the client or the
+# server does.
 CONFIGURATION = """\
 global
   nbthread 1
@@ -79,7 +79,8 @@ class Split(HopKind):
             yield
 
     def fault(self, account: Mapping[str, Any]) -> str | None:
-        # Not one by one: who gives up a connection at once may have it closed before the other is opened.
+        # Compare only whether there are any: a client that gives up a connection at once may have closed it before
+        # HAProxy opened the other one.
         if account["accepted"] and not account["opened"]:
             return f"took {account['accepted']} connections, but opened none to the servers"
         return None
@@ -90,17 +91,17 @@ HOP = Split()
 
 @contextmanager
 def _haproxy(program: Path, configuration: Path) -> Iterator[Daemon]:
-    """HAProxy, once it says that it is ready (sd_notify(3)). Raises EyelevelError."""
+    """HAProxy, once it reports that it is ready (sd_notify(3)). Raises EyelevelError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as readiness:
         readiness.bind(str(FOLDER / "ready"))
         environment = {**os.environ, NOTIFY_SOCKET: str(FOLDER / "ready")}
-        # It is a script beside the program's own folder.
+        # `program` is a script next to the program's own folder; the jail needs the folder of both.
         jail = Jail((program.resolve().parent,), writable=(FOLDER,), variables=(NOTIFY_SOCKET,))
         command = jailed(jail, [program.resolve(), "-Ws", "-f", configuration])
         with running("HAProxy", command, FOLDER / "haproxy.log", environment=environment) as daemon:
             with pidfd(daemon.process) as ended:
                 said = b""
-                while not said.startswith(b"READY=1"):  # before that, it says that it loads its configuration
+                while not said.startswith(b"READY=1"):  # earlier messages report that it loads its configuration
                     if first_readable(readiness.fileno(), ended, timeout_s=START_TIMEOUT_S) != readiness.fileno():
                         raise daemon.failure()
                     said = readiness.recv(1024)

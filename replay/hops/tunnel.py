@@ -1,7 +1,7 @@
-"""A hop that is a proxy of CONNECT-UDP (RFC 9298): masque_proxy.
+"""A hop that is a CONNECT-UDP proxy (RFC 9298): masque_proxy.
 
-A browser knows its address, and sends the packets of its QUIC connections as datagrams of one to the proxy, which sends
-them on from its own address.
+A browser is configured with its address, and sends the packets of its QUIC connections as datagrams of one connection
+to the proxy, which forwards them from its own address.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The interface of a kind of shells to a replay: it runs the client on an emulated network."""
+"""The interface between a kind of shells and a replay: shells run the client on an emulated network."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -8,22 +8,23 @@ from typing import Any, ClassVar
 
 from tuning.networks import Network
 
-# The words of the evidence for shells that the kernel gives no more than any program.
+# The timekeeping, in the evidence, of shells that the kernel treats like any program.
 ORDINARY_PRIORITY = "ordinary priority"
 
 
 def far_timekeeping(timekeeping: Path) -> Path:
-    """Where the far half of a network with a hop says with what it kept time, beside `timekeeping`, the near half's."""
+    """The file with the timekeeping of the far half of a network with a hop; it is next to `timekeeping`, the file of
+    the near half."""
     return timekeeping.with_name(f"far-{timekeeping.name}")
 
 
 @dataclass(frozen=True)
 class NestedShells:
-    """Shells around each other, from the servers to the client.
+    """Nested shells, from the servers to the client.
 
-    `command` is the beginning of a command line: it runs what follows it, as the same user with the same capabilities,
-    behind the network, ends with its status, and hands SIGTERM on to it. `record` is what a run keeps of it: the name
-    of the shells, and how they were told what the network is.
+    `command` is the beginning of a command line: it runs the rest, as the same user with the same capabilities, on the
+    network; it ends with the rest's status, and forwards SIGTERM to it. `record` is stored with each run: the shells'
+    name, and how they were configured.
     """
 
     command: list[str | Path]
@@ -33,12 +34,12 @@ class NestedShells:
 class Shells(ABC):
     """One kind of shells.
 
-    `name` is what it is called by. `programs` are its programs, each with the option by which it prints its version.
-    `seeded`: whether what is random is drawn from a seed. `timekeeping`: with what they keep time
-    (`measure.host.timekeeping`), None where that depends on the user. `name_server_port` is where the client's name
-    server has to listen. `delays_servers`: whether single servers can be farther away than the network says.
-    `in_opportunities`: whether a constant rate is given out in whole packets at whole milliseconds, so that a single
-    packet may wait for the next.
+    `name` is the kind's name. `programs` are its programs, each with the option that prints its version. `seeded`:
+    whether random choices are drawn from a seed. `timekeeping`: how the shells keep time (`measure.host.timekeeping`);
+    None if that depends on the user. `name_server_port` is the port at which the client's name server must listen.
+    `delays_servers`: whether single servers can be farther away than the network says. `in_opportunities`: whether a
+    constant rate is given out in whole packets at whole milliseconds, so that a single packet may have to wait for the
+    next opportunity.
     """
 
     name: str
@@ -50,11 +51,11 @@ class Shells(ABC):
     in_opportunities: bool = False
 
     def refusal(self, network: Network) -> str | None:
-        """Why they cannot emulate `network`, in one line that names it; None if they can."""
+        """Why the shells cannot emulate `network`, in one line that names it; None if they can."""
         return None
 
     def require(self) -> None:
-        """Raises EyelevelError, which says how to get them, when they are not installed."""
+        """Raises EyelevelError, with instructions, when the shells are not installed."""
         return
 
     @abstractmethod
@@ -66,11 +67,12 @@ class Shells(ABC):
         folder: Path,
         extra_rtts_ms: Mapping[str, float] | None = None,
     ) -> NestedShells:
-        """The shells that emulate `network`, what is random drawn from `seed` (a new one if None), with servers that
-        are farther away than it says, by `extra_rtts_ms` (`replay.spec`); none where servers cannot be delayed.
+        """The shells that emulate `network`, with random choices drawn from `seed` (None: a new one). `extra_rtts_ms`
+        says which servers are farther away (`replay.spec`); leave it out if the shells cannot delay servers.
 
-        Their means of timekeeping are in the file `timekeeping` at their end. The files that they need are in `folder`,
-        which exists. Raises EyelevelError.
+        At their end, the shells write how they kept time into the file `timekeeping`. `folder`, which exists, is for
+        files that they need. Raises EyelevelError.
 
-        For a network with a hop, these are the shells of both halves, whose far one has its file at `far_timekeeping`.
+        For a network with a hop, the result contains the shells of both halves; the far half writes its timekeeping to
+        `far_timekeeping`.
         """

@@ -1,10 +1,10 @@
-"""Upstream Mahimahi's shells, as `make setup SHELLS=mahimahi` installs them or finds them on the system.
+"""Upstream Mahimahi's shells, which `make setup SHELLS=mahimahi` installs or finds on the system.
 
     servers ── mm-delay ── mm-link ── mm-loss uplink ── mm-loss downlink ── client
 
-They know whole milliseconds, links that follow a trace, and losses of single packets at random; what a network says is
-converted where that leaves it the same network, and refused elsewhere (`Mahimahi.refusal`). `replay.shells.nested` runs
-them.
+They support whole milliseconds, links that follow a trace, and random losses of single packets. Settings of a network
+are converted if that leaves the network the same; otherwise they are refused (`Mahimahi.refusal`).
+`replay.shells.nested` runs the shells.
 """
 
 import math
@@ -22,9 +22,10 @@ from tuning.impairments.contract import DOWN, UP
 from tuning.impairments.rate import TRACE_LINE_BYTES, read_trace
 from tuning.networks import IMPAIRMENTS, Network
 
-# A full packet. A line of a trace lets through that, and the 4 bytes of header that Mahimahi counts with each packet.
+# The size of a full packet. A line of a trace admits one, including the 4 bytes of header that Mahimahi counts with
+# each.
 PACKET_BYTES = 1500
-# The longest trace that is made of a rate.
+# The longest trace that is made from a rate.
 LONGEST_PERIOD_MS = 60_000
 
 
@@ -35,7 +36,7 @@ class Mahimahi(Shells):
     programs: ClassVar = {"mahimahi": "--version"}
     seeded = False
     timekeeping = ORDINARY_PRIORITY
-    # Each of its shells has a name server inside, which has port 53 of all addresses (`replay.shells.nested`).
+    # Each of its shells runs a name server inside, which takes port 53 of all addresses (`replay.shells.nested`).
     name_server_port = 5353
     in_opportunities = True
 
@@ -92,20 +93,20 @@ SHELLS = Mahimahi()
 def constant_trace(mbps: float) -> Iterator[int]:
     """The trace of a constant rate: when each full packet could have been sent, in ms, rounded up.
 
-    Its lines come as often as `PACKET_BYTES` do at that rate, in the shortest period of whole ms in which that is so,
-    or in the nearest to it of `LONGEST_PERIOD_MS` at most.
+    It has one line per `PACKET_BYTES` at that rate, and the shortest period of whole ms in which that is exact; if that
+    exceeds `LONGEST_PERIOD_MS`, it has the best approximation within that period.
     """
     rate = _lines_per_ms(mbps)
     return (math.ceil(line / rate) for line in range(1, rate.numerator + 1))
 
 
 def _lines_per_ms(mbps: float) -> Fraction:
-    # From its text, so that 0.1 is exactly one tenth, as it was written.
+    # Converted from its text, so that 0.1 is exactly one tenth.
     return (Fraction(str(mbps)) * 1000 / (8 * PACKET_BYTES)).limit_denominator(LONGEST_PERIOD_MS)
 
 
 def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
-    """The lines of the trace of a direction, and what they were made of, in words."""
+    """The lines of the trace of a direction, and a description of how they were made."""
     mbps = network.rate_of(direction)
     assert mbps is not None
     if trace := network.trace_of(direction):
@@ -115,7 +116,7 @@ def _trace(network: Network, direction: str) -> tuple[list[bytes], str]:
 
 
 def _queue_bytes(network: Network, direction: str) -> int:
-    """The limit of a direction's queue as Mahimahi counts it: as many full packets fit into it."""
+    """The limit of a direction's queue as Mahimahi counts it, so that the same number of full packets fits."""
     limit_bytes = network.queue_bytes_of(direction)
     assert limit_bytes is not None
     return limit_bytes * TRACE_LINE_BYTES // PACKET_BYTES

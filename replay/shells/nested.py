@@ -1,14 +1,14 @@
-"""`python -m replay.shells.nested SPEC COMMAND…`: run a command behind Mahimahi's shells.
+"""`python -m replay.shells.nested SPEC COMMAND…`: run a command on the network of Mahimahi's shells.
 
     this ─┬─ mm-delay ─ mm-link ─ mm-loss ─ holder      a network namespace for each shell
           └─ the command, in the holder's namespace
 
-Mahimahi's shells refuse root, take its rights by being setuid, and hide the status of their command. In a replay's own
-namespaces we have all rights that they need, as root or not; `rights.c`, which is loaded into them, tells them so. The
-command is no child of theirs: it keeps its rights, its status, and its terminal.
+Mahimahi's shells refuse to run as root, obtain root's rights by being setuid, and hide their command's status. In a
+replay's own namespaces, this process has all rights that they need, as root or not; `rights.c`, which is loaded into
+them, makes them see that. The command is not their child: it keeps its rights, its status and its terminal.
 
-They are unchanged otherwise. Each starts a name server inside, which forwards through the emulated network, and ends
-when that does; so the client's own gets what is sent to port 53.
+Otherwise the shells are unchanged. Each starts a name server inside, which forwards queries through the emulated
+network, and ends when that name server does. So queries to port 53 are redirected to the client's own name server.
 """
 
 import os
@@ -27,16 +27,16 @@ from base.structure import from_json
 from replay.shells.contract import ORDINARY_PRIORITY
 
 RIGHTS = "rights.so"
-# Prints its process ID, and ends when its standard input does, that is, with this process. It must not load
-# RIGHTS, by which `sh` would take its user for another.
+# Prints its process ID, and ends when its standard input is closed, that is, with this process. It must not load
+# RIGHTS, which would make `sh` see a wrong user.
 HOLDER = ("env", "--unset=LD_PRELOAD", "sh", "-c", "echo $$ && exec cat")
 
 
 @dataclass(frozen=True)
 class NestedSpec:
-    """The shells: the folder of their programs, and their words in order, each program by its name.
+    """The shells: the folder of their programs, and the words of their command lines in order, with programs by name.
 
-    Their means of timekeeping are written to the file `timekeeping` at their end. The client's name server listens at
+    At their end, their timekeeping is written into the file `timekeeping`. The client's name server listens at
     `name_server_port`.
     """
 
@@ -48,8 +48,8 @@ class NestedSpec:
 
 @reports_errors
 def main(spec: NestedSpec, command: Sequence[str]) -> None:
-    """Run `command` behind the nested shells, and exit with its status."""
-    signal.signal(signal.SIGINT, lambda *_: None)  # it is for the command, which gets it, too
+    """Run `command` in the nested shells, and exit with its status."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the command, which gets it, too
     with _nest(spec) as (holder, shells):
         inside: list[str | Path] = [tool("nsenter"), f"--net=/proc/{holder}/ns/net", "--"]
         for transport in ("udp", "tcp"):
@@ -62,7 +62,7 @@ def main(spec: NestedSpec, command: Sequence[str]) -> None:
 
 @contextmanager
 def _nest(spec: NestedSpec) -> "Iterator[tuple[int, subprocess.Popen[bytes]]]":
-    """The shells while the block runs: the process in the innermost namespace, and the outermost shell."""
+    """The shells while the context lasts: the process in the innermost namespace, and the outermost shell."""
     words = [str(spec.programs / word) if word.startswith("mm-") else word for word in spec.words]
     environment = {**os.environ, "LD_PRELOAD": str(spec.programs / RIGHTS)}
     with stopped_at_the_end(
@@ -71,7 +71,7 @@ def _nest(spec: NestedSpec) -> "Iterator[tuple[int, subprocess.Popen[bytes]]]":
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
-            start_new_session=True,  # a terminal's Ctrl-C is for the command alone
+            start_new_session=True,  # a terminal's Ctrl-C is only for the command
         )
     ) as shells:
         assert shells.stdin and shells.stdout
@@ -84,7 +84,7 @@ def _nest(spec: NestedSpec) -> "Iterator[tuple[int, subprocess.Popen[bytes]]]":
 
 
 def _run(command: Sequence[str | Path], shells: "subprocess.Popen[bytes]") -> int:
-    """The exit status of `command`, as a shell has it. Raises EyelevelError when the shells end before it."""
+    """The exit status of `command`, as a shell returns it. Raises EyelevelError when the shells end first."""
     with stopped_at_the_end(subprocess.Popen(command)) as process, pidfd(process) as ended, pidfd(shells) as fallen:
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         if first_readable(ended, fallen) == fallen:

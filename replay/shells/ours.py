@@ -1,7 +1,7 @@
 """Our own shells: delay next to the servers, then link, then loss next to the browser.
 
-All in one hop: `mm-net` does to each packet what the nested `mm-delay`, `mm-link` and `mm-loss` would
-(`tests/shells/test_shells.py` compares them), for a fraction of their processor time.
+One process does it all: `mm-net` treats each packet like nested `mm-delay`, `mm-link` and `mm-loss` would
+(`tests/shells/test_shells.py` compares them), with a fraction of their processor time.
 """
 
 import random
@@ -34,8 +34,8 @@ class OurShells(Shells):
         delays = server_delays(extra_rtts_ms or {})
         if not far:
             return NestedShells([*shell(near, seed, timekeeping), *delays, "--"], {"name": self.name})
-        # The outer shell is the far half, next to the servers: between the two is the hop's namespace. The random
-        # choices of one half must say nothing of the other's.
+        # The outer shell is the far half, next to the servers; the hop's namespace is between the two shells. The
+        # random choices of the two halves must be independent.
         far_seed = None if seed is None else random.Random(seed).getrandbits(32)
         command = [*shell(far[0], far_seed, far_timekeeping(timekeeping)), *delays, "--"]
         return NestedShells(
@@ -47,7 +47,7 @@ SHELLS = OurShells()
 
 
 def server_delays(extra_rtts_ms: Mapping[str, float]) -> list[str | Path]:
-    """The options by which servers are farther away, half of the longer round trip each way."""
+    """The options that put servers farther away, with half of the extra round-trip time each way."""
     return [
         word
         for address, extra_ms in extra_rtts_ms.items()
@@ -57,9 +57,9 @@ def server_delays(extra_rtts_ms: Mapping[str, float]) -> list[str | Path]:
 
 
 def shell(network: Network, seed: int | None = None, timekeeping: Path | None = None) -> list[str | Path]:
-    """The command line that runs what follows it behind `network`, its random choices drawn from `seed`.
+    """The beginning of a command line that runs the rest on `network`, with random choices drawn from `seed`.
 
-    The network's means of timekeeping are in the file `timekeeping` at the end.
+    At the end, the network's timekeeping is written into the file `timekeeping`.
     """
     command: list[str | Path] = [tool("mm-net"), *(word for one in IMPAIRMENTS for word in one.arguments(network))]
     command += ["--timekeeping", timekeeping] if timekeeping else []

@@ -13,12 +13,12 @@ from tuning.networks import Network
 
 @cache
 def all_shells() -> Mapping[str, Shells]:
-    """Every kind of shells by its name."""
+    """Name → kind of shells."""
     return registered(shells, "SHELLS")
 
 
 def shells_named(name: str) -> Shells:
-    """The shells of this name. Raises EyelevelError when there are none."""
+    """The shells with this name. Raises EyelevelError when there are none."""
     known = all_shells()
     if name not in known:
         raise EyelevelError(f"there are no shells {name!r}; there are {', '.join(known)}")
@@ -26,8 +26,8 @@ def shells_named(name: str) -> Shells:
 
 
 def require_emulated(name: str, networks: Iterable[Network], *, delayed_servers: bool = False) -> None:
-    """Raises EyelevelError when the shells of this name are not installed, or cannot emulate one of `networks`, or if
-    there are `delayed_servers`, single servers that are farther away."""
+    """Raises EyelevelError when the shells with this name are not installed, or cannot emulate one of `networks`, or
+    cannot delay single servers although `delayed_servers`."""
     chosen = shells_named(name)
     if delayed_servers and not chosen.delays_servers:
         raise EyelevelError(

@@ -1,1 +1,1 @@
-"""The recorded site as a WSGI application, which any server that speaks uWSGI's protocol can stand in front of."""
+"""The recorded site as a WSGI application, for any server that speaks uWSGI's protocol."""

@@ -1,6 +1,6 @@
-"""The body of a recorded response, which stays in its file until it is asked for.
+"""The body of a recorded response, which stays in its file until it is requested.
 
-So there is one copy of a site's bodies in memory, the kernel's, for all replays of it. Standard library only.
+So all replays of a site share one copy of its bodies in memory, the kernel's. Standard library only.
 """
 
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from base.bounded import open_regular
 
-# Each piece is on its way while the next is read. With shorter ones 12 MB take longer than from memory (2 ms).
+# A piece is sent while the next one is read. With shorter pieces, 12 MB take longer than from memory (2 ms).
 PIECE_BYTES = 1 << 17
 
 
 class BodyInFile:
-    """The `size_bytes` of a file from `begin` on. The file stays open, so it may be replaced meanwhile, as when its
-    site is imported again."""
+    """The `size_bytes` of a file from `begin` on. The file stays open, so it may be replaced meanwhile, for example if
+    its site is imported again."""
 
     __slots__ = ("_begin", "_descriptor", "_end")
 
@@ -31,11 +31,11 @@ class BodyInFile:
 
     @property
     def descriptor(self) -> int:
-        """The number under which the file is open."""
+        """The descriptor of the open file."""
         return self._descriptor
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, piece by piece. Raises OSError when it cannot be read, or not all of it."""
+        """The body in pieces. Raises OSError when not all of it can be read."""
         at = self._begin
         while at < self._end:
             piece = os.pread(self._descriptor, min(PIECE_BYTES, self._end - at), at)

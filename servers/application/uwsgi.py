@@ -1,4 +1,4 @@
-"""Running the application (`servers.application.wsgi`) in uWSGI, beside a server that hands requests on to it."""
+"""Runs the application (`servers.application.wsgi`) in uWSGI, next to a server that passes requests on to it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,47 +13,47 @@ from base.processes import Daemon, first_readable, pidfd, running
 from servers.application.wsgi import READY
 from servers.contract import Serving
 
-# uWSGI's name, and its option that prints the version: for servers that use it.
+# uWSGI's program, and the option that prints its version, for servers that use it.
 PROGRAMS = {"uwsgi": "--version"}
 
 START_TIMEOUT_S = 20.0
 
-# Where the application is, and what it imports.
+# The packages of the application, and of what it imports.
 PACKAGES = ("base", "record", "servers")
 
 THREADS = 8
-# The number of connections that may wait for a thread.
+# At most this many connections wait for a thread.
 BACKLOG = 1024
-# A response that waits for its time keeps a thread: as many as a page may ask for at once. So does one that is taken
-# only as fast as the browser takes it.
+# A response that waits for its think time occupies a thread, so there are as many as a page may have requests at once.
+# So does a response that is accepted only as fast as the browser accepts it.
 WAITING_THREADS = 512
-# The field of a request over HTTP that has its target as the browser sent it.
+# The field, in a request over HTTP, with the request's target as the browser sent it.
 TARGET_FIELD = "X-Eyelevel-Target"
-# A connection is closed when the client takes nothing of a response, or sends nothing of a request, for this long (s).
+# A connection is closed when the client reads nothing of a response, or sends nothing of a request, for this long (s).
 SLOWEST_S = 600
 
 
 class RunningApplication:
-    """The application in uWSGI, which may still be loading its responses."""
+    """The application in uWSGI; it may still be loading its responses."""
 
     def __init__(self, socket: Path, daemon: Daemon, ready: BufferedReader) -> None:
-        """`socket` is where it speaks uWSGI's protocol, or HTTP/1.1; it says in `ready` when it does."""
+        """`socket` is where it speaks uWSGI's protocol or HTTP/1.1; it reports to `ready` when it does."""
         self.socket = socket
         self._daemon = daemon
         self._ready = ready
 
     def await_ready(self) -> None:
-        """Return when it answers requests. Raises EyelevelError with the reason why it does not."""
+        """Return when the application answers requests. Raises EyelevelError, with the reason, when it fails."""
         with pidfd(self._daemon.process) as ended:
             first_readable(self._ready.fileno(), ended, timeout_s=START_TIMEOUT_S)
-        # Nothing, when uWSGI has ended or is not ready in time.
+        # Empty if uWSGI has ended, or is not ready in time.
         answer = self._ready.readline().decode().strip()
         if answer != READY:
             raise EyelevelError(answer) if answer else self._daemon.failure()
 
 
 def most_connections(serving: Serving) -> int:
-    """How many connections to the application there can be: one more is refused."""
+    """The most connections that the application can have; further ones are refused."""
     return BACKLOG + _threads(serving)
 
 
@@ -63,10 +63,10 @@ def _threads(serving: Serving) -> int:
 
 @contextmanager
 def running_application(serving: Serving, *, over_http: bool = False) -> Iterator[RunningApplication]:
-    """The application while the block runs; a server can start while it loads its responses.
+    """The application while the context lasts; a server can start while it loads its responses.
 
-    A single process, so that repeated requests are answered in order. `over_http` is for a server that does not speak
-    uWSGI's protocol, and that takes responses no faster than it sends them. Raises EyelevelError.
+    It is a single process, so that repeated requests are answered in order. `over_http` is for a server that does not
+    speak uWSGI's protocol, and accepts responses only as fast as it sends them. Raises EyelevelError.
     """
     jail = serving.jail(*(PROJECT / package for package in PACKAGES), certified=False)
     listening = serving.folder / "uwsgi.socket"

@@ -1,9 +1,9 @@
-"""The WSGI application behind NGINX: a recorded site's responses, whose bodies are read from the site's files.
+"""The WSGI application that NGINX uses: a recorded site's responses, whose bodies are read from the site's files.
 
-Loaded by uWSGI into the system's Python, so it uses the standard library only. Its environment names
-the site (`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long
-as the recorded servers did (`EYELEVEL_THINK_TIME`, empty for not), a FIFO that gets `ready`, or why not
-(`EYELEVEL_READY`), and the variable of a request that has its target as the browser sent it (`EYELEVEL_TARGET`).
+uWSGI loads it into the system's Python, so it uses only the standard library. Its environment has the site
+(`EYELEVEL_SITE`), the request log (`EYELEVEL_REQUEST_LOG`, empty for none), whether to wait as long as the recorded
+servers did (`EYELEVEL_THINK_TIME`, empty for no), a FIFO that receives `ready` or the reason for a failure
+(`EYELEVEL_READY`), and the name of the variable that has a request's target as the browser sent it (`EYELEVEL_TARGET`).
 """
 
 import os
@@ -46,17 +46,18 @@ from record.messages import read_message
 from servers.application.body import PIECE_BYTES, BodyInFile
 from servers.matching import Kind, Matcher, Recorded, preflight_headers
 
-# NGINX would add its own; quic_server adds the same two where a recording lacks them.
+# Without these, NGINX would add its own; quic_server adds the same two if a recording lacks them.
 DEFAULTS = (("server", "eyelevel"), ("date", "Thu, 01 Jan 2026 00:00:00 GMT"))
 
 READY = "ready"
-# Which variable has a request's target there.
+# The variable that has a request's target, with NGINX.
 BEHIND_NGINX = "REQUEST_URI"
-# Go's HTTP clients add "Cache-Control: no-cache", where there is none, to a response whose first value of Pragma is
-# this. They leave a value with the mark alone; the program that hands the response on takes the mark off.
+# If the first value of Pragma in a response is GO_CHANGES, and Cache-Control is missing, Go's HTTP clients add
+# "Cache-Control: no-cache". With PRAGMA_MARK before the value they do not; the program that forwards the response
+# removes the mark.
 GO_CHANGES, PRAGMA_MARK = "no-cache", "eyelevel:"
 
-# An open file takes as much memory.
+# An open file takes as much memory as a body of this size.
 SMALL_BODY_BYTES = 1 << 10
 
 FILE_NAME = re.compile(r"[0-9]{5}-[A-Za-z0-9._-]+")
@@ -65,7 +66,7 @@ NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
-# Header fields, each by itself: those that responses have in common are in memory once.
+# Header field → the same object, so that fields which responses share are in memory once.
 Shared = dict[tuple[str, str], tuple[str, str]]
 
 
@@ -79,12 +80,12 @@ class StoredResponse(NamedTuple):
     wait_s: float  # the recorded server's time to the first byte
 
     def pieces(self) -> Iterable[bytes]:
-        """Its body, piece by piece. Raises OSError."""
+        """The response's body in pieces. Raises OSError."""
         return [self.stored_body] if isinstance(self.stored_body, bytes) else self.stored_body.pieces()
 
     @property
     def body(self) -> bytes:
-        """Its whole body. Raises OSError."""
+        """The response's whole body. Raises OSError."""
         return b"".join(self.pieces())
 
 
@@ -100,7 +101,7 @@ class Application:
         target: str = BEHIND_NGINX,
         read_chunk: Callable[[], bytes] = bytes,
     ) -> None:
-        """`read_chunk` gives the next part of a request's body that came without its length, and nothing at its end."""
+        """`read_chunk` returns the next part of a request body that was sent without its length; empty at its end."""
         self._target = target
         self._read_chunk = read_chunk
         self._matcher = Matcher(load_responses(site))
@@ -131,12 +132,12 @@ class Application:
         return []
 
     def _read_request(self, environ: dict[str, Any]) -> None:
-        """Return when all of the request has come, since an answer comes only then. NGINX asks only then, and hands no
-        body on.
+        """Return when the whole request has come, since answers are sent only then. NGINX itself waits for that, and
+        passes no body on.
 
-        An unread rest would also reset the connection, and with it the answer, which then is a 502 or cut short.
+        An unread rest would also reset the connection and lose the answer, which would then be a 502 or cut short.
         """
-        # A browser sends no length of what it streams. uWSGI's `wsgi.input` is empty then.
+        # A browser streams a body without its length. Then uWSGI's `wsgi.input` is empty.
         chunked = environ.get("HTTP_TRANSFER_ENCODING") == "chunked"
         while self._read_chunk() if chunked else environ["wsgi.input"].read(PIECE_BYTES):
             pass
@@ -144,18 +145,20 @@ class Application:
     def _write_log(self, kind: Kind, method: str, url: str, recorded: StoredResponse | None) -> None:
         if self._log is not None:
             line = "\t".join((kind, method, url, recorded.file if recorded else ""))
-            # A full disk must not end the page load, as in quic_server; the replay sees that it is full.
+            # A full disk must not end the page load; the same holds for quic_server. The replay notices that the disk
+            # is full.
             with suppress(OSError):
                 os.write(self._log, line.encode("latin-1", "replace") + b"\n")
 
 
 def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
-    """Every stored exchange, in recorded order.
+    """All stored exchanges, in recorded order.
 
-    Files that quic_server refuses are refused here, too, so that no site is served over one protocol alone. Raises
+    Files that quic_server refuses are refused here, too, so that no site is served over only one protocol. Raises
     MalformedMessage.
     """
-    # No list of paths, which would leave holes of their size among what is loaded; nor is that of names kept.
+    # Do not build a list of paths: it would leave holes in memory between the loaded responses. The list of names
+    # shrinks while it is used.
     paths = islice(site.glob("*/*"), EXCHANGES + 1)
     names = sorted(((path.name, intern(path.parent.name)) for path in paths), reverse=True)
     folders = {host: site / host for _, host in names}
@@ -173,11 +176,11 @@ def load_responses(site: Path) -> Iterator[Recorded[StoredResponse]]:
 
 
 def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]:
-    """The exchange in the file `path`, which is `file` in its site. Raises ValueError for one that a server cannot
-    send, and OSError."""
+    """The exchange in the file `path`; `file` is that file's name within its site. Raises OSError, and ValueError for
+    an exchange that a server cannot send."""
     if not FILE_NAME.fullmatch(path.name):
         raise MalformedMessage("its name is none of a site's files")
-    # The replay links the site's files, which `Site.load` has seen, into the folder that servers are given.
+    # The replay links the site's files, which `Site.load` has checked, into the servers' folder.
     head, body = read_message(path, BODY_BYTES + HEAD_BYTES, follow=True)
     response = response_of(head, body)
     _require_sendable(response, shared)
@@ -193,7 +196,7 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
         raise MalformedMessage(f"its {ORIGINAL_WAIT_MS} is no time")
     stored = StoredResponse(
         file=file,
-        # HTTP/2 never sends a reason phrase, but WSGI demands one.
+        # HTTP/2 never sends a reason phrase, but WSGI requires one.
         status=intern(f"{response.status} {response.reason[:REASON_BYTES] or 'Recorded'}"),
         headers=tuple(shared.setdefault(header, header) for header in sent_headers(response.headers)),
         stored_body=_stored(path, len(head) + len(BLANK_LINE), body),
@@ -203,20 +206,21 @@ def _recorded(path: Path, file: str, shared: Shared) -> Recorded[StoredResponse]
 
 
 def _stored(path: Path, begin: int, body: bytes) -> bytes | BodyInFile:
-    """The `body` as it is kept, which is that in `path` from `begin` on. Raises OSError.
+    """The form in which `body` is kept; it is also in the file `path` from `begin` on. Raises OSError.
 
-    It has been read, so it is in the kernel's cache of files.
+    It has just been read, so it is in the kernel's file cache.
     """
     if len(body) <= SMALL_BODY_BYTES:
         return body
     in_file = BodyInFile(path, begin, len(body))
-    # Connections need the others: descriptors have the lowest numbers that are free.
+    # Leave half of the descriptors for connections. New descriptors get the lowest free numbers.
     most_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
     return in_file if in_file.descriptor < most_descriptors else body
 
 
 def _require_true_length(method: str, response: Response) -> None:
-    """Refuse a response with two Content-Lengths, or with one that is not its body's. Raises MalformedMessage."""
+    """Refuse a response with two Content-Lengths, or with one that differs from its body's length. Raises
+    MalformedMessage."""
     lengths = [value for name, value in response.headers if name.lower() == "content-length"]
     has_length = method != "HEAD" and response.status not in (204, 304)
     if lengths and (len(lengths) > 1 or (has_length and lengths != [str(len(response.body))])):
@@ -226,7 +230,7 @@ def _require_true_length(method: str, response: Response) -> None:
 
 
 def _require_sendable(response: Response, known: Shared) -> None:
-    """Refuse a response that cannot be sent over every protocol as what it is; `known` fields can be. Raises
+    """Refuse a response that cannot be sent unchanged over every protocol; the fields in `known` can. Raises
     MalformedMessage."""
     if response.status not in STATUSES:
         raise MalformedMessage(f"status {response.status} is none that can be replayed")
@@ -242,9 +246,9 @@ def _require_sendable(response: Response, known: Shared) -> None:
 
 
 def sent_headers(recorded: Headers) -> Headers:
-    """The header fields as they are sent: those of the site's format taken off, defaults put on.
+    """The header fields as sent: without those of the site's format, and with defaults.
 
-    Fields of one name stand together, as quic_server's HTTP/3 sends them.
+    Fields of the same name are adjacent, as in quic_server's HTTP/3.
     """
     by_name: dict[str, list[tuple[str, str]]] = {}
     for name, value in without_originals(recorded):
@@ -256,7 +260,7 @@ def sent_headers(recorded: Headers) -> Headers:
 
 
 def unchanged_by_go(headers: Headers) -> Headers:
-    """The header fields with a mark where Go would add a field for them."""
+    """The header fields, with a mark on a value for which Go would add a field."""
     return tuple(
         (name, PRAGMA_MARK + value if (name.lower(), value) == ("pragma", GO_CHANGES) else value)
         for name, value in headers
@@ -272,7 +276,7 @@ def _from_environment() -> Application:
                 Path(log) if log else None,
                 think_time=bool(os.environ["EYELEVEL_THINK_TIME"]),
                 target=os.environ["EYELEVEL_TARGET"],
-                read_chunk=import_module("uwsgi").chunked_read,  # uWSGI alone has it
+                read_chunk=import_module("uwsgi").chunked_read,  # exists only in uWSGI
             )
         except (OSError, MalformedMessage) as error:
             ready.write(f"{error}\n")

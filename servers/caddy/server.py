@@ -1,7 +1,7 @@
-"""Serving a site by Caddy, which is one program for HTTP/2 and for HTTP/3, in front of one uWSGI.
+"""Serves a site with Caddy, one program for both HTTP/2 and HTTP/3, with one uWSGI as its backend.
 
-Its HTTP/3 is quic-go's, of which nothing can be set: NewReno that keeps 0.7 of its window, which begins at 32 packets
-of 1200 bytes and is paced. Over TCP its congestion control is the kernel's.
+Its HTTP/3 is quic-go's, which has no settings: NewReno, which keeps 0.7 of its window, with an initial window of 32
+packets of 1200 bytes, paced. Over TCP, congestion control is the kernel's.
 """
 
 import json
@@ -28,28 +28,29 @@ from tuning.protocols import Protocol
 START_TIMEOUT_S = 20.0
 LOG = "caddy.log"
 
-# quic-go's own: the first window, in packets as long as they are before it probes for longer ones.
+# quic-go's initial window, in packets of the size that it uses before it probes for longer ones.
 QUIC_WINDOW_PACKETS, QUIC_SEGMENT_BYTES = 32, 1200
 # The share of its window that quic-go's Reno keeps after a loss; the kernel's keeps half (RFC 5681).
 QUIC_KEPT_SHARE = 0.7
-# quic-go 0.29 drops a second packet of a ClientHello that it reads together with the first, and Chromium's has two: the
-# handshake then waits for the browser to send it again. So the packets, of 1278 bytes each, must come one by one.
+# If a ClientHello has two packets, quic-go 0.29 drops the second when it reads both together; Chromium's has two. The
+# handshake then waits until the browser sends that packet again. So the packets, of 1278 bytes each, must arrive one by
+# one, which needs a slow uplink.
 MOST_UPLINK_MBPS = 10.0
 
 GROUPS = {"X25519": "x25519", "P-256": "secp256r1", "P-384": "secp384r1"}
 VERSIONS = {"tcp": ["h1", "h2"], "quic": ["h3"]}
-# Go's servers guess a Content-Type where there is none. One that no field can have keeps them from it, and is not sent.
+# Go's servers guess a Content-Type if it is missing. A value that no field can have prevents this, and is not sent.
 NO_CONTENT_TYPE = "\x7f"
 
 
 class Caddy(Server):
-    """Caddy, whose congestion control is the kernel's over TCP, and quic-go's over QUIC."""
+    """Caddy. Congestion control is the kernel's over TCP, and quic-go's over QUIC."""
 
     name = "caddy"
     transports = ("tcp", "quic")
     congestion_controls = ("cubic", "reno", "bbr")
     programs: ClassVar = {"caddy": "version", **uwsgi.PROGRAMS}
-    # Over QUIC: after a loss 48 to 70 % of the window before were seen in flight.
+    # Over QUIC, only 48 to 70 % of the previous window were in flight after a loss.
     fills_window_after_loss = False
 
     @contextmanager
@@ -103,16 +104,17 @@ class Caddy(Server):
         return super().reno_kept_share(protocol) if protocol.in_kernel else QUIC_KEPT_SHARE
 
 
-# Caddy's handler of requests at an address and a port, without the settings for all requests.
+# Returns Caddy's handler of requests at an address and a port, without the settings for all requests.
 Behind = Callable[[str, int], dict[str, Any]]
 
 
 @contextmanager
 def running_caddy(serving: Serving, behind: Behind, *readable: Path) -> Iterator[Daemon]:
-    """Caddy in front of what is `behind`, once it listens everywhere; it has `readable`, too. Raises EyelevelError."""
+    """Caddy with the backends of `behind`, once it listens everywhere. It may also read `readable`. Raises
+    EyelevelError."""
     config = serving.folder / "caddy.json"
     write_atomically(config, json.dumps(configuration(serving, behind), indent=1))
-    # It is a link out of a folder that Caddy has not.
+    # Resolved, since the link is in a folder that Caddy cannot read.
     program: list[str | Path] = [tool("caddy").resolve(), "run", "--config", config]
     home = {"HOME": str(serving.folder), "XDG_DATA_HOME": str(serving.folder), "XDG_CONFIG_HOME": str(serving.folder)}
     with ExitStack() as starting:
@@ -129,7 +131,7 @@ def running_caddy(serving: Serving, behind: Behind, *readable: Path) -> Iterator
 
 
 def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
-    """Caddy's configuration (caddyserver.com/docs/json), in front of what is `behind`."""
+    """Caddy's configuration (caddyserver.com/docs/json) with the backends of `behind`."""
     listening = serving.listening()
     certificates = [
         {"certificate": str(serving.certificates[address].chain), "key": str(serving.certificates[address].key)}
@@ -144,11 +146,11 @@ def configuration(serving: Serving, behind: Behind) -> dict[str, Any]:
             "tls": {
                 "certificates": {"load_files": certificates},
                 "disable_ocsp_stapling": True,
-                # As NGINX: a page's further connections to a server resume nothing.
+                # As with NGINX: a page's further connections to a server resume no session.
                 "session_tickets": {"disabled": True},
             },
             "http": {
-                # Nobody waits for the rest of responses that are still being sent at the end.
+                # Nobody waits for responses that are still being sent at the end.
                 "grace_period": 1,
                 "servers": {
                     f"{address}:{port}": _server(address, port, serving.protocol, behind(address, port))
@@ -188,19 +190,19 @@ def _server(address: str, port: int, protocol: Protocol, proxy: dict[str, Any]) 
 
 
 def _application(socket_path: Path, address: str, port: int) -> dict[str, Any]:
-    """The application is behind, at any address and port."""
+    """Caddy's handler for any address and port: it forwards requests to the application."""
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": f"unix/{socket_path}"}],
         "transport": {
             "protocol": "http",
-            # Otherwise it asks for gzip itself, and unpacks responses for browsers that did not ask for gzip.
+            # By default Caddy requests gzip, and unpacks responses for browsers that did not.
             "compression": False,
-            # Else a request may meet a connection that the application is just closing.
+            # Otherwise a request may meet a connection that the application is just closing.
             "keep_alive": {"enabled": False},
         },
         "headers": {
-            # Go would escape what browsers do not.
+            # Go would escape characters that browsers do not.
             "request": {"set": {uwsgi.TARGET_FIELD: ["{http.request.orig_uri}"]}},
             "response": {"replace": {"Pragma": [{"search_regexp": f"^{PRAGMA_MARK}", "replace": ""}]}},
         },

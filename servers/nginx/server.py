@@ -1,4 +1,4 @@
-"""Serving a site over TCP, TLS 1.3 and HTTP/2: NGINX on every server address, one uWSGI behind them all."""
+"""Serves a site over TCP, TLS 1.3 and HTTP/2: NGINX on every server address, with one uWSGI as the backend of all."""
 
 import errno
 import os
@@ -29,24 +29,24 @@ from tuning.protocols import Protocol
 
 START_TIMEOUT_S = 20.0
 
-# The number of handshakes at a time that find out whether it answers.
+# This many handshakes are made at a time to find out whether NGINX answers.
 HANDSHAKES = 4
 
 LOG = "nginx.log"
-# At most, of a browser at a time: Chromium makes 256, and as many of WebSockets. Each that could be takes 0.4 kB of
-# each worker.
+# The most connections of a browser at a time: Chromium makes up to 256, and as many WebSockets. Each possible
+# connection takes 0.4 kB in each worker.
 BROWSER_CONNECTIONS = 1000
-# How NGINX ends a line about a file that it cannot write.
+# The end of NGINX's log lines about a file that it cannot write.
 NO_SPACE = f"({errno.ENOSPC}: {os.strerror(errno.ENOSPC)})".encode()
 
-# Linux gives TCP's own pacing to a socket that has a maximum pacing rate, and accepted sockets inherit it
-# from the listening one; a rate no machine reaches paces by the congestion window alone.
+# Linux uses TCP's own pacing for a socket with a maximum pacing rate, and accepted sockets inherit it from the
+# listening one. With a rate that no machine reaches, pacing depends only on the congestion window.
 UNLIMITED_PACING_BYTES_PER_S = 1 << 40
 SO_MAX_PACING_RATE = 47
 
 
 class Nginx(Server):
-    """NGINX, whose congestion control is the kernel's."""
+    """NGINX; congestion control is the kernel's."""
 
     name = "nginx"
     transports = ("tcp",)
@@ -61,7 +61,7 @@ class Nginx(Server):
         with uwsgi.running_application(serving) as application, _nginx(serving, application.socket) as nginx:
             context = ssl.create_default_context(cafile=machine_ca_certificate())
             context.set_alpn_protocols(["h2", HTTP1])
-            # Several at a time: while we look at an answer, NGINX works on others.
+            # Several at a time: while we process an answer, NGINX works on others.
             with ThreadPoolExecutor(HANDSHAKES) as pool:
                 await_one = partial(_await_tls, nginx, context, serving.http1)
                 list(pool.map(lambda endpoint: await_one(*endpoint), serving.listening()))
@@ -69,12 +69,12 @@ class Nginx(Server):
             yield
 
     def order_of_service(self, protocol: Protocol) -> str | None:
-        # By the tree of RFC 7540, in which Chromium puts each stream behind all that are as urgent. Data that NGINX has
-        # written leaves in the order in which it was written, and without a limit this may be all data.
+        # NGINX follows the tree of RFC 7540, in which Chromium puts each stream after all equally urgent ones. Data
+        # that NGINX has written leaves in the order of writing, and without a limit this may be all data.
         return "urgency-first-come" if protocol.notsent_lowat_bytes else None
 
     def lacked_buffers(self, folder: Path) -> bool:
-        # When the page is gone, so are the files that filled the file system.
+        # Read from the log: when the page is gone, so are the files that filled the file system.
         with (folder / LOG).open("rb") as log:
             return any(NO_SPACE in line for line in log)
 
@@ -84,7 +84,8 @@ class Nginx(Server):
 
 @contextmanager
 def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
-    """NGINX in front of the `application`, with one server block per address, on sockets that we made and tuned."""
+    """NGINX in front of the `application`, with one server block per address, on sockets that were made and tuned
+    here."""
     listening: dict[str, list[int]] = defaultdict(list)
     for address, port in serving.listening():
         listening[address].append(port)
@@ -95,7 +96,7 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
     buffers.mkdir(exist_ok=True)
     text = template.render(
         folder=serving.folder,
-        # NGINX's own choice would be one for each core of the machine, on the few that servers may have of it.
+        # NGINX's default would be one worker for each core of the machine, though servers may use only a few of them.
         workers=len(os.sched_getaffinity(0)),
         connections=len(serving.listening()) + BROWSER_CONNECTIONS + uwsgi.most_connections(serving),
         buffers=buffers,
@@ -110,12 +111,12 @@ def _nginx(serving: Serving, application: Path) -> Iterator[Daemon]:
         paced = serving.protocol.pacing
         sockets = [stack.enter_context(_listening_socket(*endpoint, paced=paced)) for endpoint in serving.listening()]
         descriptors = [s.fileno() for s in sockets]
-        # NGINX takes over listening sockets that this variable names, as after an upgrade of its binary.
+        # NGINX adopts listening sockets that this variable names, as after an upgrade of its binary.
         environment = {**os.environ, "NGINX": "".join(f"{fd};" for fd in descriptors)}
         program: list[str | Path] = [tool("nginx"), "-p", serving.folder, "-c", config, "-e", "stderr"]
         command = jailed(replace(serving.jail(), variables=("NGINX",)), program)
         with running("NGINX", command, serving.folder / LOG, environment=environment, pass_fds=descriptors) as daemon:
-            stack.close()  # from here on a connection is refused when NGINX is gone
+            stack.close()  # from here on, connections are refused once NGINX is gone
             yield daemon
 
 
@@ -133,8 +134,8 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
                 raise EyelevelError("the kernel does not take SO_MAX_PACING_RATE, so TCP cannot be paced")
         listener.bind((address, port))
         listener.listen(1024)
-        # NGINX leaves sockets it takes over as they are; in a blocking one, the worker that loses the race
-        # for a connection would wait for the next instead of serving the connections it has.
+        # NGINX leaves adopted sockets as they are. With a blocking one, a worker that loses the race for a connection
+        # would wait for the next one instead of serving its other connections.
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -143,7 +144,7 @@ def _listening_socket(address: str, port: int, *, paced: bool) -> socket.socket:
 
 
 def _await_tls(daemon: Daemon, context: ssl.SSLContext, http1: frozenset[str], address: str, port: int) -> None:
-    """Shake hands with one server: it must speak TLS 1.3 and HTTP/2, or HTTP/1.1 if it is among `http1`, under a
+    """Complete a handshake with one server: it must speak TLS 1.3 and HTTP/2, or HTTP/1.1 if it is in `http1`, with a
     certificate that `context` trusts."""
     expected = ("TLSv1.3", HTTP1 if address in http1 else "h2")
     try:

@@ -1,2 +1,2 @@
-"""Validation of networks: a measurement of the path, judged by a module for each of its properties; hops, background
-flows, and servers that are farther away."""
+"""Validation of networks: a measurement of the path, judged by a module for each of its properties; also of hops,
+background flows, and servers beyond the network."""

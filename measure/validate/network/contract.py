@@ -1,4 +1,4 @@
-"""The contract of judges: each compares one property of a network, or of one direction of it, with its measurement."""
+"""The contract of judges: each compares one property of a network, or of one direction, with its measurement."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from tuning.conditions import Conditions
 from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network
 
-# A program waits for the processor; a long round trip may be off by 1 %.
+# A program may have to wait for the processor; a long round trip may deviate by 1 %.
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
-# A binomial count of n lost packets is within this many times √n of its expectation, but once in 16,000: a validation
-# of all networks makes a dozen such checks, and must not fail by chance.
+# A binomial count of n lost packets deviates from its expectation by more than this many times √n only once in 16,000.
+# A validation of all networks makes a dozen such checks, and must not fail by chance.
 LOSS_DEVIATIONS = 4.0
 PACKET_BITS = 1500 * 8
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A network, of which something is judged; its checks are those of `dataset.checks`."""
+    """A network that is judged; its checks are made as in `dataset.checks`."""
 
     network: Network
 
     def named(self, name: str) -> str:
-        """The name of a check, in full."""
+        """The full name of a check."""
         return name
 
     def within(self, name: str, configured: float, measured: float, tolerance: float, unit: str) -> Check:
@@ -50,7 +50,7 @@ class Whole(_Case):
 
     @property
     def waits_for_lines(self) -> bool:
-        """Whether a packet waits for the next line of a trace."""
+        """Whether packets wait for the next line of a trace."""
         return bool(self.network.up_trace or self.network.down_trace)
 
     @property
@@ -72,22 +72,22 @@ class OneWay(_Case):
 
     @property
     def mbps(self) -> float | None:
-        """Its rate."""
+        """The direction's rate."""
         return self.network.rate_of(self.direction)
 
     @property
     def trace(self) -> str | None:
-        """The file of its trace."""
+        """The file of the direction's trace."""
         return self.network.trace_of(self.direction)
 
     @property
     def loss(self) -> float:
-        """Its probability of loss; on a link that retransmits, that of a try."""
+        """The direction's probability of loss; on a link that retransmits, that of a single try."""
         return self.network.loss_of(self.direction)
 
     @property
     def repeats(self) -> bool:
-        """Whether the link repeats what it loses."""
+        """Whether the link retransmits what it loses."""
         return self.network.retransmit_ms is not None
 
     @property
@@ -97,12 +97,13 @@ class OneWay(_Case):
 
     @property
     def is_blurred(self) -> bool:
-        """Whether packets that are lost together were not sent together: the downlink's jitter is before its losses."""
+        """Whether packets that are lost together may not have been sent together, since the downlink's jitter comes
+        before its losses."""
         return self.direction == DOWN and self.network.reorder and self.network.jitter_ms > 0
 
     @property
     def chosen(self) -> int:
-        """The number of its packets that are chosen to be dropped."""
+        """The number of this direction's packets that are chosen to be dropped."""
         return sum(map(len, self.network.chosen_of(self.direction)))
 
 
@@ -111,7 +112,7 @@ Case = TypeVar("Case", Whole, OneWay)
 
 @dataclass(frozen=True)
 class Judge(Generic[Case]):
-    """One property: of which cases it is judged, and how."""
+    """The judge of one property: `applies` decides whether a case has the property, and `judge` makes the checks."""
 
     judge: Callable[[Case], Iterable[Check]]
     applies: Callable[[Case], bool] = lambda case: True

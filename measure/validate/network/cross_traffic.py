@@ -1,7 +1,7 @@
-"""Whether background flows are as a network says: each moves, by its congestion control, through the emulated link.
+"""Whether background flows behave as configured: each moves through the emulated link with its congestion control.
 
-`python -m measure.validate.network.cross_traffic` is the client of the replay that they are measured in: it lets them
-begin, and prints when they were steady and when it had waited (s since 1970).
+`python -m measure.validate.network.cross_traffic` is the client of the replay in which they are measured. It starts
+them, and prints when they were steady and when its wait had ended (s since 1970).
 """
 
 import sys
@@ -26,20 +26,20 @@ from tuning.cross_traffic import UNLIMITED_WAIT_MS, Flow, flows_of
 from tuning.impairments.contract import DOWN, UP
 from tuning.networks import Network
 
-# How long background flows are watched once they are steady.
+# How long (s) background flows are watched once they are steady.
 WATCHED_S = 5.0
-# The share of a link's rate that is neither headers nor acknowledgements: at least, when bulk flows keep it busy and it
-# loses nothing but by its queue; and at most, the share of 1500 bytes that is not headers of IP and TCP.
+# The share of a link's rate that is payload, without headers and acknowledgements. LEAST_SHARE: if bulk flows keep the
+# link busy, and only its queue drops packets. MOST_SHARE: the share of 1500 bytes that is not IP and TCP headers.
 LEAST_SHARE, MOST_SHARE = 0.8, 0.975
-# Packets that were on their way when the time began came a little faster than the link sends.
+# Packets that were under way when the time began may come slightly faster than the link sends.
 BURST_S = 0.1
 RTT_TOLERANCE_MS, RTT_TOLERANCE = 1.0, 0.01
 
 
 @dataclass(frozen=True)
 class FlowMeasurement:
-    """The measurement of a flow: its name and direction, its congestion control by its sender's account, its rate in
-    Mbit/s, and its least round-trip time in ms where its sender gives it."""
+    """The measurement of a flow: its name, its direction, its congestion control as its sender reports it, its rate in
+    Mbit/s, and its minimum round-trip time in ms if its sender reports it."""
 
     name: str
     direction: str
@@ -49,7 +49,7 @@ class FlowMeasurement:
 
 
 def measure_cross_traffic(network: Network, site: Site) -> list[FlowMeasurement]:
-    """Measure the background flows of `network` beside `site`, which nobody loads. Raises EyelevelError."""
+    """Measure the background flows of `network` in a replay of `site`, which nobody loads. Raises EyelevelError."""
     with tempfile.TemporaryDirectory(prefix="cross-traffic-") as temporary, tempfile.TemporaryFile("w+") as output:
         folder = Path(temporary)
         spec = ReplaySpec(
@@ -77,7 +77,7 @@ def measure_cross_traffic(network: Network, site: Site) -> list[FlowMeasurement]
 
 
 def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> Iterator[Check]:
-    """`measured` against what `network` says of its background flows."""
+    """Compare `measured` with the background flows that `network` configures."""
     for number, (flow, seen) in enumerate(zip(flows_of(network), measured, strict=True), start=1):
         what = f"cross traffic {number} ({flow.name} {flow.direction})"
         wanted = flow.protocol.congestion_control
@@ -90,7 +90,7 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
         else:
             tolerance_ms = max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + 2 * network.jitter_ms
             least_ms = network.min_rtt_ms - tolerance_ms
-            # Their queue may never be empty while they run, in either direction.
+            # While the flows run, their queue may never be empty, in either direction.
             most_ms = network.min_rtt_ms + tolerance_ms + 2 * network.queue_wait_ms(UNLIMITED_WAIT_MS)
             yield between(network.name, f"{what}, least round trip", least_ms, seen.min_rtt_ms, most_ms, "ms")
     for direction in (DOWN, UP):
@@ -99,14 +99,14 @@ def judge_cross_traffic(network: Network, measured: list[FlowMeasurement]) -> It
         if mbps is None or trace or not any(seen.direction == direction for seen in measured):
             continue
         is_busy = not (network.cross_traffic_on_off or network.on_off_of(direction) or _is_lossy(network))
-        # Acknowledgements that wait behind flows of the other direction come in bursts.
+        # Acknowledgements that wait for flows in the other direction come in bursts.
         least_mbps = LEAST_SHARE * mbps if is_busy and not network.up_cross_traffic else 0.0
         most_mbps = MOST_SHARE * mbps * (1 + BURST_S / WATCHED_S)
         yield between(network.name, f"cross traffic, all {direction}", least_mbps, total_mbps, most_mbps, "Mbit/s")
 
 
 def _judge_rate(network: Network, what: str, flow: Flow, seen: FlowMeasurement) -> Check:
-    """Whether a flow moved; one that is off at times may have been off."""
+    """Whether a flow moved; a flow that is off at times may have been off."""
     if flow.on_off and not seen.mbps:
         return unchecked(network.name, f"{what}, rate", "it was off meanwhile")
     passed = seen.mbps > 0
@@ -134,7 +134,7 @@ VALIDATION = Validation(
 
 @reports_errors
 def main() -> None:
-    """Let the background flows begin, and wait for a while when they are steady."""
+    """Start the background flows, and wait for a while once they are steady."""
     begin_cross_traffic()
     print(time.time(), flush=True)
     time.sleep(WATCHED_S)

@@ -1,4 +1,4 @@
-"""Whether packets of one direction are delayed as they should, and overtake each other only where they may."""
+"""Whether packets of one direction have the right delay, and overtake each other only if they may."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from measure.validate.network.contract import PACKET_BITS, Judge, OneWay
 from measure.validate.network.round_trip import tolerance_ms
 from tuning.conditions import DELAY
 
-# Delays over time may be off by this.
+# The tolerance of delays over time.
 CONDITIONS_TOLERANCE_MS = 1.0
 
 
 def _delay(way: OneWay) -> Iterator[Check]:
-    """The delay, where that of the other direction differs."""
+    """The delay of this direction, if the two directions differ."""
     if way.seen.least_ms is None:
         return
     if way.trace:
@@ -34,11 +34,11 @@ def _loses_tries(way: OneWay) -> bool:
 
 
 def _over_time(way: OneWay) -> Iterator[Check]:
-    """The delay over time, where it changes."""
+    """The delay over time, if it changes."""
     conditions, seen = way.network.conditions_of(way.direction), way.seen.conditions
     if not conditions or not conditions.has(DELAY) or not seen:
         return
-    # A packet waits for a trace's next line, too.
+    # With a trace, a packet also waits for its next line.
     line_ms = PACKET_BITS / way.mbps / 1e3 if way.trace and way.mbps else 0.0
     off_ms = CONDITIONS_TOLERANCE_MS + way.network.jitter_ms + line_ms
     yield way.between("delay over time, median deviation", 0, seen.off_ms, off_ms, "ms")

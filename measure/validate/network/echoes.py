@@ -1,7 +1,7 @@
-"""`python -m measure.validate.network.echoes ADDRESS…`: how long echoes of servers take, on an emulated network.
+"""`python -m measure.validate.network.echoes ADDRESS…`: measure the round trips to servers on an emulated network.
 
-Prints as JSON a list for each address: the round-trip time of each ICMP echo (RFC 792) that was answered, in ms. The
-kernel answers, and the kernel says when the answer came.
+Prints, as JSON, address → the round-trip time of each ICMP echo (RFC 792) that was answered, in ms. The kernel sends
+the answers, and timestamps their arrival.
 """
 
 import json
@@ -14,20 +14,20 @@ import time
 from collections.abc import Sequence
 
 ECHOES = 12
-# So far apart that a packet seldom finds another on its way.
+# Echoes are so far apart that packets seldom meet.
 APART_S = 0.002
-# Answers are awaited for this long after the last request: longer than any server may be away.
+# Answers are awaited for this long after the last request, longer than the round trip to any server.
 PATIENCE_S = 12.0
 ECHO_REQUEST, ECHO_REPLY = 8, 0
 HEADER = struct.Struct("!BBHHH")  # type, code, checksum, identifier, number
-SENT = struct.Struct("!IQ")  # which server's, time sent in ns
+SENT = struct.Struct("!IQ")  # number of the server, time sent in ns
 SO_TIMESTAMPNS = 35
 TIMESPEC = struct.Struct("qq")
 BUFFER_BYTES = 1 << 20
 
 
 def echo_request(identifier: int, number: int, server: int, sent_ns: int) -> bytes:
-    """A request that says for which server it is, and when it was sent."""
+    """A request that contains the number of its server, and when it was sent."""
     content = SENT.pack(server, sent_ns)
     words = HEADER.pack(ECHO_REQUEST, 0, 0, identifier, number) + content
     total = sum(struct.unpack(f"!{len(words) // 2}H", words))
@@ -62,7 +62,7 @@ class Answers(threading.Thread):
 
 
 def main(addresses: Sequence[str]) -> None:
-    """Ask each server in turn, `ECHOES` times."""
+    """Send an echo to each server in turn, `ECHOES` times."""
     identifier = os.getpid() & 0xFFFF
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as end:
         answers = Answers(end, identifier, len(addresses), ECHOES * len(addresses))

@@ -1,7 +1,7 @@
-"""Whether a hop does what its kind says, between the two halves of its network, each of which is measured by itself.
+"""Whether a hop works as its kind should, between the two halves of its network, which are measured separately.
 
-`python -m measure.validate.network.hop HOST ADDRESS` is the client of the replay in which that is seen: it prints how
-long echoes, connections and TLS handshakes took.
+`python -m measure.validate.network.hop HOST ADDRESS` is the client of the replay in which this is measured: it prints
+how long echoes, connections and TLS handshakes took.
 """
 
 import socket
@@ -28,19 +28,20 @@ from replay.hops.registry import hop_of
 from tuning import protocols
 from tuning.networks import Network
 
-# The number of each; the least is taken, so that a loss or a busy machine does not matter.
+# How many echoes and connections are measured. The least time of each is used, so that losses and a busy machine do not
+# matter.
 ECHOES, CONNECTIONS = 20, 10
 TOLERANCE_MS, TOLERANCE = 3.0, 0.01
-# The processor time that a handshake may take at both ends. A handshake that is not shorter than the path shows that
-# TLS is the servers' own.
+# The processor time that a handshake may take at both ends together. If a handshake takes no less than the path's round
+# trip, TLS is the servers' own.
 HANDSHAKE_MS = 40.0
 TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
 class TunnelTimes:
-    """The least times in ms until the proxy is connected to, until it has opened the second of two tunnels when it has
-    opened the first, from then until the server's TLS stands, and from then until its answer begins."""
+    """The least times in ms: to connect to the proxy; for the proxy to open the second of two tunnels once the first is
+    open; then until TLS with the server is established; and then until its answer begins."""
 
     connect_ms: float
     open_ms: float
@@ -50,8 +51,8 @@ class TunnelTimes:
 
 @dataclass(frozen=True)
 class Times:
-    """The least times in ms of an echo (ICMP), of a TCP connection, of one with its TLS handshake, and of a response
-    over it."""
+    """The least times in ms: of an echo (ICMP), of a TCP connection, of a connection with its TLS handshake, and of a
+    response over it."""
 
     echo_ms: float
     connect_ms: float
@@ -61,7 +62,7 @@ class Times:
 
 @dataclass(frozen=True)
 class HopMeasurement:
-    """The times that the client saw, in `tunnel` for a hop that tunnels, and the hop's own account (`replay.hop`)."""
+    """The times that the client measured (in `tunnel` if the hop tunnels), and the hop's own account (`replay.hop`)."""
 
     account: dict[str, Any]
     times: Times | None = None
@@ -69,7 +70,7 @@ class HopMeasurement:
 
 
 def measure_hop(network: Network, site: Site) -> HopMeasurement:
-    """Watch the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
+    """Observe the hop of `network` between a client and the servers of `site`. Raises EyelevelError."""
     host, (address, *_) = next(iter(site.addresses.items()))
     kind, what = hop_of(network), "what was seen of the hop"
     client = ("tunnel", host, str(CONNECTIONS)) if kind.proxy else ("hop", host, address)
@@ -90,8 +91,8 @@ def measure_hop(network: Network, site: Site) -> HopMeasurement:
 def judge_hop(
     network: Network, seen: HopMeasurement, tolerance_ms: float = TOLERANCE_MS, handshake_ms: float = HANDSHAKE_MS
 ) -> Iterator[Check]:
-    """`seen` against what `network` says of its hop, where times may be off by `tolerance_ms`, and a handshake may take
-    the processors `handshake_ms` at both ends."""
+    """Compare `seen` with what `network` configures for its hop. Times may deviate by `tolerance_ms`, and a handshake
+    may take `handshake_ms` of processor time at both ends together."""
     hop, kind, name = network.hop, hop_of(network), network.name
     assert hop
     yield same(name, "hop", hop.kind, seen.account["kind"])
@@ -100,7 +101,7 @@ def judge_hop(
     if network.follows_clock or network.retransmit_ms is not None:
         yield unchecked(name, "hop, least times", "the near half's delay changes")
     elif tunnel := seen.tunnel:
-        # The proxy answers by itself, and what is in the tunnel goes all the way.
+        # The proxy itself answers the first two; the tunnel's content goes all the way.
         for what, least_ms, ms in (
             ("to connect", near_ms, tunnel.connect_ms),
             ("to a tunnel", near_ms, tunnel.open_ms),
@@ -113,13 +114,13 @@ def judge_hop(
         connect_ms = near_ms if kind.ends else path_ms
         yield within(name, "hop, least echo", path_ms, times.echo_ms, tolerance_ms, "ms")
         yield within(name, "hop, least time to connect", connect_ms, times.connect_ms, tolerance_ms, "ms")
-        # TLS is the servers': its handshake goes all the way. A hop that splits connects to the server only when the
-        # client has connected to it, and what the client sends waits for that: both kinds take the path twice.
-        # One that terminates has its own.
+        # TLS is the servers', so its handshake goes all the way. A hop that splits connections connects to the server
+        # only after the client has connected to the hop, and the client's data waits for that. So with both kinds, TLS
+        # takes two round trips of the path. A hop that terminates HTTP has its own TLS.
         least_ms = 2 * (near_ms if kind.ends_tls else path_ms) - tolerance_ms
         most_ms = least_ms + 2 * tolerance_ms + handshake_ms
         yield between(name, "hop, least time until TLS stands", least_ms, times.secure_ms, most_ms, "ms")
-        # A hop that terminates keeps connections to the servers.
+        # A hop that terminates HTTP keeps its connections to the servers.
         most_ms = path_ms + tolerance_ms + handshake_ms
         yield between(name, "hop, least time to a response", path_ms - tolerance_ms, times.response_ms, most_ms, "ms")
     for what, key, count in kind.counts:
@@ -152,7 +153,7 @@ def main(host: str, address: str) -> None:
         started_s = time.monotonic()
         with socket.create_connection((address, 443), TIMEOUT_S) as plain:
             connected_s = time.monotonic()
-            # Else the request waits for the acknowledgement of the handshake's end (Nagle's algorithm).
+            # Without this option, the request waits for the acknowledgement of the handshake's end (Nagle's algorithm).
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with context.wrap_socket(plain, server_hostname=host) as secure:
                 secured_s = time.monotonic()

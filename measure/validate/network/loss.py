@@ -1,4 +1,4 @@
-"""Whether one direction loses, repeats and drops the packets that it should."""
+"""Whether one direction loses, repeats and drops the right packets."""
 
 import math
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from tuning.impairments.contract import DOWN, UP
 
 # A repeat that costs less than this, in ms, cannot be distinguished from the machine's delays.
 LEAST_REPEAT_MS = 10.0
-# If no more than this share of tries fail, most packets whose first try fails need only one more.
+# If at most this share of tries fails, most packets whose first try fails need only one more.
 MOST_LOSS = 0.4
 
 
 def _loss(way: OneWay) -> Iterator[Check]:
-    """The share of packets that were lost, of which some may have been chosen."""
+    """The share of packets that were lost; some of these may have been chosen to be dropped."""
     loss, seen, bursts = way.loss, way.seen, way.network.bursts_of(way.direction)
     if way.is_blurred and way.is_off_at_times:
         why = "times off cannot be told from it where packets overtake each other before they are lost"
@@ -23,7 +23,7 @@ def _loss(way: OneWay) -> Iterator[Check]:
         return
     name, share, measured = f"loss of {seen.sent} packets", loss, 100 * seen.lost / seen.sent
     if conditions := seen.conditions:
-        # Losses over time come on top of those, and independently of them.
+        # Losses over time come in addition to the others, and are independent of them.
         share = 1 - (1 - loss) * (1 - conditions.expected_loss)
         tolerance = LOSS_DEVIATIONS * (math.sqrt(loss * (1 - loss) / seen.sent) + conditions.loss_sd)
         name = f"{name}, over time"
@@ -38,7 +38,7 @@ def _loss(way: OneWay) -> Iterator[Check]:
         yield way.unchecked(name, "packets overtake each other before they are lost")
         return
     again = bursts.loss_after_loss if bursts else loss
-    # Bernstein's bound: where few are lost behind each other, chance lets there be more of them rather than fewer.
+    # Bernstein's bound: if few packets are lost after a lost one, chance produces more of them rather than fewer.
     lost = max(seen.lost, 1)
     tolerance = LOSS_DEVIATIONS * math.sqrt(again * (1 - again) * _inflation(way) / lost)
     tolerance += LOSS_DEVIATIONS**2 / (6 * lost) + way.chosen / lost
@@ -47,14 +47,15 @@ def _loss(way: OneWay) -> Iterator[Check]:
 
 
 def _inflation(way: OneWay) -> float:
-    """How many times as much losses that come together scatter: the variance of a mean of what has memory."""
+    """The factor by which losses in bursts vary more: the variance of the mean of a process with memory."""
     bursts = way.network.bursts_of(way.direction)
     together = (bursts.loss_after_loss - way.loss) / (1 - way.loss) / (1 - bursts.memory) if bursts else 0.0
     return 1 + 2 * together
 
 
 def _repairs(way: OneWay) -> Iterator[Check]:
-    """Whether a link that retransmits loses what fails in all tries, and delays as many packets as it would lose."""
+    """Whether a link that retransmits loses what fails in all tries, and delays as many packets as it would otherwise
+    lose."""
     network, loss = way.network, way.loss
     cost_ms, lasting = network.retransmit_ms or 0, network.lasting_loss_of(way.direction)
     tolerance = LOSS_DEVIATIONS * math.sqrt(lasting * (1 - lasting) / way.seen.sent) + way.chosen / way.seen.sent
@@ -76,7 +77,7 @@ def _repairs(way: OneWay) -> Iterator[Check]:
 
 
 def _drops(way: OneWay) -> Iterator[Check]:
-    """Whether the chosen packets were dropped, as far as the probe can know which they are."""
+    """Whether the chosen packets were dropped, as far as the probe can know their numbers."""
     network, name = way.network, "packets dropped"
     numbers, times_ms = network.chosen_of(way.direction)
     if times_ms:
@@ -84,7 +85,7 @@ def _drops(way: OneWay) -> Iterator[Check]:
     if not numbers:
         return
     is_lossy = {each: network.lasting_loss_of(each) or network.on_off_of(each) for each in (UP, DOWN)}
-    # Before the packets whose losses are known there were echoes.
+    # The probe sent echoes before the packets whose losses are known.
     known = range(ECHOES + 1, ECHOES + 1 + way.seen.sent)
     dropped = [number for number in sorted(numbers) if number in known][:LOST_NUMBERS]
     if times_ms or is_lossy[way.direction]:

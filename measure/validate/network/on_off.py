@@ -1,4 +1,4 @@
-"""Whether one direction is off and on for as long as it should be."""
+"""Whether one direction is off and on for the right times."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataset.checks import Check
 from measure.validate.network.contract import LOSS_DEVIATIONS, Judge, OneWay
 
-# Fewer outages say nothing of their length.
+# Fewer outages do not show their usual length.
 LEAST_OUTAGES = 3
 OUTAGE_TOLERANCE = 0.02
 
@@ -33,9 +33,9 @@ def _on_off(way: OneWay) -> Iterator[Check]:
 
 
 def _exponential_mean(count: int, deviations: float) -> float:
-    """The mean of `count` exponential times, in units of their distribution's mean, that is as rarely exceeded as a
-    normal value exceeds this many standard deviations (Wilson and Hilferty 1931). A symmetric tolerance would pass any
-    mean that is too small, as means of few are seldom known to their half."""
+    """A bound for the mean of `count` exponential times, in units of their distribution's mean. It is exceeded as
+    rarely as a normal value exceeds `deviations` standard deviations (Wilson and Hilferty 1931). A symmetric tolerance
+    would accept any mean that is too small, since the mean of a few times is seldom known to within half of itself."""
     return max(0.0, 1 - 1 / (9 * count) + deviations / (3 * math.sqrt(count))) ** 3
 
 

@@ -29,7 +29,7 @@ from tuning.networks import IMPAIRMENTS, Network
 
 PROBE = (sys.executable, "-m", "measure.probe.emulated")
 
-# As many lost packets make the loss known to 12 % of itself; a quick look takes fewer.
+# This many lost packets make the loss rate known to 12 % of itself; a quick validation counts fewer.
 LOST_PACKETS, LOST_PACKETS_QUICK = 1089, 100
 
 # The judges of a network, then those of each direction, in the order of their checks.
@@ -40,8 +40,8 @@ OF_DIRECTION: Sequence[Judge[OneWay]] = (DELAYS, ORDER, ON_OFF, OVER_TIME, *RATE
 def measure_network(
     network: Network, site: Site, lost_packets: int = LOST_PACKETS, shells: str = DEFAULT_SHELLS
 ) -> NetworkMeasurement:
-    """Measure `network`, as `shells` emulate it, between a client and the servers of `site`; a loss is looked at until
-    `lost_packets` should be lost.
+    """Measure `network`, emulated by `shells`, between a client and the servers of `site`. Losses are counted until
+    `lost_packets` losses are expected.
 
     Raises EyelevelError.
     """
@@ -60,7 +60,7 @@ def measure_network(
 
 
 def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]:
-    """`measured` against what `network` should be."""
+    """Compare `measured` with the configuration of `network`."""
     whole = Whole(network, measured)
     both = ((UP, measured.up), (DOWN, measured.down))
     ways = [OneWay(network, direction, seen, measured.in_opportunities) for direction, seen in both]
@@ -73,7 +73,7 @@ def judge_network(network: Network, measured: NetworkMeasurement) -> list[Check]
 
 
 def _unless_hidden(check: Check, hidden: dict[str, str]) -> Check:
-    """`check`, which is unchecked if an impairment hides what it looks at."""
+    """`check`; but unchecked, with the reason, if an impairment hides the property."""
     for name, why in hidden.items():
         if check.name.startswith(name):
             return replace(unchecked(check.subject, check.name, why), configured=check.configured)
@@ -81,8 +81,8 @@ def _unless_hidden(check: Check, hidden: dict[str, str]) -> Check:
 
 
 def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
-    """`checks`, those of a half of `network` included, with `network` as their subject: whether a network is as
-    configured is looked up by its name."""
+    """`checks` with `network` as their subject, including those of its halves, since a network's checks are looked up
+    by its name."""
     return [
         check
         if check.subject == network.name
@@ -92,7 +92,7 @@ def checks_of_half(network: Network, checks: list[Check]) -> list[Check]:
 
 
 def _half(network: Network, name: str) -> str:
-    """ "near" or "far", from the name of a half."""
+    """The name of a half without that of its network: "near" or "far"."""
     return name.removeprefix(f"{network.name}: ")
 
 

@@ -1,4 +1,4 @@
-"""Whether the queue of one direction holds, drops and marks what it should."""
+"""Whether the queue of one direction holds, drops and marks the right packets."""
 
 import math
 from collections.abc import Iterator
@@ -12,27 +12,27 @@ from measure.validate.network.rate import REPEATS_TOGETHER
 from tuning.impairments.contract import UP
 
 QUEUE_TOLERANCE = 0.02
-# The effect of a queue on a flow that a busy machine sends less evenly than a model does.
+# The tolerances of a managed queue's effect, since a busy machine sends a flow less evenly than the model does.
 MANAGED_TOLERANCE, MANAGED_TOLERANCE_MS = 0.15, 1.0
 DROPPED_TOLERANCE, MARKED_TOLERANCE = 0.003, 0.001
-# PIE swings about its reference, at random.
+# PIE's waits swing randomly about its reference.
 PIE_TOLERANCE = 0.3
 
 
 def _queue(way: OneWay) -> Iterator[Check]:
-    """The bytes that wait in it."""
+    """The bytes that wait in the queue."""
     seen, mbps = way.seen, way.mbps or 0
     if (queue_bytes := way.network.queue_bytes_of(way.direction)) is None:
         return
     if way.repeats:
         yield way.unchecked("queue", REPEATS_TOGETHER, queue_bytes, "bytes")
     elif seen.queue_bytes is not None and way.direction == UP and way.is_off_at_times:
-        # The client's end of the uplink, before its queue, is off at times.
+        # The client's end of the uplink, before the queue, is off at times.
         yield way.unchecked("queue", "what waits in it goes while the direction is off", queue_bytes, "bytes")
     elif seen.queue_bytes is not None:
-        # Nothing can wait but whole packets, and one is on the wire meanwhile.
+        # Only whole packets can wait, and one is being sent meanwhile.
         tolerance = QUEUE_TOLERANCE * queue_bytes + probe_bytes(queue_bytes, mbps * overload(mbps))
-        if way.in_opportunities:  # and the first packet, from which waits are counted, may wait for a whole one
+        if way.in_opportunities:  # the first packet, the reference for waits, may itself wait for an opportunity
             tolerance = QUEUE_TOLERANCE * queue_bytes + 2 * LARGE_BYTES
         yield way.within("queue", queue_bytes, seen.queue_bytes, tolerance, "bytes")
     elif way.trace or seen.conditions:
@@ -46,7 +46,7 @@ def _is_managed(way: OneWay) -> bool:
 
 
 def _managed(way: OneWay) -> Iterator[Check]:
-    """The effect of a queue that is not seen by its length on packets, against a model of it."""
+    """The effect on packets of a queue whose length cannot be measured, compared with a model of the queue."""
     queue, mbps, network = way.network.queue_of(way.direction), way.mbps, way.network
     name = f"queue ({queue.kind if queue else ''})"
     if way.is_off_at_times:
@@ -55,7 +55,7 @@ def _managed(way: OneWay) -> Iterator[Check]:
     if (seen := way.seen.managed) is None or queue is None or mbps is None:
         yield way.unchecked(name, "what waits in it moves with the trace, or with a delay that changes")
         return
-    # A packet that the uplink loses never comes to its queue, and one that the downlink loses has left it.
+    # A packet that the uplink loses never reaches its queue; one that the downlink loses has left its queue.
     offered_mbps = seen.flow.mbps * (1 - way.loss if way.direction == UP else 1)
     size_bytes = seen.flow.size_bytes
     model = expected(queue, mbps, network.min_rtt_ms, seen.flow.packets, size_bytes, offered_mbps)

@@ -1,7 +1,8 @@
-"""The expected effect of a queue on a flow whose constant rate exceeds its link's: models independent of the shells.
+"""Models of queues, independent of the shells: the expected effect of a queue on a flow of constant rate that exceeds
+its link's rate.
 
-Each follows the pseudo-code of its RFC, with times in seconds. The shells have the same in Rust; a fault in one of the
-two shows as a difference between what is measured and what is expected.
+Each follows the pseudo-code of its RFC, with times in seconds. The shells implement the same in Rust; an error in one
+of the two shows as a difference between measured and expected values.
 """
 
 import itertools
@@ -29,7 +30,8 @@ SEED = 8033
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The effect of a queue on a flow: the shares of its packets dropped and marked, and how long one waited in it.
+    """The effect of a queue on a flow: the shares of its packets that were dropped and marked, and the wait in the
+    queue.
 
     The wait is the median, in ms, over the second half of the packets that got through.
     """
@@ -40,7 +42,8 @@ class Behaviour:
 
 
 class Model:
-    """A model of a queue, for packets of one size that may all be marked; this one drops packets that do not fit."""
+    """A model of a queue, for packets of one size that may all be marked. This base class drops packets that do not
+    fit."""
 
     def __init__(self, queue: Queue, limit: float, size_bytes: int) -> None:
         """`limit`: how many packets of `size_bytes` the queue holds."""
@@ -49,7 +52,7 @@ class Model:
         self.dropped = self.marked = 0
 
     def enqueue(self, now_s: float) -> None:
-        """Take a packet."""
+        """A packet arrives."""
         if len(self.arrivals) >= self.limit:
             self.dropped += 1
         else:
@@ -61,7 +64,7 @@ class Model:
 
 
 class DropHead(Model):
-    """Drops the packet that has waited longest when the queue is full."""
+    """When the queue is full, drops the packet that has waited longest."""
 
     def enqueue(self, now_s: float) -> None:
         self.arrivals.append(now_s)
@@ -71,7 +74,7 @@ class DropHead(Model):
 
 
 class CoDel(Model):
-    """The queue of RFC 8289, section 5, with its names."""
+    """The queue of RFC 8289, section 5; names are those of the RFC."""
 
     first_above_time: float | None = None
     drop_next = 0.0
@@ -120,7 +123,7 @@ class CoDel(Model):
         return arrived, now_s >= self.first_above_time
 
     def _marks(self) -> bool:
-        """Mark the packet rather than drop it, if it may be."""
+        """Whether the packet was marked; if it may not be, it is counted as dropped."""
         if self.queue.ecn:
             self.marked += 1
         else:
@@ -129,7 +132,7 @@ class CoDel(Model):
 
 
 class FQCoDel(CoDel):
-    """RFC 8290, of which one flow alone sees CoDel; the limit is of all flows."""
+    """The queue of RFC 8290, for a single flow; the limit is that of all flows."""
 
     def enqueue(self, now_s: float) -> None:
         self.arrivals.append(now_s)
@@ -141,7 +144,7 @@ class FQCoDel(CoDel):
 
 
 class Pie(Model):
-    """RFC 8033, section 4, with the waiting time taken from the packets' times (section 5.2)."""
+    """The queue of RFC 8033, section 4; the wait is taken from the packets' times (section 5.2)."""
 
     def __init__(self, queue: Queue, limit: float, size_bytes: int) -> None:
         super().__init__(queue, limit, size_bytes)
@@ -209,10 +212,10 @@ MODELS: Mapping[str, type[Model]] = {
 def expected(
     queue: Queue, rate_mbps: float, rtt_ms: float, packets: int, size_bytes: int, offered_mbps: float
 ) -> Behaviour:
-    """The effect of `queue` in front of a link of this rate on this many packets that come evenly.
+    """The effect of `queue` before a link of this rate on this many packets that arrive evenly.
 
-    `size_bytes`: of each packet. `offered_mbps`: the rate at which they come. `rtt_ms`: the network's, for a limit in
-    bandwidth-delay products.
+    `size_bytes`: the size of each packet. `offered_mbps`: the rate at which packets arrive. `rtt_ms`: the network's
+    round-trip time, for a limit in bandwidth-delay products.
     """
     limits = [None if (size := queue.length_bytes(rate_mbps, rtt_ms)) is None else size // size_bytes]
     limits += [queue.limit_packets, FQ_PACKETS if queue.kind == "fq_codel" and not queue.has_limit else None]

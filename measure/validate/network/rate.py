@@ -1,4 +1,4 @@
-"""Whether one direction of a link carries as much as it should."""
+"""Whether one direction of a link has the right rate."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,8 @@ from dataset.checks import Check
 from measure.validate.network.contract import LOSS_DEVIATIONS, Judge, OneWay
 
 RATE_TOLERANCE = 0.02
-# The mean rate: a sender that a busy machine held up for longer than the queue lasted sent fewer packets.
+# The tolerance of the mean rate: if a busy machine held up the sender for longer than the queue lasted, it sent fewer
+# packets.
 MEAN_RATE_TOLERANCE = 0.05
 TRACE_TOLERANCE = 0.01
 
@@ -34,6 +35,6 @@ def _rate_of_repeats(way: OneWay) -> Iterator[Check]:
         yield way.unchecked("rate", REPEATS_TOGETHER, way.mbps, "Mbit/s")
 
 
-# The reason why neither the rate nor the queue of a link that repeats what it loses can be seen.
+# Why neither the rate nor the queue of a link that retransmits can be measured.
 REPEATS_TOGETHER = "packets wait for what the link repeats, and then go together"
 RATES = (Judge(_rate, lambda way: not way.repeats), Judge(_rate_of_repeats, lambda way: way.repeats))

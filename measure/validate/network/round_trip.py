@@ -1,4 +1,4 @@
-"""Whether round trips take as long as they should, and names are resolved at once."""
+"""Whether round trips take the right time, and names are resolved at once."""
 
 import math
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from tuning.networks import Network
 # Mahimahi's shells count whole milliseconds, in each direction.
 WHOLE_MS_TOLERANCE = 2.0
 RESOLUTION_TOLERANCE_MS = 3.0
-# The tolerance of the standard deviation of echoes: a sample of 100 echoes exceeds it once in 10,000.
+# The tolerances of the standard deviation of echoes: a sample of 100 echoes exceeds them once in 10,000.
 SCATTER_TOLERANCE, SCATTER_TOLERANCE_MS = 0.25, 0.3
 
 
 def tolerance_ms(network: Network) -> float:
-    """The largest error, in ms, that a measured round trip of `network` may have."""
+    """The permitted error of a measured round trip of `network`, in ms."""
     return max(RTT_TOLERANCE_MS, RTT_TOLERANCE * network.min_rtt_ms) + network.jitter_ms
 
 
 def _round_trip(case: Whole) -> Iterator[Check]:
-    """The round-trip time, whose packets wait for nothing but the processor, and for what the link repeats."""
+    """The round-trip time of packets that wait only for the processor, and for the link's repeats."""
     network, seen = case.network, case.seen
     yield case.within("minimum RTT", network.min_rtt_ms, seen.rtt_min_ms, _early_ms(network), "ms")
     if network.retransmit_ms is None:
@@ -32,12 +32,12 @@ def _round_trip(case: Whole) -> Iterator[Check]:
 
 
 def _early_ms(network: Network) -> float:
-    """The largest error, in ms, of the shortest round trip: one of many echoes is early in both directions."""
+    """The permitted error of the shortest round trip, in ms: among many echoes, one is early in both directions."""
     return tolerance_ms(network) + network.jitter_ms
 
 
 def _round_trip_over_time(case: Whole) -> Iterator[Check]:
-    """The least round-trip time where delays change over time, or packets wait for the lines of a trace."""
+    """The minimum round-trip time if delays change over time, or packets wait for the lines of a trace."""
     network = case.network
     early_ms = _early_ms(network)
     most_ms = network.min_rtt_ms + network.queue_wait_ms(UNLIMITED_WAIT_MS) * case.waits_for_lines
@@ -47,12 +47,12 @@ def _round_trip_over_time(case: Whole) -> Iterator[Check]:
 
 
 def _changes(case: Whole) -> bool:
-    """Whether delays change over time, and repeats by the link do not hide the changes."""
+    """Whether delays change over time, and the link's repeats do not hide the changes."""
     return bool(case.changing) and case.network.retransmit_ms is None
 
 
 def _round_trip_in_opportunities(case: Whole) -> Iterator[Check]:
-    """The round-trip time where a packet waits for the next opportunity to send one, in each direction."""
+    """The round-trip time if, in each direction, a packet waits for the next opportunity to send a whole packet."""
     network, seen = case.network, case.seen
     wait_ms = sum(PACKET_BITS / mbps / 1e3 for mbps in (network.up_mbps, network.down_mbps) if mbps)
     off_ms = max(tolerance_ms(network), WHOLE_MS_TOLERANCE)
@@ -70,7 +70,7 @@ def _names(case: Whole) -> Iterator[Check]:
 
 
 def _jitter(case: Whole) -> Iterator[Check]:
-    """The scatter of echoes: each way is early or late evenly, by up to the jitter."""
+    """The scatter of echoes: in each direction, a packet is early or late by up to the jitter, uniformly."""
     sd_ms = math.sqrt(2 / 3) * case.network.jitter_ms
     off_ms = SCATTER_TOLERANCE * sd_ms + SCATTER_TOLERANCE_MS
     yield case.within("standard deviation of RTT", sd_ms, case.seen.rtt_sd_ms, off_ms, "ms")

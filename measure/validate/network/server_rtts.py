@@ -1,4 +1,4 @@
-"""Whether each server of a site is as far away as it should be, beyond the access network."""
+"""Whether each server of a site is at the right distance beyond the access network."""
 
 import json
 import statistics
@@ -18,18 +18,18 @@ from tuning import protocols
 from tuning.networks import Network
 
 PROBE = (sys.executable, "-m", "measure.validate.network.echoes")
-# Behind a delay and nothing else. Without any, the emulator could not wake up early (shells/README.md).
+# The network has only a delay. Without any delay, the emulator could not wake up early (shells/README.md).
 NETWORK = Network("a delay alone", min_rtt_ms=20.0)
 # The tolerance of the shortest round trip. An emulator never sends early, so a longer time is the machine's fault, not
 # the setting's.
 TOLERANCE_MS = 0.2
-# The name of these in the document of a validation.
+# The key of the servers in the document of a validation.
 SERVERS = "servers"
 
 
 @dataclass(frozen=True)
 class DelayedSite:
-    """A site whose servers are farther away than the network says: server address → extra round-trip time."""
+    """A site whose servers are beyond the network: `extra_rtts_ms` is server address → extra round-trip time."""
 
     name: str
     folder: Path
@@ -37,7 +37,7 @@ class DelayedSite:
 
 
 def measure_server_rtts(delayed: DelayedSite, spec: ReplaySpec | None = None) -> dict[str, list[float]]:
-    """The round-trip times (ms) of echoes of each server of a replay, by address; of that of `spec` if given.
+    """Server address → round-trip times (ms) of echoes, in a replay of the site, or of `spec` if given.
 
     Raises EyelevelError.
     """
@@ -55,7 +55,7 @@ def measure_server_rtts(delayed: DelayedSite, spec: ReplaySpec | None = None) ->
 
 
 def judge_server_rtts(delayed: DelayedSite, measured: Mapping[str, list[float]]) -> list[Check]:
-    """The echoes that were `measured` against where each server should be."""
+    """Compare the `measured` echoes with the configured distance of each server."""
     checks = []
     for address, times_ms in measured.items():
         name, extra_ms = f"extra round-trip time of {address}", delayed.extra_rtts_ms.get(address, 0.0)
@@ -68,7 +68,7 @@ def judge_server_rtts(delayed: DelayedSite, measured: Mapping[str, list[float]])
 
 
 def seen_of(measured: Mapping[str, list[float]]) -> dict[str, dict[str, float | None]]:
-    """The numbers that a validation keeps of echoes: the shortest and the median of each server."""
+    """Server address → the numbers that a validation stores: its shortest and its median round trip."""
     return {
         address: {
             "rtt_min_ms": min(times_ms, default=None),

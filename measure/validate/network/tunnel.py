@@ -1,9 +1,10 @@
 """A client of a hop that tunnels (CONNECT-UDP, RFC 9298).
 
-`python -m measure.validate.network.tunnel HOST TIMES`, run in a replay, asks the server of HOST for `/` this many
+`python -m measure.validate.network.tunnel HOST TIMES`, run in a replay, requests `/` from the server of HOST this many
 times, each over new connections, and prints how long each step took.
 
-As a browser does, it has a QUIC connection to the proxy, and sends the packets of one to the server as its datagrams.
+Like a browser, it has a QUIC connection to the proxy; the packets of a second QUIC connection, to the server, travel in
+datagrams of the first.
 """
 
 import asyncio
@@ -29,18 +30,18 @@ from measure.validate.network.hop import TunnelTimes
 from replay.hops.tunnel import TUNNELS
 from replay.spec import PROXY_HOST, PROXY_PORT
 
-# Before a payload of UDP (RFC 9298, section 4).
+# The prefix of a UDP payload (RFC 9298, section 4).
 UDP_CONTEXT = b"\0"
-# The size of packets to the proxy, which carry whole packets to the server (1200 bytes).
+# The size of packets to the proxy; each can contain a whole packet to the server (1200 bytes).
 PACKET_BYTES = 1400
 TIMEOUT_S = 30.0
-# QUIC hands on no address of ours, but wants one.
+# aioquic requires an address, but does not use it.
 ANY_ADDRESS = ("", 0)
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """The proxy of this `name` at an `address` and a `port`; each step to it and through it may take `timeout_s`."""
+    """The proxy with this `name`, at an `address` and a `port`; each step to it and through it may take `timeout_s`."""
 
     name: str = PROXY_HOST
     address: str = PROXY_HOST
@@ -49,12 +50,12 @@ class Proxy:
 
 
 class Tunnel(QuicConnectionProtocol):
-    """The connection to a `proxy`, and in it one to a server."""
+    """The connection to a `proxy`, and within it one to a server."""
 
     def __init__(self, *arguments: Any, proxy: Proxy, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._name, self._timeout_s = proxy.name, proxy.timeout_s
-        # This option also makes it say that it takes datagrams.
+        # With this option, aioquic also announces that it accepts datagrams.
         self._proxy = H3Connection(self._quic, enable_webtransport=True)
         self._server: QuicConnection | None = None
         self._server_http: H3Connection | None = None
@@ -65,13 +66,13 @@ class Tunnel(QuicConnectionProtocol):
         self._is_connected = False
 
     async def reach(self) -> None:
-        """Wait until the handshake with the proxy is complete. aioquic waits for that, too, if it is not told
-        `wait_connected=False`, but for as long as packets come, and does not say why a handshake failed."""
+        """Wait until the handshake with the proxy is complete. By default aioquic waits for that, too
+        (`wait_connected`), but for as long as packets come, and without saying why a handshake failed."""
         self.transmit()
         await self._await("the proxy completes no handshake")
 
     async def open(self, host: str) -> None:
-        """Have the proxy lead datagrams to port 443 of `host`."""
+        """Ask the proxy to forward datagrams to port 443 of `host`."""
         self._stream = self._quic.get_next_available_stream_id()
         path = f"/.well-known/masque/udp/{host}/443/"
         fields = {":method": "CONNECT", ":protocol": "connect-udp", ":scheme": "https", ":path": path}
@@ -90,7 +91,7 @@ class Tunnel(QuicConnectionProtocol):
         await self._await("the server completes no handshake through the hop")
 
     async def ask(self, host: str) -> None:
-        """Ask the server for `/`; returns when the answer begins."""
+        """Request `/` from the server; returns when the answer begins."""
         assert self._server and self._server_http
         fields = {":method": "GET", ":scheme": "https", ":authority": host, ":path": "/"}
         stream = self._server.get_next_available_stream_id()
@@ -100,7 +101,7 @@ class Tunnel(QuicConnectionProtocol):
         await self._await("the server answers no request through the hop")
 
     def datagram_received(self, data: bytes | str, addr: Any) -> None:
-        # aioquic does not expect that a certificate's own names are invalid, and would leave us waiting.
+        # aioquic does not handle a certificate with invalid names, and would leave us waiting.
         try:
             super().datagram_received(data, addr)
         except CertificateError as error:
@@ -155,7 +156,7 @@ class Tunnel(QuicConnectionProtocol):
         self._pass_on()
 
     async def _await(self, otherwise: str) -> None:
-        """Wait until what was just asked for has come; `otherwise` says what is wrong when it does not."""
+        """Wait for the next step to complete; `otherwise` is the error message if it does not."""
         if self._fault:
             raise self._fault
         self._awaited = self._loop.create_future()
@@ -206,7 +207,7 @@ async def _once(host: str, proxy: Proxy) -> list[float]:
         assert isinstance(tunnel, Tunnel)
         await tunnel.reach()
         times_ms.append(1e3 * (time.monotonic() - began_s))
-        # Data that passes through one tunnel must not come out of another.
+        # Open other tunnels first: data in one tunnel must not come out of another.
         for _ in range(1, TUNNELS):
             await tunnel.open(host)
         for step in (tunnel.open, tunnel.secure, tunnel.ask):

@@ -1,1 +1,1 @@
-"""Validation of protocols, from captures of loads by the browser."""
+"""Validation of protocols, from captures of page loads."""

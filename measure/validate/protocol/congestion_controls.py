@@ -1,4 +1,5 @@
-"""How congestion controls behave, by which they are recognised. One that is not here cannot be checked for it."""
+"""The behaviour by which congestion controls are recognised. A congestion control that is not listed cannot be
+checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,14 +7,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Behaviour:
-    """`lossy_share`: the least and the most that it gets of the lossy link of a validation, as shares.
+    """How a congestion control behaves. `lossy_share`: the least and the largest share that it gets of a validation's
+    lossy link.
 
-    `growth_packets`: by how much its window may be more than the initial one when the first flight of an object is
-    sent, by HTTP version.
+    `growth_packets`: HTTP version → by how much its window may exceed the initial one when the first flight of an
+    object is sent.
 
-    `cubic`: whether it answers to a single loss as Cubic does (`cubic`); `reno`: whether as Reno does, which keeps the
-    share that the server says. If it does neither, `kept_share` is the least and the most share of its window that it
-    keeps, or has again within a second.
+    `cubic`: whether it answers a single loss like Cubic (`measure.validate.protocol.cubic`); `reno`: whether like Reno,
+    keeping the share that the server states. If neither, `kept_share` is the least and the largest share of its window
+    that it keeps, or regains within a second.
     """
 
     lossy_share: tuple[float, float]
@@ -23,13 +25,13 @@ class Behaviour:
     kept_share: tuple[float, float] = (0.0, 1.0)
 
 
-# In some 30 loads of all settings, on an idle machine and on a busy one, cubic had 9 to 37 %, BBR 69 to 94 %.
+# In some 30 loads over all protocols, on an idle and on a busy machine, Cubic got 9 to 37 %, BBR 69 to 94 %.
 LOSS_BOUND, LOSS_BLIND = (0.0, 0.55), (0.6, 1.0)
-# BBR's window grows by what was acknowledged before: over TCP by the segments of handshake and page.
+# BBR's window grows with all that was acknowledged earlier: over TCP, this includes the segments of handshake and page.
 BBR_GROWTH = {"h2": 9.0, "h3": 4.0}
-# It does not reduce its window for a single loss; what it has in flight goes up and down by itself. Anywhere in three
-# transfers, it had 0.94 to 2.1 times as much within a second. Cubic has 0.84 of its window by then; as two connections
-# it has 0.94, and is told from BBR by its share of a lossy link.
+# BBR does not reduce its window for a single loss; its bytes in flight vary by themselves. At any point in three
+# transfers, it had 0.94 to 2.1 times as much in flight within a second. Cubic has 0.84 of its window by then. Cubic as
+# two connections has 0.94, and is distinguished from BBR by its share of a lossy link.
 BBR_KEPT = (0.9, 2.5)
 
 BEHAVIOURS = {

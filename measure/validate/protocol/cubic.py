@@ -1,4 +1,4 @@
-"""Cubic's window after a loss, as RFC 9438 has it, and as it is of a sender that stands for several connections."""
+"""Cubic's window after a loss, by RFC 9438, and for a sender that emulates several connections."""
 
 import math
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# RFC 9438, section 4.1.2 and section 5 (C in segments/s³); section 4.6 (the share kept of one connection).
+# RFC 9438: section 4.1.2 and section 5 (C in segments/s³); section 4.6 (the share that one connection keeps).
 C, BETA = 0.4, 0.7
 
 Numbers = NDArray[np.float64]
 
 
 def cubic_beta(connections: int) -> float:
-    """The share of the window that is kept after one loss, if one of `connections` backs off (quiche's
+    """The share of the window that is kept after one loss if one of `connections` backs off (quiche's
     `CubicBytes::Beta`)."""
     return (connections - 1 + BETA) / connections
 
 
 @dataclass(frozen=True)
 class CubicCurve:
-    """How the window grows after a loss that met it at `before` segments; a round trip takes `rtt_s`.
+    """The growth of a window after a loss at `before` segments, with a round trip of `rtt_s`.
 
-    It is W(t) = C (t - K)³ + `before` (RFC 9438, section 4.2), or what `connections` connections of Reno would have
-    by then, if that is more (section 4.3; quiche's `CubicBytes::Alpha` for several).
+    The window is W(t) = C (t - K)³ + `before` (RFC 9438, section 4.2), or, if that is more, the window that
+    `connections` Reno connections would have by then (section 4.3; quiche's `CubicBytes::Alpha` for several).
     """
 
     before: float
@@ -37,7 +37,7 @@ class CubicCurve:
 
     @property
     def k_s(self) -> float:
-        """K: after how long the window is what it was."""
+        """K: the time after which the window is as large as before the loss."""
         return math.cbrt(self.before * (1 - self.beta) / C)
 
     def window(self, after_s: Numbers) -> Numbers:

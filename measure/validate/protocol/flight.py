@@ -1,4 +1,4 @@
-"""The bytes in flight of a sender, and the loss that it answered to, from a capture at the servers. tshark reads it."""
+"""The bytes in flight of a sender, and the loss that it answered, from a capture at the servers, read with tshark."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from base.errors import EyelevelError
 from measure.captures.reading import BULK_BYTES, HTTPS_PORT, UDP_HEADER_BYTES, WIRES, read_fields
 
-# A packet of QUIC is lost when one sent this much later has arrived (RFC 9002, section 6.1.1).
+# A QUIC packet counts as lost when one sent this many packets later has arrived (RFC 9002, section 6.1.1).
 PACKET_THRESHOLD = 3
 SHORT_HEADER = "0"
 
@@ -28,7 +28,7 @@ FIELDS = {
         "quic.ack.ack_range",
     ),
 }
-# The contents of packets are not asked for.
+# tshark need not reassemble the contents of packets.
 OPTIONS = ("-o", "tcp.desegment_tcp_streams:FALSE")
 
 Fields = Mapping[str, list[str]]
@@ -36,11 +36,11 @@ Fields = Mapping[str, list[str]]
 
 @dataclass(frozen=True)
 class Flight:
-    """The bytes in flight of one connection's server: `in_flight_bytes` from each of `at_s` (s since 1970) on.
+    """The bytes in flight of one connection's server: `in_flight_bytes` holds from each of `at_s` (s since 1970) on.
 
-    `lost_packets`: how many did not arrive. `detected_at_s`: when the server had to know of the first of them.
-    `recovered_at_s`: when all was acknowledged that had been sent until then, which ends the recovery (RFC 6675,
-    section 5; RFC 9002, section 7.3.2). `last_sent_at_s`: when the last data in bulk left.
+    `lost_packets`: how many did not arrive. `detected_at_s`: when the server must have detected the first loss.
+    `recovered_at_s`: when all that had been sent until then was acknowledged, which ends the recovery (RFC 6675,
+    section 5; RFC 9002, section 7.3.2). `last_sent_at_s`: when the last bulk data left.
     """
 
     at_s: NDArray[np.float64]
@@ -51,15 +51,17 @@ class Flight:
     last_sent_at_s: float
 
     def most_bytes(self, since_s: float, until_s: float) -> float:
-        """The most that was in flight at any time between the two; 0 if nothing was sent or acknowledged."""
+        """The most in flight at any time between the two; 0 if nothing was sent or acknowledged."""
         first, end = np.searchsorted(self.at_s, (since_s, until_s))
         return float(self.in_flight_bytes[first:end].max(initial=0.0))
 
 
 def read_flight(capture: Path, keys: Path, http_version: str) -> Flight:
-    """That of the connection in `capture` of which a packet was lost; `lost_packets` are all large connections'.
+    """The flight of the connection in `capture` that lost a packet; `lost_packets` is summed over all large
+    connections.
 
-    There are two such connections if the browser visits the page twice. Raises EyelevelError, also if nothing was lost.
+    There are two large connections if the browser visits the page twice. Raises EyelevelError, also if nothing was
+    lost.
     """
     read, stream = tcp_flight if http_version == "h2" else quic_flight, WIRES[http_version].stream
     connections: dict[str, list[Fields]] = {}
@@ -75,8 +77,8 @@ def read_flight(capture: Path, keys: Path, http_version: str) -> Flight:
 
 
 def tcp_flight(packets: Iterable[Fields]) -> Flight | None:
-    """The flight of the packets of one connection over TCP, or None if none was lost: bytes are in flight from when
-    they are sent until they are acknowledged, selectively or not (RFC 2018)."""
+    """The flight of one TCP connection's packets; None if none was lost. Bytes are in flight from when they are sent
+    until they are acknowledged, selectively or not (RFC 2018)."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_end = acknowledged = selective = lost = 0
@@ -105,8 +107,8 @@ def tcp_flight(packets: Iterable[Fields]) -> Flight | None:
 
 
 def quic_flight(packets: Iterable[Fields]) -> Flight | None:
-    """The flight of the packets of one connection over QUIC, without those of the handshake, or None if none was lost:
-    one is in flight from when it is sent until it is acknowledged, or has to be taken for lost."""
+    """The flight of one QUIC connection's packets, without those of the handshake; None if none was lost. A packet is
+    in flight from when it is sent until it is acknowledged or counts as lost."""
     at_s: list[float] = []
     in_flight: list[float] = []
     sent_at_s: dict[int, float] = {}
@@ -161,7 +163,7 @@ def _ranges(packet: Fields) -> Iterator[tuple[int, int]]:
 
 
 def _first_at(largest_acknowledged_at: list[tuple[float, int]], number: int) -> float | None:
-    """When this packet, or a later one, was acknowledged first."""
+    """When this packet, or a later one, was first acknowledged."""
     return next((at_s for at_s, largest in largest_acknowledged_at if largest >= number), None)
 
 

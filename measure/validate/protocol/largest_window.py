@@ -1,5 +1,5 @@
-"""Whether a protocol's congestion window stops growing where its setting says: a bulk flow behind a delay and no link
-carries one window in a round trip."""
+"""Whether a protocol's congestion window stops growing at its configured limit. On a network that has a delay but no
+rate limit, a bulk flow carries one window per round trip."""
 
 import math
 import tempfile
@@ -21,17 +21,18 @@ from tuning.networks import Network
 from tuning.protocols import Protocol
 
 NAME = "largest window"
-# The round trip is that in which the window makes such a rate; programs can send and receive more.
+# The round trip is chosen so that the window yields this rate; programs can send and receive faster.
 RATE_MBPS = 10.0
-# After the round trips in which slow start doubles the window to the largest, and so many more, it is looked at.
+# The window is measured for WATCHED_S, after the round trips in which slow start doubles it to the limit, and
+# FURTHER_ROUND_TRIPS more.
 FURTHER_ROUND_TRIPS, WATCHED_S = 4, 3.0
-# HTTP's bytes are less than what a window counts of QUIC; and a machine is late at times.
+# HTTP's bytes are fewer than those that QUIC's window counts, and a machine is sometimes late.
 TOLERANCE = 0.1
 
 
 def measure_largest_window(protocol: Protocol, site: Site) -> float:
-    """The largest window of `protocol`, of QUIC, which has a setting for it, in packets; nobody loads `site` meanwhile.
-    Raises EyelevelError."""
+    """The largest window, in packets, of `protocol`, which uses QUIC and has a setting for it; nobody loads `site`
+    meanwhile. Raises EyelevelError."""
     packets = protocol.max_window_packets
     assert packets
     segment_bytes = server_of(protocol).window_segment_bytes(protocol)
@@ -51,7 +52,7 @@ def measure_largest_window(protocol: Protocol, site: Site) -> float:
 
 
 def judge_largest_window(protocol: Protocol, seen_packets: float) -> list[Check]:
-    """`seen_packets` against the setting of `protocol`."""
+    """Compare `seen_packets` with the setting of `protocol`."""
     packets = protocol.max_window_packets
     assert packets
     return [within(protocol.name, NAME, packets, seen_packets, TOLERANCE * packets, "packets")]

@@ -1,11 +1,12 @@
-"""How a sender answers to exactly one loss: the share of its window that it keeps, and how the window grows after it.
+"""How a sender answers exactly one loss: the share of its window that it keeps, and how the window grows afterwards.
 
-The window is read from the wire: a sender that always has something to send keeps as much in flight as its congestion
-window lets it, so the most in flight within a short time is the window. The server's own account of its window is kept
-for display, and shows whether the window was in use. No check passes by it, except that of the kept window of a server
-whose pacing leaves less in flight than its window then. There the wire must not show more in flight than that window.
+The window is read from the wire: a sender that always has data to send keeps as much in flight as its congestion window
+permits, so the most in flight within a short time is the window. The server's own account of its window is stored for
+display, and shows whether the window was in use. Checks do not rely on it, with one exception: if a server's pacing
+leaves less in flight than its window after a loss, the kept window is taken from its account. Even then, no more may be
+in flight on the wire than that window.
 
-Where there was no loss or more than one, the window was not steady before it, or was not in use after it, nothing can
+If there was no loss, or more than one, if the window was not steady before it, or was not in use after it, nothing can
 be judged, and another load is made.
 """
 
@@ -33,55 +34,53 @@ from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# One packet in the middle of the transfer is dropped on its way to the browser; the queue holds all else. Slow start
-# ends without a loss when the queue begins to grow (HyStart), at two to five times the bandwidth-delay product of 52
-# packets, after some 600 packets; what BBR's start filled is drained after some 1000. So the window is steady, large
-# (Cubic's 150 to 250 packets) and in use when the packet is lost, and it is by K (4 to 6 s later) what it was. The rate
-# is one that a busy machine keeps up with.
+# One packet in the middle of the transfer is dropped on its way to the browser; the queue has room for all others. Slow
+# start ends without a loss when the queue begins to grow (HyStart), at two to five times the bandwidth-delay product of
+# 52 packets, after some 600 packets. The queue that BBR's start filled has drained after some 1000 packets. So when the
+# packet is lost, the window is steady, large (Cubic's has 150 to 250 packets) and in use; K (4 to 6 s) later, it is as
+# large as before. A busy machine can keep up with this rate.
 DROPPED_PACKET = 1600
 ONE_LOSS = Network(
     "one loss", min_rtt_ms=60, up_mbps=10, down_mbps=10, queue_ms=600, drop_down_packets=(DROPPED_PACKET,)
 )
-# A machine that is busy enough brings about what makes a load useless.
+# On a busy machine, loads are often not usable.
 TRIES = 4
 
-# The share of a round trip over which the maximum in flight is taken where the window changes all the time, so that a
-# server that had to wait for the processor is not taken for one with a small window.
+# If the window changes all the time, the maximum in flight is taken over this share of a round trip, so that a server
+# which had to wait for the processor does not seem to have a small window.
 MOMENT_ROUNDS = 1 / 4
-# The share for the window that was kept: shorter, since it grows by a thirtieth of itself in each round trip.
+# The share for the window that was kept: shorter, since it grows by a thirtieth in each round trip.
 KEPT_ROUNDS = 1 / 16
-# The spans where the window goes up and down by itself: BBR sends more in one of eight round trips, BBRv2 less for up
-# to 0.7 s.
+# The spans for windows that vary by themselves: BBR sends more in one of eight round trips, BBRv2 less for up to 0.7 s.
 CYCLE_S, RETURN_S = 0.5, 1.0
-# If the window was smaller by this share a round trip before the loss, it was still growing.
+# The window was still growing if a round trip before the loss it was less than this share of its size at the loss.
 STEADY_SHARE = 0.9
-# The shortfall, as a share of the window before, that is accepted between the bytes in flight and those that the server
-# would allow, at the two moments that are compared. Where less is in flight, the server or the browser had to wait for
-# the processor just then.
+# At the two moments that are compared, less may be in flight than the server permits; by at most this share of the
+# window before the loss. A larger gap means that the server or the browser had to wait for the processor just then.
 UNUSED_SHARE = 0.01
-# The share of K for which the growth must have been seen.
+# The growth must have been observed for this share of K.
 LEAST_K = 0.6
 
 KEPT = "window kept after a loss"
 REGROWTH = "time to grow back after a loss"
-# As multiples of K. Linux is up to an eighth later, since it comes nearer to its aim only with acknowledgements, which
-# the queue delays. quiche is a tenth earlier, since it takes the window of a round trip later, and more where it had to
-# wait for the processor: after each wait it begins the rest of its curve anew, at that window.
+# In multiples of K. Linux is up to an eighth later: it approaches its target only with acknowledgements, which the
+# queue delays. quiche is a tenth earlier, since it uses the window a round trip later, and earlier still after waits
+# for the processor: after each, it starts the rest of its curve anew at that window.
 REGROWTH_BOUNDS = (0.5, 1.25)
-# The factors that are tried for the time of the curve.
+# The factors that are tried for the time axis of the curve.
 STRETCHES = np.geomspace(0.25, 4, 801)
-# How finely the window is sampled, and from how long before the end of the recovery on it is kept for figures.
+# The sampling interval of the window, and how long before the end of the recovery samples begin, for figures.
 SAMPLE_S, LEAD_S = 0.05, 1.0
 
 
 @dataclass(frozen=True)
 class LossResponse:
-    """Observations of the answer to one loss; windows are in segments of the server (`segment_bytes`).
+    """Observations of the answer to one loss. Windows are in segments of the server (`segment_bytes`).
 
-    `before`: the window when the server could first know of the loss; `after`: that at the end of the recovery.
-    `rtt_s`: the round-trip time between the two. `at_s`: times since the end of the recovery. At each of these,
-    `window` is the most that was in flight shortly before, and `account` the window that the server itself reports, or
-    NaN where it reports none.
+    `before`: the window when the server could first detect the loss; `after`: the window at the end of the recovery.
+    `rtt_s`: the round-trip time between the two. `at_s`: times since the end of the recovery. At each of these times,
+    `window` is the most in flight shortly before, and `account` is the window that the server itself reports (NaN
+    without a report).
     """
 
     segment_bytes: int
@@ -98,21 +97,21 @@ class LossResponse:
         return self.after / self.before
 
     def stretch(self, curve: CubicCurve) -> float:
-        """How many times as long as by `curve` the window took to grow, by the times that fit best.
+        """The factor by which the window grew more slowly than `curve`, by the best fit.
 
-        Deviations count, not their squares: a machine that was busy elsewhere makes some samples too small.
+        The fit minimises absolute deviations, not squares, since a busy machine makes some samples too small.
         """
         grows = (self.at_s > 0) & (self.at_s < curve.k_s)
         at_s, window = self.at_s[grows], self.window[grows]
         if not len(at_s) or at_s[-1] < LEAST_K * curve.k_s:
             raise EyelevelError(f"the transfer ended before the window could grow back, in {curve.k_s:.1f} s")
-        # The loss is made good when the window is what it was; what comes after is another part of the curve.
+        # Beyond the window before the loss, another part of the curve begins, so the fit ends there.
         regrowths = (np.minimum(curve.window(at_s / stretch), curve.before) for stretch in STRETCHES)
         deviations = [np.abs(window - regrowth).sum() for regrowth in regrowths]
         return float(STRETCHES[int(np.argmin(deviations))])
 
     def document(self, curve: CubicCurve | None) -> dict[str, Any]:
-        """These observations as JSON takes them, for figures and readers, with the expected window if that is known."""
+        """These observations as JSON, for figures and readers, with the expected window if known."""
         expected = curve.window(np.maximum(self.at_s, 0)) if curve else np.full(len(self.at_s), np.nan)
         expected = np.where(self.at_s >= 0, expected, np.nan)
         columns = {"at_s": self.at_s, "in_flight": self.window, "server": self.account, "expected": expected}
@@ -131,7 +130,7 @@ class LossResponse:
 def observe_loss_response(
     protocol: Protocol, sites: Mapping[str, Site], network: Network = ONE_LOSS, tries: int = TRIES
 ) -> LossResponse:
-    """Load the validation page over `protocol` in the browser behind `network`, which drops one packet. Raises
+    """Load the validation page over `protocol` in the browser on `network`, which drops one packet. Raises
     EyelevelError."""
     setting = Setting(sites[LOSS_PAGE], network, protocol, BULK_LOADING, SEED)
     faults: list[str] = []
@@ -146,7 +145,8 @@ def observe_loss_response(
 
 
 def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWindow]) -> LossResponse:
-    """The answer to the loss in `flight`; `account` is the server's, by time. Raises EyelevelError if it is none."""
+    """The answer to the loss in `flight`; `account` is the server's, in order of time. Raises EyelevelError if nothing
+    can be judged."""
     if flight.lost_packets != 1:
         raise EyelevelError(f"{flight.lost_packets} packets were lost or sent again, but only one was dropped")
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
@@ -175,7 +175,7 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
     moment_s = MOMENT_ROUNDS * rtt_s
     samples = int((flight.last_sent_at_s - recovered_s) / SAMPLE_S)
     at_s = np.arange(-int(LEAD_S / SAMPLE_S), samples + 1, dtype=np.float64) * SAMPLE_S
-    # The window grows, so the most of a moment is what it was at its end.
+    # The window grows, so the maximum over the last moment is its value at the end.
     window = [flight.most_bytes(recovered_s + s - moment_s, recovered_s + s) / segment_bytes for s in at_s]
     windows: Numbers = np.array([np.nan, *(entry.window_bytes / segment_bytes for entry in account)], np.float64)
     entries = np.searchsorted([entry.at_s for entry in account], at_s + recovered_s, side="right")
@@ -183,7 +183,7 @@ def loss_response(protocol: Protocol, flight: Flight, account: Sequence[ServerWi
 
 
 def _check_use(in_flight_bytes: float, account_bytes: Sequence[float | None], tolerance: float, when: str) -> None:
-    """Raise EyelevelError if less was in flight than the server itself, by the last of its account, would have let."""
+    """Raises EyelevelError if less was in flight than the last entry of the server's account permitted."""
     window_bytes = (account_bytes[-1] if account_bytes else None) or 0
     if in_flight_bytes < window_bytes - tolerance:
         raise EyelevelError(
@@ -192,8 +192,8 @@ def _check_use(in_flight_bytes: float, account_bytes: Sequence[float | None], to
 
 
 def _account_of_kept(in_flight_bytes: float, account_bytes: Sequence[float | None], tolerance: float) -> float:
-    """The window (bytes) that the server kept by the last of its account. Raises EyelevelError if it gives none, or
-    if more was in flight, so that it cannot be true."""
+    """The window (bytes) that the server kept, by the last entry of its account. Raises EyelevelError if more was in
+    flight, which contradicts the account, or if the account is empty."""
     window_bytes = (account_bytes[-1] if account_bytes else None) or 0
     if in_flight_bytes > window_bytes + tolerance:
         raise EyelevelError(
@@ -204,7 +204,7 @@ def _account_of_kept(in_flight_bytes: float, account_bytes: Sequence[float | Non
 
 
 def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
-    """The checks of the answer to a loss that was `seen`, against the congestion control of `protocol`."""
+    """Compare the observed answer to a loss with the congestion control of `protocol`."""
     name = protocol.name
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
@@ -235,7 +235,7 @@ def judge_loss_response(protocol: Protocol, seen: LossResponse) -> list[Check]:
 
 
 def expected_curve(protocol: Protocol, seen: LossResponse) -> CubicCurve | None:
-    """The expected growth of the window of `protocol` after the loss that was `seen`; None for others than Cubic."""
+    """The expected growth of the window of `protocol` after the loss; None for congestion controls other than Cubic."""
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None or not behaviour.cubic:
         return None

@@ -1,8 +1,9 @@
-"""The order in which a server sends the responses of one connection, and the bytes before an urgent one asked for late.
+"""The order in which a server sends the responses of one connection, and the bytes that it sends before a late, urgent
+response.
 
-The browser asks for resources of known priorities (`measure.validate.site`) so soon one after the other that the server
-has nearly all of them to send at once, over a link that takes a second for them. Then, while a long response is being
-sent, it asks for an urgent one.
+The browser requests resources of known priorities (`measure.validate.site`) in such quick succession that the server
+has nearly all of them to send at once, over a link that takes a second for them. Later, while a long response is being
+sent, the browser requests an urgent one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,8 +41,8 @@ from servers.registry import server_of
 from tuning.networks import Network
 from tuning.protocols import Protocol
 
-# Slow enough that sending a response takes far longer than a server needs to begin it. The queue is so long that no
-# sender fills it with the page's bytes.
+# So slow that sending a response takes far longer than a server needs to begin it. The queue is so long that the page's
+# bytes do not fill it.
 NARROW = Network("narrow", min_rtt_ms=50, up_mbps=8, down_mbps=NARROW_MBPS, queue_ms=400)
 
 # Two responses are compared if at least this share of each was still unsent when the server had all requests.
@@ -51,20 +52,21 @@ LEAST_SHARE = 0.5
 # something more urgent waits.
 LEAST_AGAINST_PRIORITY = 0.15
 
-# NGINX fills a record of TLS before it writes it (`ssl_buffer_size`); quic_server's turns are as long.
+# NGINX fills a TLS record before it writes it (`ssl_buffer_size`); quic_server's turns have the same length.
 TURN_BYTES = 16_384
 
 
 @dataclass(frozen=True)
 class Order:
-    """How a scheduler serves: `strictly` the more urgent first, and whether those of one urgency take turns."""
+    """A scheduler's order: `strictly`, whether more urgent responses always go first; and whether responses of the same
+    urgency take turns, for incremental ones and for others."""
 
     strictly: bool
     incremental_take_turns: bool
     others_take_turns: bool
 
 
-# The names of schedulers in protocols.toml.
+# The schedulers by their names in protocols.toml.
 ORDERS = {
     "urgency": Order(strictly=True, incremental_take_turns=True, others_take_turns=True),
     "urgency-incremental": Order(strictly=True, incremental_take_turns=True, others_take_turns=False),
@@ -76,8 +78,8 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class Response:
-    """A response of the page: its path, the priority that the browser asked for (RFC 9218), when its request came in at
-    the server, and its bytes with their frames. Times in s from the first request of those that are ordered."""
+    """A response of the page: its path, the priority that the browser requested (RFC 9218), when its request came in at
+    the server (s since the first request), and its bytes including frame headers."""
 
     path: str
     urgency: int
@@ -88,7 +90,7 @@ class Response:
 
 @dataclass(frozen=True)
 class Served:
-    """The number of bytes of the response with that path, and when they left the server (`at_s`)."""
+    """Bytes of the response with this path that left the server together, and when (`at_s`)."""
 
     at_s: float
     path: str
@@ -103,7 +105,7 @@ class OrderOfService:
     served: tuple[Served, ...]
 
     def document(self) -> dict[str, Any]:
-        """The data that `analysis.figures.order_of_service` draws, as JSON takes it."""
+        """The data for `analysis.figures.order_of_service`, as JSON."""
         return {
             "responses": [asdict(response) for response in self.responses],
             "served": [[round(part.at_s, 4), part.path, part.bytes] for part in _joined(self.served)],
@@ -112,7 +114,7 @@ class OrderOfService:
 
     @property
     def numbers(self) -> "OrderNumbers":
-        """All that is judged."""
+        """The numbers that are judged."""
         return OrderNumbers(
             against_priority(self),
             _mean(turns(self, incremental=True)),
@@ -123,8 +125,9 @@ class OrderOfService:
 
 @dataclass(frozen=True)
 class OrderNumbers:
-    """An order of service in numbers: the share of bytes sent against priority, how far responses of one urgency took
-    turns (None if nothing could be compared), and the bytes of others, and the time in s, before an urgent response."""
+    """An order of service in numbers: the share of bytes sent against priority; how far responses of the same urgency
+    took turns (None if nothing could be compared); and the bytes of other responses, and the time in s, before an
+    urgent response."""
 
     against_priority: float
     turns_incremental: float | None
@@ -148,8 +151,8 @@ def read_order(folder: Path, http_version: str) -> OrderOfService:
 
 
 def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -> OrderOfService:
-    """The order of service of a connection, whose requests were sent on `streams`. Raises EyelevelError."""
-    # A browser that has been there before asks for all again; its last visit is what was captured.
+    """The order of service of a connection; `streams` are its requests. Raises EyelevelError."""
+    # A returning browser requests everything again; the last visit is the one in the capture.
     asked_for = {stream.stream: stream for stream in streams}
     paths = {number: urlsplit(stream.url).path for number, stream in asked_for.items()}
     wanted = {number: path for number, path in paths.items() if path in (*ORDERED, BACKGROUND, URGENT)}
@@ -176,7 +179,7 @@ def order_in(connection: CapturedConnection, streams: Iterable[StreamRequest]) -
 
 
 def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
-    """The order of service against that of the protocol's server."""
+    """Compare the measured order with that of the protocol's server."""
     name = protocol.name
     against, turning = "bytes sent against priority", "turns among {} responses"
     in_front = "bytes in front of an urgent response"
@@ -199,7 +202,8 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
             checks.append(unchecked(name, what, "none were to be sent at once"))
         else:
             checks.append(between(name, what, 100 * least, 100 * share, 100 * most, "%"))
-    # The kernel looks at its bound before it begins a buffer, which then is as large (`tuning.kernel.limit_buffers`).
+    # The kernel checks its bound before it fills another buffer, which is then as large
+    # (`tuning.kernel.limit_buffers`).
     held_bytes = 2 * (protocol.notsent_lowat_bytes or 0)
     bound = float(held_bytes + TURN_BYTES + ANSWER_BYTES)
     if order.strictly or order.others_take_turns:
@@ -210,8 +214,8 @@ def judge_order(protocol: Protocol, numbers: OrderNumbers) -> list[Check]:
 
 
 def against_priority(order: OrderOfService) -> float:
-    """The share of bytes that were sent while a more urgent response waited. Bytes count from the moment at which the
-    server had all requests for `ORDERED` until the last of these was sent."""
+    """The share of bytes that were sent while a more urgent response waited. Counted from when the server had all
+    requests for `ORDERED` until the last of these responses was sent."""
     served = _once_all_are_there(order)
     last = max((n for n, part in enumerate(served) if part.path in ORDERED), default=-1)
     served = served[: last + 1]
@@ -228,8 +232,8 @@ def against_priority(order: OrderOfService) -> float:
 
 
 def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
-    """For each two responses of one urgency whose flag is `incremental`: the share of their bytes that were sent while
-    both were under way, from the moment at which the server had all requests."""
+    """For each two responses of the same urgency whose incremental flag is `incremental`: the share of their bytes that
+    were sent while both were under way. Counted from when the server had all requests."""
     served = _once_all_are_there(order)
     candidates = [r for r in order.responses if r.path in ORDERED and r.incremental == incremental]
     for one, other in combinations(candidates, 2):
@@ -241,8 +245,8 @@ def turns(order: OrderOfService, *, incremental: bool) -> Iterator[float]:
 
 
 def in_front(order: OrderOfService) -> tuple[int, float]:
-    """The bytes of other responses that left between the arrival of the request for the urgent one and its first byte,
-    and how long that took, in s."""
+    """The bytes of other responses that left between the arrival of the urgent request and the first byte of its
+    response, and the time between the two, in s."""
     asked_s = next(response.asked_s for response in order.responses if response.path == URGENT)
     first_s = next(part.at_s for part in order.served if part.path == URGENT)
     others = (part.bytes for part in order.served if asked_s <= part.at_s < first_s and part.path != URGENT)
@@ -256,7 +260,7 @@ def _once_all_are_there(order: OrderOfService) -> list[Served]:
 
 
 def _under_way_at_once(parts: Sequence[Served]) -> float:
-    """The share of the bytes of two responses that left while both had begun and none had ended."""
+    """The share of the bytes of two responses that left when both had begun and none had ended."""
     places = {path: [n for n, part in enumerate(parts) if part.path == path] for path in {p.path for p in parts}}
     begin = max(numbers[0] for numbers in places.values())
     end = min(numbers[-1] for numbers in places.values())
@@ -264,7 +268,7 @@ def _under_way_at_once(parts: Sequence[Served]) -> float:
 
 
 def _joined(served: Iterable[Served]) -> Iterator[Served]:
-    """`served`, in which consecutive parts of a response that left within 10 ms of each other are joined."""
+    """`served`, with consecutive parts of a response joined if they left within 10 ms of each other."""
     last: Served | None = None
     for part in served:
         if last and last.path == part.path and part.at_s - last.at_s < 0.01:

@@ -1,4 +1,5 @@
-"""A server's account of its own congestion window: over QUIC in its qlog, if it writes any; of TCP the kernel's."""
+"""A server's account of its own congestion window: for QUIC from its qlog, if it writes one; for TCP from the
+kernel."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from servers.kernel_sockets import accounts_of_clients
 
 @dataclass(frozen=True)
 class ServerWindow:
-    """The window from `at_s` (s since 1970) on, and the slow start threshold (None while there is none), in bytes."""
+    """From `at_s` (s since 1970) on: the window and the slow start threshold (None if there is none), in bytes."""
 
     at_s: float
     window_bytes: float
@@ -18,7 +19,7 @@ class ServerWindow:
 
 
 def server_account(folder: Path, at_s: float) -> list[ServerWindow]:
-    """The account, by time, of the connection in `folder` that had the largest window of those that were there at
+    """The account, in order of time, of that connection in `folder` which had the largest window of those open at
     `at_s`; empty if there is none. Raises EyelevelError."""
     accounts = [list(_quic_windows(log)) for log in read_qlogs(folder)] or _tcp_windows(folder)
     there = [account for account in accounts if account and account[0].at_s <= at_s <= account[-1].at_s]

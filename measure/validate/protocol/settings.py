@@ -1,4 +1,4 @@
-"""Whether a protocol does what its setting says (paper, Table 1), from the wire and the kernel."""
+"""Whether a protocol behaves as its setting says (paper, Table 1), by packets and the kernel's account."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,31 +43,32 @@ from tuning.protocols import LARGEST_MSS_BYTES, Protocol
 
 MONITOR = (sys.executable, "-m", "measure.run.monitor")
 
-# Where the first flight is looked at. Up goes little, and no faster than every server can take a ClientHello of two
-# packets (`servers.caddy`).
+# The network on which the first flight is measured. Its uplink has a low rate, and is no faster than every server can
+# take a ClientHello of two packets (`servers.caddy`).
 CLEAR = Network("clear", min_rtt_ms=CLEAR_RTT_MS, up_mbps=10, down_mbps=100, queue_ms=200)
-# Where the answer to losses is: Cubic fills a fraction of it (1.2 / √p packets a round trip, Mathis et al., CCR 1997),
-# BBR nearly all.
+# The network on which the answer to losses is measured: Cubic fills a fraction of it (1.2 / √p packets per round trip,
+# Mathis et al., CCR 1997), BBR nearly all.
 LOSSY = Network("lossy", min_rtt_ms=20, up_mbps=10, down_mbps=20, queue_ms=100, loss=0.08)
-# The seed of losses; a method adds the attempt's number.
+# The seed of losses; a method adds the number of the attempt.
 SEED = 0
 LOADING = Loading(repeatable=False, filmed=False, limit_s=300.0)
-# The bulk page asks for nothing after its load event, the other for an object after a pause.
+# The bulk page requests nothing after its load event; the other page requests an object after a pause.
 BULK_LOADING = replace(LOADING, quiet_ms=STATIC_QUIET_MS)
 
 # The file with the keys of the browser's TLS sessions, in NSS's key log format.
 KEYS = "keys.log"
-# Connection options that the browser sends of itself: of HTTP/3's ORIGIN frame, nothing that the server decides by.
+# Connection options that the browser sends by itself: HTTP/3's ORIGIN frame, which does not affect the server's
+# settings.
 BROWSERS_TAGS = ("ORIG",)
-# A smaller transfer is a page and a handshake, not an object.
+# Smaller transfers are the page and handshakes, not objects.
 SMALL_TRANSFER_BYTES = OBJECT_BYTES // 2
 
-# A flight is what is sent before the first acknowledgement can be back.
+# A flight is what is sent before the first acknowledgement can come back.
 FLIGHT_S = 0.95 * CLEAR_RTT_MS / 1e3
-# The most requests of low priority that Chromium sends at once to a server of which it does not know that it takes
+# Chromium sends at most this many requests of low priority at once to a server that it does not know to support
 # priorities.
 HELD_BACK_MOST = 6
-# The parameters that all servers are to agree on with the browser, by HTTP version.
+# HTTP version → the parameters on which all servers should agree with the browser.
 AGREED = {
     "h2": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h2"},
     "h3": {"TLS version": "TLS 1.3", "cipher": "AES-128-GCM", "application protocol": "h3", "QUIC version": "QUIC v1"},
@@ -77,11 +78,11 @@ CERTIFICATES = ["ECDSA secp256r1 by CN=Eyelevel replay testbed"]
 
 @dataclass(frozen=True)
 class ProtocolObservation:
-    """Observations of a protocol: a load over the clear network and one over the lossy, as captured at the server.
+    """Observations of a protocol: one load on the clear network and one on the lossy network, captured at the server.
 
-    `early_data`: whether each server took any. `congestion_control` is what the server took, by its own account
-    (`servers.contract`), if it gives one. `pictures_at_once`: how many of the page's pictures the browser asked for at
-    once.
+    `early_data`: server → whether it accepted any. `congestion_control`: the one that the server used, by its own
+    account (`servers.contract`), if it gives one. `pictures_at_once`: how many of the page's pictures the browser
+    requested at once.
     """
 
     clear: CapturedConnection
@@ -93,7 +94,7 @@ class ProtocolObservation:
     pictures_at_once: int
 
     def document(self) -> dict[str, Any]:
-        """The observations that a reader may want to see, as JSON takes them."""
+        """The observations of interest to readers, as JSON."""
         clear = self.clear
         return {
             "handshake": clear.handshake,
@@ -113,7 +114,7 @@ class ProtocolObservation:
 
 
 class ObservationMethod(Method):
-    """Loads a page, captured at the servers with the browser's keys; a load counts when nothing of it failed."""
+    """Loads a page, captured at the servers with the browser's keys; a load counts if nothing in it failed."""
 
     def observers(self, setting: Setting, folder: Path) -> Observers:
         return Observers((*MONITOR, str(folder)), ("env", f"SSLKEYLOGFILE={folder / KEYS}"), qlog=folder)
@@ -133,21 +134,21 @@ def observe_protocol(protocol: Protocol, sites: Mapping[str, Site]) -> ProtocolO
     return ProtocolObservation(
         clear=largest(connections),
         lossy=lossy,
-        # A browser that returns does not ask for the chain again.
+        # A returning browser does not receive the chain again.
         certificates=next((chain for connection in connections if (chain := connection.certificates)), []),
         request_after_s=request_after_s(connections),
         early_data=early_data(connections),
-        congestion_control=None if controls is None else " ".join(sorted(controls)),  # one name, if all is right
+        congestion_control=None if controls is None else " ".join(sorted(controls)),  # a single name if all is right
         pictures_at_once=pictures_at_once(connections),
     )
 
 
 def pictures_at_once(connections: Iterable[CapturedConnection]) -> int:
-    """How many of the pictures, which the page asks for at once, were asked for before any could have been there.
+    """How many of the pictures, which the page requests at once, were requested before any response could have arrived.
 
-    Raises EyelevelError when they were not all asked for.
+    Raises EyelevelError when not all were requested.
     """
-    # Over the connection that asks for most; of a browser that returns, in its last visit.
+    # Use the connection with the most requests; with a returning browser, its last visit.
     arrivals = sorted(list(max(map(requests, connections), key=len).values())[-PICTURES:])
     if len(arrivals) < PICTURES:
         raise EyelevelError(f"of {PICTURES} pictures {len(arrivals)} were asked for, as far as the capture shows")
@@ -155,7 +156,7 @@ def pictures_at_once(connections: Iterable[CapturedConnection]) -> int:
 
 
 def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]:
-    """The checks of what was `seen` against the settings of `protocol`."""
+    """Compare what was `seen` with the settings of `protocol`."""
     name, control = protocol.name, protocol.congestion_control
     agreed = {**AGREED[protocol.http_version], "key exchange group": protocol.tls_group}
     checks = [same(name, what, value, seen.clear.handshake.get(what)) for what, value in agreed.items()]
@@ -179,7 +180,7 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
     else:
         checks.append(same(name, "congestion control of the server", control, seen.congestion_control))
     checks.append(_share_check(protocol, seen.lossy))
-    # The browser knows that a server of HTTP/2 takes priorities once there is a connection, as there is here.
+    # With HTTP/2, once there is a connection, as here, the browser knows that the server supports priorities.
     held_back = not (protocol.browser_knows_servers or protocol.in_kernel)
     bounds = (1, HELD_BACK_MOST) if held_back else (PICTURES, PICTURES)
     checks.append(between(name, "pictures asked for at once", bounds[0], seen.pictures_at_once, bounds[1], "pictures"))
@@ -195,7 +196,7 @@ def judge_protocol(protocol: Protocol, seen: ProtocolObservation) -> list[Check]
 
 
 def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
-    """How the congestion control answers to losses."""
+    """How the congestion control answers losses."""
     what = f"share of a link with {LOSSY.loss:.0%} loss"
     behaviour = BEHAVIOURS.get(protocol.congestion_control)
     if behaviour is None:
@@ -206,7 +207,7 @@ def _share_check(protocol: Protocol, lossy: CapturedConnection) -> Check:
 
 
 def _flight_checks(protocol: Protocol, clear: CapturedConnection) -> list[Check]:
-    """The first flight of an object, and that of one asked for after a pause."""
+    """The first flight of an object, and the flight of an object that is requested after a pause."""
     name, transfers = protocol.name, _objects(clear)
     if len(transfers) != 2:
         raise EyelevelError(f"{name}: expected the transfers of 2 objects in the capture, found {len(transfers)}")
@@ -238,12 +239,12 @@ def _objects(clear: CapturedConnection) -> list[list[CapturedPacket]]:
 
 
 def _flight(transfer: list[CapturedPacket]) -> list[CapturedPacket]:
-    """The packets that were sent before the first acknowledgement could be back."""
+    """The packets that were sent before the first acknowledgement could come back."""
     return [packet for packet in transfer if packet.at_s - transfer[0].at_s < FLIGHT_S]
 
 
 def _second_half_mbps(lossy: CapturedConnection) -> float:
-    """The rate of the bulk transfer once its start is over, as it left the server, in Mbit/s."""
+    """The rate of the bulk transfer after its start phase, as it left the server, in Mbit/s."""
     bulk = max(lossy.transfers, key=len)
     half = bulk[len(bulk) // 2 :]
     if len(half) < 2 or half[0].at_s == half[-1].at_s:

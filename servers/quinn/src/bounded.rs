@@ -1,6 +1,6 @@
-//! quinn's connections for h3, which take from a stranger no more than fits.
+//! quinn's connections for h3, with limits on what a stranger may send.
 //!
-//! h3 keeps each frame until all of it is there, but for those of a body, however long its sender says that it is.
+//! Except for bodies, h3 keeps each frame in memory until it is complete, however long its sender says that it is.
 
 use std::task::{Context, Poll};
 
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// The stream of a request: each frame that is not of its body has at most `MAX_HEADER_BYTES`.
+/// The stream of a request. Each frame that is not part of its body has at most `MAX_HEADER_BYTES`.
 pub struct BoundedRequest<S> {
     stream: S,
     frames: Frames,
@@ -165,17 +165,17 @@ fn too_much() -> StreamErrorIncoming {
     StreamErrorIncoming::StreamTerminated { error_code: Code::H3_EXCESSIVE_LOAD.value() }
 }
 
-/// Where in the frames of a request its bytes are (RFC 9114, section 7.1).
+/// The position within the frames of a request (RFC 9114, section 7.1).
 #[derive(Default)]
 struct Frames {
     /// The received part of a frame's type and length.
     header: Vec<u8>,
-    /// The bytes of a frame that are still to come.
+    /// How many bytes of the present frame are still to come.
     rest: u64,
 }
 
 impl Frames {
-    /// Whether the next bytes of the stream begin no frame that is too long.
+    /// Takes the next bytes of the stream; returns whether they begin no frame that is too long.
     fn admit(&mut self, mut data: &[u8]) -> bool {
         while let Some((first, later)) = data.split_first() {
             if self.rest > 0 {
@@ -198,13 +198,13 @@ impl Frames {
     }
 }
 
-/// The type and the length of a frame, if all of both is there.
+/// The type and the length of a frame, if both are complete.
 fn frame_header(bytes: &[u8]) -> Option<(u64, u64)> {
     let (kind, rest) = varint(bytes)?;
     Some((kind, varint(rest)?.0))
 }
 
-/// An integer (RFC 9000, section 16), and what comes after it.
+/// An integer (RFC 9000, section 16), and the bytes after it.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let length = 1 << (bytes.first()? >> 6);
     let (integer, rest) = bytes.split_at_checked(length)?;

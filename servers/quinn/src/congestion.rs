@@ -1,4 +1,4 @@
-//! The congestion controls, and what a connection's does over time.
+//! The congestion controls, and the log of a connection's congestion control over time.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum CongestionControl {
     Reno,
 }
 
-/// Makes the controller of a connection, of which `log` is kept, if it is.
+/// Makes the controller of a connection; it writes to `log`, if given.
 pub struct Factory {
     pub control: CongestionControl,
     pub initial_window: u64,
@@ -42,7 +42,7 @@ impl ControllerFactory for Factory {
     }
 }
 
-/// The name of `controller` in protocols.toml: read from the controller itself, not from the settings.
+/// The name of `controller` in protocols.toml, read from the controller itself, not from the settings.
 pub fn name_of(controller: &dyn Controller) -> &'static str {
     let own = controller.clone_box().into_any();
     if let Some(observed) = own.downcast_ref::<Observed>() {
@@ -55,7 +55,7 @@ pub fn name_of(controller: &dyn Controller) -> &'static str {
     }
 }
 
-/// A controller that logs what it does whenever the connection tells it something.
+/// A controller that logs its state at each event of the connection.
 struct Observed {
     controller: Box<dyn Controller>,
     log: Arc<ConnectionLog>,
@@ -64,7 +64,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// Its state, in the words of `studies/states`.
+    /// The controller's state, in the words of `studies/states`.
     fn state(&self, app_limited: bool) -> &'static str {
         let metrics = self.controller.metrics();
         match metrics.ssthresh {
@@ -97,7 +97,7 @@ impl Controller for Observed {
         self.controller.on_sent(now, bytes, last_packet_number);
         self.in_flight += bytes;
         self.write(now, None, 0);
-        // The first packet, and whichever fills the window, say that there was something to send.
+        // The first packet in flight, and the one that fills the window, show that there was data to send.
         if self.in_flight == bytes || self.in_flight + bytes > self.controller.window() {
             self.log.add_state(now, self.state(false));
         }

@@ -1,5 +1,5 @@
-//! A connection's congestion control over time, as a qlog in the form that `base/qlog.py` describes: a file
-//! for each connection. It has no events of packets.
+//! A connection's congestion control over time, as a qlog in the form that `base/qlog.py` describes: a file for each
+//! connection, without events of packets.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,10 +13,10 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-/// A write of this size to the page cache takes less time than a packet of the fastest link.
+/// Writing this many bytes to the page cache takes less time than sending a packet on the fastest link.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The metrics of a connection; `delivered`: the bytes that were acknowledged since the previous metrics.
+/// The metrics of a connection. `delivered`: the bytes acknowledged since the previous metrics.
 pub struct Metrics {
     pub window: u64,
     pub ssthresh: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Metrics {
 pub struct ConnectionLog {
     start: Instant,
     inner: Mutex<Inner>,
-    /// There are new losses, whose number only the connection has.
+    /// Signals new losses; only the connection knows their number.
     losses: Notify,
 }
 
@@ -40,13 +40,13 @@ struct Inner {
     buffer: Vec<u8>,
     last_ms: f64,
     delivered: u64,
-    /// The metrics as last written: only those that have changed are written again.
+    /// The metrics as last written; only those that have changed are written again.
     metrics: Map<String, Value>,
     state: &'static str,
 }
 
 impl ConnectionLog {
-    /// A new file in `folder`, with when and between whom the connection began, and with an id that no other has.
+    /// Creates a file in `folder`, with the start time and the addresses of the connection, and with a unique id.
     pub fn create(folder: &Path, server: SocketAddr, client: SocketAddr, id: &str) -> Result<Self> {
         let path = folder.join(format!("quic-{}-{id}.sqlog", server.ip()));
         let fault = || format!("cannot write the qlog {}", path.display());
@@ -92,7 +92,7 @@ impl ConnectionLog {
         Ok(log)
     }
 
-    /// `data`: congestion_control, initial_congestion_window and others, as the connection has them.
+    /// `data`: congestion_control, initial_congestion_window and others, as the connection reports them.
     pub fn add_parameters(&self, data: &Value) {
         self.add(Instant::now(), "recovery:parameters_set", data);
     }
@@ -115,7 +115,7 @@ impl ConnectionLog {
         inner.add_changes(self.time_ms(now), values);
     }
 
-    /// `packets`: how many were lost from the start.
+    /// `packets`: how many were lost since the start.
     pub fn add_losses(&self, packets: u64) {
         let now_ms = self.time_ms(Instant::now());
         self.lock().add_changes(now_ms, [("packets_lost".to_owned(), packets.into())]);
@@ -130,17 +130,17 @@ impl ConnectionLog {
         }
     }
 
-    /// Says that there are new losses, whose number only the connection has.
+    /// Signals new losses; only the connection knows their number.
     pub fn note_losses(&self) {
         self.losses.notify_one();
     }
 
-    /// Returns when there are losses since it was called last.
+    /// Returns when there are losses since the last call.
     pub async fn new_losses(&self) {
         self.losses.notified().await;
     }
 
-    /// The connection is over; `by_client` says by whom, `code` why. Later events are not written.
+    /// The connection is over; `by_client` tells which side ended it, `code` why. Later events are not written.
     pub fn close(&self, by_client: bool, code: u64) {
         let owner = if by_client { "remote" } else { "local" };
         let data = json!({"owner": owner, "connection_code": code});
@@ -179,8 +179,8 @@ impl Inner {
     }
 
     fn add_event(&mut self, now_ms: f64, name: &str, data: &Value) {
-        // The connection's own events have the time when packets came in, and later events may be written
-        // already.
+        // An event of the connection itself bears the time at which its packets came in. By now, later events may have
+        // been written, so its time is raised to theirs.
         self.last_ms = self.last_ms.max(rounded(now_ms));
         self.add_record(&json!({"time": self.last_ms, "name": name, "data": data}));
     }
@@ -196,7 +196,7 @@ impl Inner {
 
     fn flush(&mut self) {
         if let Some(Err(error)) = self.file.as_mut().map(|file| file.write_all(&self.buffer)) {
-            // The page load goes on; whoever reads the file finds it cut short.
+            // The page load continues; readers of the file will find it cut short.
             eprintln!("quinn_server: cannot write the qlog {}: {error}", self.path.display());
             self.file = None;
         }

@@ -8,20 +8,21 @@ pub type Cubic = LossBased<Curve>;
 
 /// How fast the window grows, in segments/s³ (RFC 9438, section 5).
 const C: f64 = 0.4;
-/// The growth of the estimate of Reno in a round trip, in segments, until it reaches the window before the
-/// loss (section 4.3).
+/// The growth of Reno's estimated window per round trip, in segments, until it reaches the window before the loss
+/// (section 4.3).
 const RENO_GROWTH: f64 = 3.0 * (1.0 - Curve::KEPT_SHARE) / (1.0 + Curve::KEPT_SHARE);
 
-/// Congestion avoidance since it began, in bytes.
+/// The state of congestion avoidance since its beginning, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// The window at which the curve is level, and the time after the loss at which it reaches this.
+    /// The window at which the curve is level, and the time after the loss at which the curve reaches it.
     plateau: f64,
     level_after_s: f64,
-    /// The window before the loss, and what Reno's would be now.
+    /// The window before the loss, and the window that Reno would have now.
     before: f64,
     reno: f64,
-    /// How long the window has been in use since, until when it was counted, and the window as a fraction knows it.
+    /// How long the window has been in use since the loss; until when this was counted; and the window with its
+    /// fraction.
     elapsed: Duration,
     counted_until: Option<Instant>,
     window: f64,
@@ -55,13 +56,13 @@ impl Avoidance for Curve {
     }
 
     fn pause(&mut self) {
-        // Time in which the window was not in use does not count (section 5.8).
+        // Time during which the window is not in use does not count (section 5.8).
         self.counted_until = None;
     }
 
     fn begin(&mut self, before: u64, window: u64, segment: u64) {
         let (before, window) = (before as f64, window as f64);
-        // Fast convergence: a window that was not as large again leaves room to others (section 4.7).
+        // Fast convergence: a window that did not reach the previous plateau leaves room for others (section 4.7).
         let plateau = if before < self.plateau { before * (1.0 + Self::KEPT_SHARE) / 2.0 } else { before };
         let level_after_s = ((plateau - window).max(0.0) / segment as f64 / C).cbrt();
         *self = Self { plateau, level_after_s, before, reno: window, window, ..Self::default() };
@@ -82,7 +83,7 @@ mod tests {
         let level_after_s = (200.0 * (1.0 - Curve::KEPT_SHARE) / C).cbrt();
         while (sender.now - began).as_secs_f64() < 1.3 * level_after_s {
             sender.round(RTT);
-            // The first round trip is not counted.
+            // The first round trip does not count.
             let at_s = (sender.now - began - RTT).as_secs_f64();
             let expected = 200.0 + C * (at_s - level_after_s).powi(3);
             let window = sender.segments();
@@ -114,7 +115,8 @@ mod tests {
         for _ in 0..20 {
             sender.round(Duration::from_millis(5));
         }
-        // 3 segments below the window of the loss at 0.53 a round trip, and one a round trip from there on.
+        // It grows by 3 segments, back to the window before the loss, at 0.53 per round trip, and from there by one per
+        // round trip.
         assert!((18.0..28.0).contains(&sender.segments()), "{}", sender.segments());
     }
 

@@ -1,4 +1,4 @@
-//! On which addresses quinn_server serves, and with which certificates.
+//! The addresses and certificates with which quinn_server serves.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,8 @@ pub struct Endpoint {
     pub key: PathBuf,
 }
 
-/// Reads a file with one endpoint a line, ADDRESS, PORT, CERTIFICATE and KEY, separated by tabs; there is at least one.
+/// Reads a file with one endpoint per line: ADDRESS, PORT, CERTIFICATE and KEY, separated by tabs. There is at least
+/// one.
 pub fn load(path: &Path) -> Result<Vec<Endpoint>> {
     let content = fs::read(path).with_context(|| format!("cannot read the endpoints {}", path.display()))?;
     let text = String::from_utf8_lossy(&content);

@@ -1,20 +1,20 @@
-//! How well a recorded response fits a request by what its URL does not say: a range, and whether the client has the
-//! resource already. `servers/fit.py` and `servers/quic/fit.cc` are the same.
+//! How well a recorded response fits a request, apart from its URL: by its range, and by whether the client already has
+//! the resource. `servers/fit.py` and `servers/quic/fit.cc` are the same.
 
-/// Best first.
+/// The fits, the best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Fit {
-    /// The range that was asked for; or no range was, and it is none.
+    /// The requested range; or no range was requested, and the response is no part.
     AsAsked,
     /// The range's beginning.
     Shorter,
-    /// Everything, though a range was asked for (RFC 9110, section 14.2).
+    /// Everything, though a range was requested (RFC 9110, section 14.2).
     Whole,
-    /// Another range; a part where everything was asked for; a 304 for a client that has nothing.
+    /// Another range; a part, though everything was requested; a 304 for a client that has nothing.
     Not,
 }
 
-/// `range` is the request's Range, empty if there is none; `conditional` whether it has If-None-Match or
+/// `range` is the request's Range, empty if there is none; `conditional`: whether it has If-None-Match or
 /// If-Modified-Since. `status` and `content_range` are the response's.
 pub fn fit_of(range: &str, conditional: bool, status: u16, content_range: &str) -> Fit {
     match status {
@@ -27,8 +27,8 @@ pub fn fit_of(range: &str, conditional: bool, status: u16, content_range: &str) 
     }
 }
 
-/// The fit of a response to one range; a client that asks for several at once is answered as if none fitted.
-/// `None` if it cannot be determined.
+/// The fit of a response to one range; for a request with several ranges, no part fits. `None` if the fit cannot be
+/// determined.
 fn fit_of_part(range: &str, content_range: &str) -> Option<Fit> {
     let (place, total) = content_range.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = place.split_once('-')?;
@@ -54,7 +54,7 @@ fn fit_of_part(range: &str, content_range: &str) -> Option<Fit> {
     }
 }
 
-/// Digits alone, as many as any file's length has.
+/// A number of only digits, at most as many as any file's length has; `None` for anything else.
 fn number(text: &str) -> Option<u64> {
     let sound = text.len() <= 18 && text.bytes().all(|byte| byte.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! The common part of `quinn_server` and `masque_proxy`: how their connections send, and what these accept
+//! The common part of `quinn_server` and `masque_proxy`: how their connections send, and the limits on what they accept
 //! from a stranger.
 
 pub mod bounded;

@@ -1,8 +1,8 @@
-//! The common part of Cubic and NewReno: slow start with HyStart, which ends it before the queue overflows,
-//! and one answer to all losses of a flight. How the window grows afterwards is each one's own (`Avoidance`).
+//! The common part of Cubic and NewReno: slow start with HyStart, which ends it before the queue overflows, and a
+//! single response to all losses of a flight. They differ in how the window grows afterwards (`Avoidance`).
 //!
-//! quinn has both, too, with a slow start without HyStart: they overfill every queue once. Linux's and
-//! quiche's do not, so a comparison with them would be one of slow starts.
+//! quinn's own Cubic and NewReno have a slow start without HyStart, which overfills every queue once. Linux's and
+//! quiche's do not, so a comparison with quinn's would be one of slow starts.
 
 use std::any::Any;
 use std::cmp::max;
@@ -18,13 +18,13 @@ pub trait Avoidance: Clone + Default + Send + Sync + 'static {
     /// The share of the window that is kept after a loss.
     const KEPT_SHARE: f64;
 
-    /// The window after `window`, which is in use, when `bytes` of it were acknowledged.
+    /// The window that follows `window`, which is in use, after `bytes` of it were acknowledged.
     fn grow(&mut self, window: u64, segment: u64, now: Instant, bytes: u64, rtt: Duration) -> u64;
 
-    /// The window is not in use.
+    /// Called when the window is not in use.
     fn pause(&mut self) {}
 
-    /// After a loss, which has made `before` to `window`.
+    /// Called after a loss, which has reduced the window from `before` to `window`.
     fn begin(&mut self, before: u64, window: u64, segment: u64);
 }
 
@@ -34,7 +34,7 @@ pub struct LossBased<A> {
     segment: u64,
     window: u64,
     ssthresh: u64,
-    /// Packets that were sent until then say nothing of the window any more.
+    /// Packets sent up to this time no longer affect the window.
     recovery_start: Option<Instant>,
     slow_start: HyStart,
     avoidance: A,
@@ -79,7 +79,7 @@ impl<A: Avoidance> LossBased<A> {
         self.ssthresh = self.window;
         self.avoidance.begin(before, self.window, self.segment);
         if is_persistent {
-            // Slow start, up to where it was cut (RFC 9002, section 7.6.2).
+            // Slow start, up to the reduced window (RFC 9002, section 7.6.2).
             self.window = self.min_window();
             self.recovery_start = None;
         }
@@ -146,14 +146,14 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 }
 
-// When round trips count as longer (RFC 9406, section 4.3), as Linux and quiche have it, too. Like these, and unlike
-// HyStart++, slow start ends at once then.
+// When round trips count as longer (RFC 9406, section 4.3); the same as in Linux and quiche. As in these, and unlike
+// HyStart++, slow start then ends at once.
 const LEAST_INCREASE: Duration = Duration::from_millis(4);
 const MOST_INCREASE: Duration = Duration::from_millis(16);
 const INCREASE_DIVISOR: u32 = 8;
 const LEAST_SAMPLES: u32 = 8;
 
-/// Whether round trips become longer while the window doubles.
+/// Detects whether round trips become longer while the window doubles.
 #[derive(Clone, Debug, Default)]
 struct HyStart {
     last_sent: u64,
@@ -170,7 +170,7 @@ impl HyStart {
         self.samples += 1;
     }
 
-    /// Whether slow start is over when this packet was acknowledged.
+    /// Whether slow start ends with the acknowledgement of this packet.
     fn ends_at(&mut self, largest: u64) -> bool {
         let is_longer = match (self.least, self.least_before) {
             (Some(least), Some(before)) if self.samples >= LEAST_SAMPLES => {
@@ -196,7 +196,7 @@ pub mod tests {
     const SEGMENT: u16 = 1250;
     pub const RTT: Duration = Duration::from_millis(60);
 
-    /// A sender whose packets are acknowledged one by one a round trip later; each round trip takes `rtt`.
+    /// A sender whose packets are acknowledged one by one after a round trip, which takes `rtt`.
     pub struct Sender<A> {
         pub control: LossBased<A>,
         pub now: Instant,
@@ -230,7 +230,7 @@ pub mod tests {
             self.now += Duration::from_millis(1);
         }
 
-        /// A packet is acknowledged at once, while the window is not in use.
+        /// Acknowledges a packet at once, while the window is not in use.
         pub fn pause(&mut self) {
             self.control.acknowledged(self.now, self.now, SEGMENT.into(), false, RTT);
         }
@@ -270,7 +270,7 @@ pub mod tests {
             for _ in 0..10 {
                 sender.round(RTT);
             }
-            // Neither grows by more than a segment in a round trip where it has not lost anything.
+            // Without losses, neither grows by more than a segment per round trip.
             assert!(sender.segments() < window + 11.0, "{} after {window}", sender.segments());
         }
         of_each(promise, promise);
@@ -281,7 +281,7 @@ pub mod tests {
         fn promise<A: Avoidance>(sender: &mut Sender<A>) {
             for _ in 0..4 {
                 sender.round(RTT);
-                // The first packets of the next round took longer, as where acknowledgements wait.
+                // The first packets of the next round took longer, as when acknowledgements wait.
                 sender.control.acknowledged(sender.now, sender.now - RTT * 2, SEGMENT.into(), true, RTT);
             }
             assert_eq!(sender.control.ssthresh, u64::MAX);

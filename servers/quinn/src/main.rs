@@ -27,7 +27,7 @@ use crate::replay::Replay;
 use crate::request_log::RequestLog;
 use crate::server::{Server, Settings, Site, TlsGroup};
 
-/// The longest wait until all connections have ended.
+/// How long to wait, at most, until all connections have ended.
 const CLOSING: Duration = Duration::from_millis(200);
 
 /// Replay recorded responses over QUIC version 1 and HTTP/3, on many addresses
@@ -122,7 +122,7 @@ fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn serve(endpoints: &[endpoints::Endpoint], site: &Arc<Site>) -> Result<()> {
-    // Before the first address is announced, so that none is missed.
+    // Before the first address is announced, so that no signal is missed.
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let servers = endpoints.iter().map(|endpoint| Server::bind(endpoint, site.clone()));

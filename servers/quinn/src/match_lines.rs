@@ -1,4 +1,5 @@
-//! The matching rule on the command line, without a client: what `quic_server --match` prints, too.
+//! The matching rule on the command line, without a client; `quinn_server --match` prints the same as `quic_server
+//! --match`.
 
 use std::io::{BufRead, Write};
 
@@ -9,7 +10,7 @@ use crate::matcher::Request;
 use crate::replay::Replay;
 use crate::responses::{authority_and_target, excerpt};
 
-/// The header fields of a request that come behind its method and its URL, in order.
+/// The header fields of a request that follow its method and its URL, in order.
 const FIELDS: [&str; 6] = [
     "origin",
     "access-control-request-method",
@@ -19,8 +20,8 @@ const FIELDS: [&str; 6] = [
     "if-modified-since",
 ];
 
-/// Writes for each of `requests`, one a line, its kind, its file, its status and the length of its body, separated by
-/// tabs, and then the headers as they would be sent, one a line after a tab.
+/// For each of `requests`, one per line, writes its kind, its file, its status and the length of its body, separated by
+/// tabs; then the headers as they would be sent, each on a line that begins with a tab.
 pub fn answer(requests: impl BufRead, replay: &Replay, mut answers: impl Write) -> Result<()> {
     for line in requests.lines() {
         let line = line?;

@@ -1,6 +1,7 @@
-//! Which recorded response answers a request: the rule that all servers follow.
+//! Chooses the recorded response that answers a request: the rule that all servers follow.
 //!
-//! `servers/matching.py` says it in words and is the same rule; `tests/vectors/matching.json` holds all to it.
+//! `servers/matching.py` describes this rule in words, and implements it, too; `tests/vectors/matching.json` tests all
+//! implementations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its word in the request log.
+    /// The word for this kind in the request log.
     pub fn word(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -46,7 +47,7 @@ impl Request<'_> {
     }
 }
 
-/// The recordings of one query, in recorded order, as places in all responses.
+/// The recordings of one query, in recorded order, as indices into all responses.
 struct Repeats {
     query: String,
     places: Vec<usize>,
@@ -54,7 +55,7 @@ struct Repeats {
 
 /// Finds recorded responses; remembers which were served, to serve repeats in order.
 pub struct Matcher {
-    /// By method, authority and path; the queries of one path in recorded order.
+    /// Queries in recorded order, by method, authority and path.
     by_path: HashMap<(String, String, String), Vec<Repeats>>,
     served: HashSet<usize>,
 }
@@ -75,7 +76,7 @@ impl Matcher {
         Self { by_path, served: HashSet::new() }
     }
 
-    /// How the answer to `request` was found, and its place in `responses`, with which the matcher was made.
+    /// How the answer to `request` was found, and its index in `responses`, from which the matcher was made.
     pub fn find(&mut self, request: &Request, responses: &[RecordedResponse]) -> (Kind, Option<usize>) {
         if let Some((kind, place)) = self.recorded(request.method, request, responses) {
             return (kind, Some(place));
@@ -106,13 +107,13 @@ impl Matcher {
             self.served.insert(place);
             return Some((Kind::Exact, place));
         }
-        // The first of several longest prefixes, which `max_by_key` alone would not give.
+        // The first of several longest prefixes; `max_by_key` returns the last, so the order is reversed.
         let nearest = queries.iter().rev().max_by_key(|repeats| common_prefix(&repeats.query, query))?;
         Some((Kind::Prefix, best_fitting(&nearest.places, request, responses)[0]))
     }
 }
 
-/// Those of `places` whose responses fit `request` best, in recorded order.
+/// Those of `places` whose responses best fit `request`, in recorded order.
 fn best_fitting(places: &[usize], request: &Request, responses: &[RecordedResponse]) -> Vec<usize> {
     let conditional =
         !request.header("if-none-match").is_empty() || !request.header("if-modified-since").is_empty();

@@ -6,10 +6,10 @@ use crate::loss_based::{Avoidance, LossBased};
 
 pub type Reno = LossBased<Line>;
 
-/// Congestion avoidance: a segment more for each window that was acknowledged.
+/// Congestion avoidance: the window grows by one segment for each window that is acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// The acknowledged part of a window since it grew, in bytes.
+    /// The bytes acknowledged since the window last grew.
     acknowledged: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The answers of the server: recorded responses by the matching rule, and the two that it makes up.
+//! The server's answers: recorded responses by the matching rule, and two generated ones.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::matcher::{Kind, Matcher, Request};
 use crate::responses::{DEFAULT_DATE, DEFAULT_SERVER, RecordedResponse};
 
-/// An answer to a request, sent after `wait`. `file` is the recorded response's; an answer that is made up has none
+/// An answer to a request, sent after `wait`. `file` is that of the recorded response; a generated answer has none
 /// (empty), and no wait.
 pub struct Answer {
     pub kind: Kind,
@@ -20,7 +20,7 @@ pub struct Answer {
     pub wait: Duration,
 }
 
-/// The responses, and which of them were served: shared by all addresses.
+/// The responses, and which of them were served; shared by all addresses.
 pub struct Replay {
     responses: Vec<RecordedResponse>,
     matcher: Mutex<Matcher>,
@@ -64,7 +64,7 @@ fn made_up(kind: Kind, request: &Request) -> Answer {
     Answer { kind, file: String::new(), status, headers, body: Bytes::new(), wait: Duration::ZERO }
 }
 
-/// Grants the preflight (Fetch standard, section 3.3): what is asked for is allowed.
+/// Grants a preflight (Fetch standard, section 3.3): permits what it asks for.
 fn grant(headers: &mut HeaderMap, request: &Request) {
     let granted = [
         ("access-control-allow-origin", request.headers.get("origin").cloned()),
@@ -103,7 +103,7 @@ mod tests {
         value[key].as_str().unwrap_or_default()
     }
 
-    /// A folder with the responses of a case, each with its number as its body.
+    /// Writes the responses of a test case into a folder, each with its number as its body.
     fn write(recorded: &[Value], folder: &Path) {
         fs::create_dir(folder.join("host")).unwrap();
         for (number, exchange) in recorded.iter().enumerate() {
@@ -127,7 +127,8 @@ mod tests {
         let vectors: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
         let cases = vectors["cases"].as_array().unwrap();
         assert!(!cases.is_empty());
-        // An import makes other URLs of those that no browser sends; tests/servers/test_quinn_server.py has them, too.
+        // Imports change URLs that no browser sends, so leave these cases out; tests/servers/test_quinn_server.py has
+        // them.
         let is_stored = |exchange: &Value| text(exchange, "url").bytes().all(|byte| byte.is_ascii_graphic());
         let stored = |case: &&Value| case["recorded"].as_array().unwrap().iter().all(is_stored);
         assert!(cases.iter().filter(stored).count() > cases.len() * 9 / 10);

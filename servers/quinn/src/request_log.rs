@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::matcher::Request;
 use crate::replay::Answer;
 
-/// Appends to a file, or keeps nothing.
+/// Appends to a file, or does nothing.
 pub struct RequestLog(Option<File>);
 
 impl RequestLog {
@@ -26,7 +26,7 @@ impl RequestLog {
             let Request { method, authority, target, .. } = request;
             let line =
                 format!("{}\t{method}\thttps://{authority}{target}\t{}\n", answer.kind.word(), answer.file);
-            // One write, so that lines do not mix. A full disk must not end the page load.
+            // A single write, so that lines do not mix. A full disk must not end the page load.
             let _ = file.write_all(line.as_bytes());
         }
     }

@@ -1,8 +1,9 @@
-//! A recorded site's responses in memory: the files of a response folder, parsed once. This knows nothing of QUIC.
+//! A recorded site's responses in memory: the files of a response folder, parsed once. This module does not depend on
+//! QUIC.
 //!
-//! A folder may come from anybody: nothing but ordinary files is opened, no more is read than a site may have, and each
-//! error is one line that names the file. `servers/quic/recorded_responses.cc` refuses the same; this one refuses
-//! control characters in header fields, too, which HTTP/3 cannot carry (RFC 9114, section 10.3).
+//! A folder may come from anybody: only ordinary files are opened, no more is read than a site may have, and each error
+//! is one line that names the file. `servers/quic/recorded_responses.cc` refuses the same. This module also refuses
+//! control characters in header fields, which HTTP/3 cannot carry (RFC 9114, section 10.3).
 
 use std::cmp::min;
 use std::fs::{self, File, OpenOptions};
@@ -26,7 +27,7 @@ const MAX_BODY_BYTES: u64 = 268_435_456;
 const MAX_SITE_BYTES: u64 = 3_221_225_472;
 const MAX_THINK_TIME_MS: f64 = 60_000.0;
 
-/// Sent where a recording has no such header, as by the other servers.
+/// Sent if a recording lacks this header field, as by the other servers.
 pub const DEFAULT_SERVER: &str = "eyelevel";
 pub const DEFAULT_DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 
@@ -48,12 +49,12 @@ const NOT_REPLAYED: [&str; 11] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// The overhead of each field: the colon, a space and the line's end.
+/// The overhead of each field: the colon, a space and the line end.
 const FIELD_OVERHEAD: usize = 4;
 const EXCERPT_BYTES: usize = 80;
 
-/// One recorded exchange as it is replayed. The authority is in lower case, without `:443`; the headers are those that
-/// are sent, in their order; `wait` is the recorded server's time to the first byte.
+/// One recorded exchange in the form in which it is replayed. The authority is in lower case, without `:443`. The
+/// headers are those that are sent, in their order. `wait` is the recorded server's time to the first byte.
 pub struct RecordedResponse {
     pub file: String,
     pub method: String,
@@ -67,7 +68,8 @@ pub struct RecordedResponse {
     pub wait: Duration,
 }
 
-/// Every file of every folder in `folder`, in recorded order, which is that of the files' own names.
+/// The responses in all files of all folders in `folder`, in recorded order, which is the order of the files' own
+/// names.
 pub fn load(folder: &Path) -> Result<Vec<RecordedResponse>> {
     let mut bytes = 0;
     let mut responses = Vec::new();
@@ -91,7 +93,7 @@ pub fn normal_authority(authority: &str) -> String {
     host.strip_suffix(":443").map(str::to_owned).unwrap_or(host)
 }
 
-/// Splits a URL without its scheme; a fragment is left out.
+/// Splits a URL without its scheme into authority and target; a fragment is dropped.
 pub fn authority_and_target(url: &str) -> (&str, &str) {
     let url = url.split('#').next().unwrap_or_default();
     url.split_at(url.find(['/', '?']).unwrap_or(url.len()))
@@ -103,12 +105,12 @@ pub fn path_and_query(target: &str) -> (&str, &str) {
     (if path.is_empty() { "/" } else { path }, query)
 }
 
-/// The names of the files of every folder in `folder`, such as "host/00007-logo.png", in recorded order. Other things
-/// than folders are passed over, such as a site's index.
+/// The names of the files of every folder in `folder`, such as "host/00007-logo.png", in recorded order. Other entries,
+/// such as a site's index, are skipped.
 fn list(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let mut folders = 0;
-    // Beside the hosts' folders there is the index, and whatever a user keeps there.
+    // Besides the hosts' folders, `folder` contains the index and possibly a user's files.
     for host in names_in(folder, 2 * MAX_HOSTS)? {
         let path = folder.join(&host);
         if !path.is_dir() {
@@ -136,7 +138,7 @@ fn list(folder: &Path) -> Result<Vec<String>> {
     Ok(files.into_iter().map(|(_, file)| file).collect())
 }
 
-/// The names of what lies in `folder`, in no order, at most `max` of them.
+/// The names of the entries of `folder`, unordered. An error if there are more than `max`.
 fn names_in(folder: &Path, max: usize) -> Result<Vec<std::ffi::OsString>> {
     let fault = || format!("cannot read the folder {}", folder.display());
     let mut names = Vec::new();
@@ -147,7 +149,8 @@ fn names_in(folder: &Path, max: usize) -> Result<Vec<std::ffi::OsString>> {
     Ok(names)
 }
 
-/// "00007-logo.png", as a site names its files. So a name can neither break a line of the request log nor lead elsewhere.
+/// Whether `name` has the form of a site's file names, such as "00007-logo.png". Such a name can neither break a line
+/// of the request log nor lead to another folder.
 fn is_response_name(name: &str) -> bool {
     let Some((order, rest)) = name.split_once('-') else { return false };
     order.len() == 5
@@ -156,9 +159,9 @@ fn is_response_name(name: &str) -> bool {
         && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
-/// The content of a file, or of the file that a link stands for: an ordinary one of at most `max` bytes.
+/// The content of a file, which may be a link's target: an ordinary file of at most `max` bytes.
 fn read(path: &Path, max: u64) -> Result<Vec<u8>> {
-    // Without O_NONBLOCK a pipe would be waited for; a device might do anything.
+    // Without O_NONBLOCK, opening a pipe would wait; opening a device could have any effect.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(followed(path)?)?;
     let details = file.metadata()?;
@@ -175,8 +178,8 @@ fn read_whole(file: &File, size: u64) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Where a link leads, if that is a path without further links: the replay makes such links, which stand for a site's
-/// files. A link in the site itself could stand for any file of this machine.
+/// The target of a link, if it is a path without further links. The replay makes such links to a site's files. A link
+/// in the site itself could lead to any file of this machine, so it is refused.
 fn followed(path: &Path) -> Result<PathBuf> {
     if !path.symlink_metadata()?.is_symlink() {
         return Ok(path.to_owned());
@@ -204,7 +207,7 @@ fn parse(content: Vec<u8>, file: String) -> Result<RecordedResponse> {
     ensure!((200..=599).contains(&status), "its status is none that can be replayed: {status}");
     let mut fields = fields_of(lines)?;
     for name in [ORIGINAL_URL, ORIGINAL_METHOD, ORIGINAL_WAIT, "content-length"] {
-        // Other servers than this one might take another of them.
+        // Other servers might use another one of them.
         let times = fields.iter().filter(|field| field.name == name).count();
         ensure!(times <= 1, "it has {name} more than once");
     }
@@ -217,13 +220,13 @@ fn parse(content: Vec<u8>, file: String) -> Result<RecordedResponse> {
     let wait =
         think_time(wait).with_context(|| format!("its X-Original-Wait-Ms is no time: {}", excerpt(wait)))?;
     let mut body = content.slice(head_end + 4..);
-    // These end after the headers, whatever they say (RFC 9110, section 6.4.1).
+    // These responses end after the headers, whatever the headers say (RFC 9110, section 6.4.1).
     if [204, 304].contains(&status) {
         body = Bytes::new();
         fields.retain(|field| field.name != "content-length");
     }
     if let Some(length) = value(&fields, "content-length").filter(|_| method != "HEAD") {
-        // HTTP/3 calls a message of another length malformed, and the browser would drop it.
+        // In HTTP/3, a message with another length is malformed, and the browser would drop it.
         ensure!(
             length == body.len().to_string().as_bytes(),
             "its content-length is {}, its body has {} bytes",
@@ -246,8 +249,8 @@ fn parse(content: Vec<u8>, file: String) -> Result<RecordedResponse> {
     })
 }
 
-/// The headers as NGINX sends them on the TCP side: those that it keeps by themselves first, an absolute location among
-/// them, then the others as recorded, those of one name together, as the map keeps them.
+/// The headers in the order in which NGINX sends them on the TCP side: first those that NGINX stores separately,
+/// including an absolute location, then the others as recorded. The map keeps fields of the same name together.
 fn sent_headers(fields: &[Field]) -> Result<HeaderMap> {
     let absolute = value(fields, "location").is_some_and(|location| !location.starts_with(b"/"));
     let first = ["content-type", "content-length", "location"];
@@ -272,7 +275,7 @@ fn sent_headers(fields: &[Field]) -> Result<HeaderMap> {
     Ok(headers)
 }
 
-/// The header fields of the lines behind the status line.
+/// The header fields in the lines after the status line.
 fn fields_of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Field<'a>>> {
     let mut fields = Vec::new();
     let (mut count, mut bytes) = (0, 0);
@@ -319,7 +322,7 @@ fn parse_url(url: &[u8]) -> Result<(String, String, String)> {
     Ok((authority.into(), path.into(), query.into()))
 }
 
-/// A name of a host, or of a host and a port, in lower case.
+/// Whether this is the name of a host, or of a host and a port, in lower case.
 fn is_authority(text: &str) -> bool {
     let (host, port) = text.split_once(':').unwrap_or((text, "443"));
     (1..=5).contains(&port.len())
@@ -332,20 +335,21 @@ fn is_authority(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-_".contains(&byte))
 }
 
-/// The methods that an import takes: those of pages (Fetch standard, section 2.2.1), in letters that NGINX accepts.
+/// Whether an import accepts this method: those of pages (Fetch standard, section 2.2.1), in letters that NGINX
+/// accepts.
 fn is_method(text: &[u8]) -> bool {
     !text.is_empty()
         && ![b"CONNECT".as_slice(), b"TRACE", b"TRACK"].contains(&text)
         && text.iter().all(|byte| byte.is_ascii_uppercase() || b"_-".contains(byte))
 }
 
-/// A field name (RFC 9110, section 5.6.2).
+/// Whether this is a field name (RFC 9110, section 5.6.2).
 fn is_token(text: &[u8]) -> bool {
     !text.is_empty()
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }
 
-/// "HTTP/1.1 200 OK" gives 200.
+/// The status in a status line: "HTTP/1.1 200 OK" gives 200.
 fn status_of(line: &[u8]) -> Option<u16> {
     let line = line.strip_prefix(b"HTTP/")?;
     let rest = &line[line.iter().position(|byte| *byte == b' ')? + 1..];
@@ -354,7 +358,7 @@ fn status_of(line: &[u8]) -> Option<u16> {
     sound.then(|| std::str::from_utf8(status).ok()?.parse().ok()).flatten()
 }
 
-/// A time of "12", "12.5", or "1e-05" milliseconds, as importers write it; no longer than a server may take.
+/// A time in milliseconds, as importers write it ("12", "12.5", "1e-05"), limited to what a server may take.
 fn think_time(text: &[u8]) -> Option<Duration> {
     let text = std::str::from_utf8(text).ok()?;
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -366,7 +370,7 @@ fn think_time(text: &[u8]) -> Option<Duration> {
     Some(Duration::from_secs_f64(ms.min(MAX_THINK_TIME_MS) / 1e3))
 }
 
-/// Whether a line is broken by other than CRLF. To NGINX that is a line's end, to HTTP/3 it is not.
+/// Whether a line contains a break other than CRLF. NGINX would end the line there, HTTP/3 would not.
 fn has_stray_break(head: &[u8]) -> bool {
     lines_of(head).any(|line| line.iter().any(|byte| b"\r\n\0".contains(byte)))
 }
@@ -381,7 +385,7 @@ fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whitespace between colon and value, or after it, is no part of the value (RFC 9110, section 5.6.3).
+/// Whitespace around the value is not part of it (RFC 9110, section 5.6.3).
 fn without_padding(text: &[u8]) -> &[u8] {
     let is_padding = |byte: &u8| b" \t".contains(byte);
     let first = text.iter().position(|byte| !is_padding(byte)).unwrap_or(text.len());
@@ -393,7 +397,7 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// The beginning of a text that a stranger wrote, printable, for a message.
+/// The beginning of a text from a stranger, in printable form, for a message.
 pub fn excerpt(text: &[u8]) -> String {
     let more = if text.len() > EXCERPT_BYTES { "..." } else { "" };
     format!("{}{more}", text[..min(text.len(), EXCERPT_BYTES)].escape_ascii())

@@ -1,4 +1,4 @@
-//! quinn and h3, set up for the testbed: explicit numbers, none by a default of whichever version this is built from.
+//! quinn and h3, configured for the testbed: all numbers are explicit, so they do not depend on the version's defaults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,21 +31,22 @@ use crate::matcher::Request;
 use crate::replay::{Answer, Replay};
 use crate::request_log::RequestLog;
 
-/// The payload of every full UDP packet: as quic_server's.
+/// The payload of every full UDP packet, as in quic_server.
 const PACKET_BYTES: u16 = 1250;
 /// The largest payload of a client's UDP packet, as in quic_server.
 const MAX_UDP_PAYLOAD: u16 = 1472;
-/// The windows that a request's body may fill before the server has read it, as in quic_server.
+/// How much of a request's body may be sent before the server has read it (per stream, per connection), as in
+/// quic_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// The most data that is held to be sent: more than a browser's windows allow (15 MiB in Chromium), so that
-/// the limit is not ours.
+/// The most data that is held for sending: more than a browser's windows allow (15 MiB in Chromium), so that this limit
+/// never applies.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
-/// As NGINX's http2_max_concurrent_streams on the TCP side; and the streams that HTTP/3 needs besides
+/// Requests: as NGINX's http2_max_concurrent_streams on the TCP side. Control streams: those that HTTP/3 needs besides
 /// requests, with some to spare.
 const MAX_REQUESTS: u32 = 100;
 const MAX_CONTROL_STREAMS: u32 = 16;
-/// As NGINX's keepalive_timeout on the TCP side: the browser's own timer, 30 s in Chromium, always comes first.
+/// As NGINX's keepalive_timeout on the TCP side; the browser's own timer (30 s in Chromium) always expires first.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// Linux's default limit (net.core.rmem_max and wmem_max): the most that every machine grants without privileges.
 const SOCKET_BUFFER: usize = 212_992;
@@ -81,7 +82,7 @@ pub struct Site {
     pub settings: Settings,
 }
 
-/// One address, bound; port 0 took a free one.
+/// One bound address; with port 0, the kernel chose a free port.
 pub struct Server {
     pub address: SocketAddr,
     endpoint: quinn::Endpoint,
@@ -118,12 +119,12 @@ impl Server {
         }
     }
 
-    /// Closes all connections, and takes no others.
+    /// Closes all connections, and accepts no others.
     pub fn close(&self) {
         self.endpoint.close(NO_ERROR.into(), b"the server ends");
     }
 
-    /// Returns when the clients were told that their connections are closed.
+    /// Returns when clients have been notified that their connections are closed.
     pub async fn wait_idle(&self) {
         self.endpoint.wait_idle().await;
     }
@@ -160,7 +161,7 @@ fn server_config(endpoint: &Endpoint, settings: &Settings) -> Result<ServerConfi
         .with_single_cert(chain, private_key)
         .with_context(|| format!("the key {key} and the certificate {certificate} cannot be used"))?;
     tls.alpn_protocols = vec![b"h3".to_vec()];
-    // As NGINX on the TCP side, no session is resumed, except by clients that are to send early data.
+    // As with NGINX on the TCP side, no session is resumed, except by clients that should send early data.
     tls.send_tls13_tickets = if settings.early_data { 2 } else { 0 };
     tls.max_early_data_size = if settings.early_data { u32::MAX } else { 0 };
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
@@ -176,7 +177,8 @@ fn server_config(endpoint: &Endpoint, settings: &Settings) -> Result<ServerConfi
 fn transport(settings: &Settings, log: Option<Arc<ConnectionLog>>) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
-        // No search for longer packets, and none shorter where a burst of losses looks like a path that takes none.
+        // Neither search for longer packets, nor use shorter ones when a burst of losses looks like a path that accepts
+        // none of this length.
         .initial_mtu(PACKET_BYTES)
         .min_mtu(PACKET_BYTES)
         .mtu_discovery_config(None)
@@ -184,7 +186,7 @@ fn transport(settings: &Settings, log: Option<Arc<ConnectionLog>>) -> TransportC
         .stream_receive_window(STREAM_WINDOW.into())
         .receive_window(CONNECTION_WINDOW.into())
         .send_window(SEND_WINDOW)
-        // Responses take turns, of a packet each; h3 tells quinn of no priorities.
+        // Responses take turns of one packet each; h3 tells quinn of no priorities.
         .send_fairness(true)
         .max_concurrent_bidi_streams(MAX_REQUESTS.into())
         .max_concurrent_uni_streams(MAX_CONTROL_STREAMS.into())
@@ -202,7 +204,7 @@ async fn serve_connection(incoming: Incoming, server: SocketAddr, mut config: Se
     let log = site.settings.qlog.as_deref().and_then(|folder| {
         let id = incoming.orig_dst_cid().to_string();
         let log = ConnectionLog::create(folder, server, incoming.remote_address(), &id);
-        // The page load goes on; whoever looks for the log does not find it.
+        // The page load continues; the log will be missing.
         log.inspect_err(|error| eprintln!("quinn_server: {error:#}")).ok().map(Arc::new)
     });
     if log.is_some() {
@@ -245,8 +247,8 @@ async fn connect(
     if !early_data {
         return connecting.await;
     }
-    // A ClientHello can take two packets. Before all of it is there quinn does not know how many streams the client
-    // allows, and when it learns that, it wakes nobody who waits to open one, such as h3.
+    // A ClientHello can take two packets. Until it is complete, quinn does not know how many streams the client allows,
+    // and when quinn learns the number, it does not wake tasks that wait to open a stream, such as h3's.
     connecting.handshake_data().await?;
     match connecting.into_0rtt() {
         Ok((connection, _)) => Ok(connection),
@@ -261,7 +263,7 @@ async fn losses_of(log: Option<&ConnectionLog>) {
     }
 }
 
-/// As the connection itself has them; quinn always paces.
+/// The parameters as the connection itself reports them; quinn always paces.
 fn parameters(connection: &Connection) -> serde_json::Value {
     let controller = connection.congestion_state();
     let control = name_of(controller.as_ref());
@@ -281,7 +283,7 @@ fn parameters(connection: &Connection) -> serde_json::Value {
 type RequestConnection = Bounded<h3_quinn::Connection>;
 type Stream = RequestStream<<RequestConnection as h3::quic::OpenStreams<Bytes>>::BidiStream, Bytes>;
 
-/// Until the connection ends, for whatever reason: its client has broken it, or wants no more.
+/// Serves requests until the connection ends, for whatever reason.
 async fn serve_requests(connection: Connection, site: Arc<Site>) {
     let mut builder = h3::server::builder();
     builder.max_field_section_size(MAX_HEADER_BYTES).send_grease(false);
@@ -291,19 +293,19 @@ async fn serve_requests(connection: Connection, site: Arc<Site>) {
     while let Ok(Some(resolver)) = requests.accept().await {
         tokio::spawn(serve_request(resolver, site.clone()));
     }
-    // `requests` closes the connection when it is dropped, which must not be before the last response was taken.
+    // Dropping `requests` closes the connection, which must not happen before the last response has been received.
     connection.closed().await;
 }
 
 async fn serve_request(resolver: RequestResolver<RequestConnection, Bytes>, site: Arc<Site>) {
-    // A request that ends early, or a response that nobody wants any more, is the client's affair.
+    // A client may end a request early, or no longer want a response.
     if let Ok((request, mut stream)) = resolver.resolve_request().await {
         let _ = respond(&request, &mut stream, &site).await;
     }
 }
 
 async fn respond(request: &http::Request<()>, stream: &mut Stream, site: &Site) -> Result<()> {
-    // The answer comes after the request, as NGINX's does, and does not depend on its body.
+    // Like NGINX, answer after the whole request has come. The answer does not depend on the body.
     while stream.recv_data().await?.is_some() {}
     let uri = request.uri();
     let request = Request {

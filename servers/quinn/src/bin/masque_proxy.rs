@@ -1,6 +1,6 @@
-//! `masque_proxy`: a proxy of CONNECT-UDP (RFC 9298) over QUIC version 1 and HTTP/3.
+//! `masque_proxy`: a CONNECT-UDP proxy (RFC 9298) over QUIC version 1 and HTTP/3.
 //!
-//! Its clients are this testbed's browsers, and it reaches the hosts of one file alone.
+//! Its clients are this testbed's browsers, and it forwards only to the hosts listed in a file.
 
 use std::collections::HashMap;
 use std::fs;
@@ -30,26 +30,27 @@ use serde_json::json;
 use tokio::net::UdpSocket;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The path of a request, before the host and the port to which its datagrams are to go.
+/// The beginning of a request's path, before the destination's host and port.
 const PATH: &str = "/.well-known/masque/udp/";
-/// The context of datagrams whose rest is a payload of UDP; it is their first byte (RFC 9298, section 4).
+/// The context of datagrams with a UDP payload; it is their first byte (RFC 9298, section 4).
 const UDP_CONTEXT: u8 = 0;
-/// The payload of every full packet to the browser: what fits Ethernet's 1500 bytes over IPv6, and so over IPv4, too.
+/// The payload of every full packet to the browser: it fits into Ethernet's 1500 bytes over IPv6, and so over IPv4,
+/// too.
 const PACKET_BYTES: u16 = 1452;
-/// How many bytes may wait to be sent to a browser while the congestion window is full; beyond that the oldest
-/// are dropped. As many may wait to be sent to its servers.
+/// At most this many bytes wait to be sent to a browser while the congestion window is full; beyond that, the oldest
+/// are dropped. The same limit holds for bytes that wait to be sent to its servers.
 const QUEUE_BYTES: usize = 1024 * 1024;
-/// More than any browser opens to its proxy. Each has two queues, so their number bounds the memory.
+/// More than any browser opens to its proxy. Each connection has two queues, so this limits the memory.
 const MAX_CONNECTIONS: usize = 100;
 /// Each host of a page has a tunnel, which is a request.
 const MAX_TUNNELS: u32 = 1000;
 /// The streams that HTTP/3 needs besides requests, with some to spare.
 const MAX_CONTROL_STREAMS: u32 = 16;
-/// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it.
-/// As in quinn_server.
+/// How much a client may send on a stream, and on all streams of a connection, before the proxy has read it. As in
+/// quinn_server.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// The idle timeout of quinn_server.
+/// As in quinn_server.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 /// The port of `http:` URLs, for which browsers never use QUIC.
 const HTTP_PORT: u16 = 80;
@@ -90,10 +91,10 @@ struct Arguments {
     account: PathBuf,
 }
 
-/// Counts of what was done so far. `tcp`: requests for TCP to a known host, which are refused; those of `http:` URLs
-/// are not counted. `unknown`: requests for an unknown host, or for anything else. `too_long`: datagrams of servers
-/// that fit no packet to the browser; `without_tunnel`: those of the browser that came before their tunnel was there,
-/// or after its end; both are dropped. `overflows`: those to the browser for which older ones were dropped, since the
+/// Counts of events so far. `tcp`: requests for TCP to a known host, which are refused; those for `http:` URLs are not
+/// counted. `unknown`: requests for an unknown host, or for anything else. `too_long`: datagrams from servers that fit
+/// into no packet to the browser. `without_tunnel`: datagrams from the browser that came before their tunnel existed or
+/// after its end. Both of these are dropped. `overflows`: datagrams to the browser that displaced older ones, since the
 /// queue was full.
 #[derive(Default)]
 struct Account {
@@ -106,7 +107,8 @@ struct Account {
     too_long: AtomicU64,
     overflows: AtomicU64,
     without_tunnel: AtomicU64,
-    /// The congestion control of the last connection and its initial window in bytes, as it says itself.
+    /// The congestion control of the last connection and its initial window in bytes, as the connection itself reports
+    /// them.
     sender: Mutex<Option<(&'static str, u64)>>,
 }
 
@@ -137,8 +139,8 @@ struct Proxy {
     account: Account,
 }
 
-/// The tunnels of a connection: each has a socket that is connected to a server. Its key is a quarter of the number
-/// of its stream, which is what its datagrams carry (RFC 9297, section 2.1).
+/// The tunnels of a connection; each has a socket that is connected to a server. Its key is the number of its stream
+/// divided by four, which its datagrams carry (RFC 9297, section 2.1).
 type Sockets = Arc<Mutex<HashMap<VarInt, Arc<UdpSocket>>>>;
 
 fn main() -> ExitCode {
@@ -220,7 +222,7 @@ fn server_config(arguments: &Arguments) -> Result<ServerConfig> {
     Ok(config)
 }
 
-/// Host → address, by a text as in hosts(5). The first of several addresses counts.
+/// Host → address, from a text as in hosts(5). The first of several addresses counts.
 fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
     let mut hosts = HashMap::new();
     for (number, line) in text.lines().enumerate() {
@@ -235,7 +237,7 @@ fn hosts_of(text: &str) -> Result<HashMap<String, IpAddr>> {
     Ok(hosts)
 }
 
-/// `hosts` but for those at `address`, the proxy's own: what it forwarded to itself would go round without an end.
+/// `hosts` without those at `address`, the proxy's own: otherwise it could forward to itself in an endless loop.
 fn without_address(mut hosts: HashMap<String, IpAddr>, address: IpAddr) -> HashMap<String, IpAddr> {
     hosts.retain(|_, of_host| *of_host != address);
     hosts
@@ -253,9 +255,9 @@ async fn serve(incoming: Incoming, proxy: Arc<Proxy>) -> Result<()> {
         .build::<_, Bytes>(Bounded(h3_quinn::Connection::new(quic.clone())))
         .await?;
     let sockets = Sockets::default();
-    // It ends with the connection.
+    // This task ends with the connection.
     tokio::spawn(send_to_servers(quic.clone(), sockets.clone(), proxy.clone()));
-    // How a client ends it is the client's affair.
+    // Clients may end the connection in any way.
     while let Ok(Some(resolver)) = connection.accept().await {
         let (proxy, sockets, quic) = (proxy.clone(), sockets.clone(), quic.clone());
         tokio::spawn(async move {
@@ -274,14 +276,14 @@ async fn send_to_servers(quic: Connection, sockets: Sockets, proxy: Arc<Proxy>) 
             proxy.account.without_tunnel.fetch_add(1, Ordering::Relaxed);
             continue;
         };
-        // A datagram for which the socket's buffer has no space is lost, as at any hop.
+        // If the socket's buffer has no space, the datagram is lost, as at any hop.
         if datagram.try_get_u8() == Ok(UDP_CONTEXT) && socket.try_send(&datagram).is_ok() {
             proxy.account.to_servers.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Does what a request asks for, until its end. One that is broken, or slow to come, does not hold up others.
+/// Serves a request until its end. A broken or slow request does not delay others.
 async fn answer(
     resolver: RequestResolver<Bounded<h3_quinn::Connection>, Bytes>,
     proxy: &Proxy,
@@ -303,7 +305,7 @@ async fn answer(
         }
         Wish::Unknown => {
             proxy.account.unknown.fetch_add(1, Ordering::Relaxed);
-            // A browser takes this status to say that there is no such host.
+            // Browsers understand this status as "there is no such host".
             refuse(StatusCode::NOT_FOUND)?
         }
     };
@@ -317,7 +319,7 @@ async fn socket_to(target: SocketAddr) -> Result<UdpSocket> {
     let cannot_reach = || format!("cannot reach {target}");
     let socket = UdpSocket::bind(("0.0.0.0", 0)).await.with_context(cannot_reach)?;
     socket.connect(target).await.with_context(cannot_reach)?;
-    // `try_send` fails on a socket that was never waited for.
+    // `try_send` fails on a socket whose readiness was never awaited.
     socket.writable().await?;
     Ok(socket)
 }
@@ -334,7 +336,7 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
     let socket = match socket_to(target).await {
         Ok(socket) => Arc::new(socket),
         Err(error) => {
-            // A proxy that cannot forward says so (RFC 9298 section 3.1), instead of letting the browser wait.
+            // A proxy that cannot forward reports it (RFC 9298 section 3.1), rather than let the browser wait.
             stream.send_response(Response::builder().status(StatusCode::BAD_GATEWAY).body(())?).await?;
             stream.finish().await?;
             return Err(error);
@@ -344,12 +346,12 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
     let response = Response::builder().status(StatusCode::OK).header("capsule-protocol", "?1").body(())?;
     stream.send_response(response).await?;
     proxy.account.tunnels.fetch_add(1, Ordering::Relaxed);
-    // The rest of longer datagrams, which fit no packet to the browser, is not read.
+    // Longer datagrams, which fit into no packet to the browser, are cut.
     let mut buffer = vec![0; PACKET_BYTES.into()];
     loop {
         tokio::select! {
             received = socket.recv(&mut buffer) => {
-                // A port at which nobody listens: the browser hears nothing, as from a path that loses packets.
+                // Nobody listens at the port: the browser hears nothing, as on a path that loses packets.
                 let Ok(length) = received else { continue };
                 let mut datagram = BytesMut::with_capacity(VarInt::MAX_SIZE + 1 + length);
                 tunnel.encode(&mut datagram);
@@ -367,8 +369,8 @@ async fn forward<S: SendStream<Bytes> + RecvStream>(
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
             }
-            // Capsules are not looked at: clients of QUIC send each payload in a datagram of its own. The end of the
-            // stream is the end of the tunnel.
+            // Capsules are ignored: QUIC clients send each payload in a datagram. The end of the stream is the end of
+            // the tunnel.
             data = stream.recv_data() => if !matches!(data, Ok(Some(_))) { return Ok(()) },
             _ = quic.closed() => return Ok(()),
         }
@@ -399,7 +401,7 @@ fn wish_of(request: &Request<()>, hosts: &HashMap<String, IpAddr>) -> Wish {
     }
 }
 
-/// Where datagrams for `path` go.
+/// The destination of datagrams for `path`.
 fn udp_target(path: &str, hosts: &HashMap<String, IpAddr>) -> Option<SocketAddr> {
     let (host, port) = path.strip_prefix(PATH)?.strip_suffix('/')?.split_once('/')?;
     Some(SocketAddr::new(*hosts.get(host)?, port.parse().ok()?))

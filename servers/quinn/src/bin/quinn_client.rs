@@ -26,10 +26,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// The bytes that a server may send, as Chromium allows them: for a stream, and for a connection.
+/// How many bytes a server may send on a stream, and on a connection; the same as Chromium's.
 const STREAM_WINDOW: u32 = 6 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 15 * 1024 * 1024;
-/// So that a link that is off for a while does not end the flow.
+/// Long, so that a link which is off for a while does not end the flow.
 const IDLE_TIMEOUT_MS: u32 = 120_000;
 const COUNTED: Duration = Duration::from_millis(10);
 
@@ -86,7 +86,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     }
     tasks.spawn(count(got));
     tasks.spawn(follow(switch));
-    // Each goes on for ever, except the one that follows the input.
+    // Each runs for ever, except the one that follows the input.
     tasks.join_next().await.context("nothing runs")??
 }
 
@@ -112,7 +112,7 @@ fn client_config(ca: &PathBuf) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// One request behind the other while it is on; what is under way when it goes off is cancelled.
+/// Makes one request after another while it is on; when it goes off, the request under way is cancelled.
 async fn download(
     mut requests: Requests,
     url: Uri,
