@@ -1,4 +1,4 @@
-"""Text of others, made fit for a line of a file or of a terminal."""
+"""Makes untrusted text safe for a line of a file or of a terminal."""
 
 
 def printable(text: str) -> str:
@@ -9,7 +9,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """`text` with such escapes, but for its line ends."""
+    """`text` with the same escapes, except that its line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
 
 
