@@ -69,7 +69,7 @@ impl Meter {
         self.0.borrow().next
     }
 
-    /// Write a line if it is due. A terminal that is gone is no reason to stop.
+    /// Write a line if it is due. Errors are ignored, since the terminal may be gone.
     pub fn show(&self, now: Nanos, terminal: &mut dyn Write) {
         let mut counts = self.0.borrow_mut();
         if counts.next > now {
