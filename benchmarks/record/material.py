@@ -1,4 +1,4 @@
-"""Generated recordings to measure with: the same every time, and as large as those of real pages."""
+"""Generated recordings for measurements: the same every time, and as large as those of real pages."""
 
 import io
 import random

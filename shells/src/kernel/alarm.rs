@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
-        // Of 5 ms, it may spend 39 µs awake, which can be less than a sleep's lateness.
+        // It may spend 39 µs of 5 ms awake, which can be less than a sleep's lateness.
         for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);
