@@ -1,4 +1,4 @@
-"""Which runs are shown, and that their frames are those of the times under them."""
+"""Which runs' films are shown, and whether their frames match the times under them."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def shot(path: Path) -> Shot:
 
 @pytest.fixture(scope="module", params=["lossless", "small"])
 def filmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run's film as it was path, and as a campaign with small films keeps it."""
+    """A run's film in its original form, and as kept by a campaign with small films."""
     folder = tmp_path_factory.mktemp("run")
     path = film(folder / "film.mp4", SCENES)
     analyse_film(folder)
@@ -88,7 +88,7 @@ def test_the_run_nearest_to_the_median_that_has_its_film_is_shown(tmp_path: Path
         (tmp_path / f"runs/{run}").mkdir(parents=True)
     for run in (1, 4):
         (tmp_path / f"runs/{run}/film.mp4").write_bytes(b"\0\0\0\x20ftypisom")
-    # In results of others: a list of files that FFmpeg would read, and a link to a film that is not of this campaign.
+    # Files in results of strangers: a list of files that FFmpeg would read, and a link to a film outside the campaign.
     (tmp_path / "runs/2/film.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\nfile:///etc/passwd\n")
     (tmp_path / "elsewhere.mp4").write_bytes(b"\0\0\0\x20ftypisom")
     (tmp_path / "runs/3/film.mp4").symlink_to(tmp_path / "elsewhere.mp4")

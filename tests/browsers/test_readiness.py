@@ -1,4 +1,4 @@
-"""A navigation begins when the browser is idle and the film has frames of orange: how both are seen."""
+"""A navigation begins when the browser is idle and the film has frames of orange: how both are detected."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from tuning.defaults import FRAMERATE
 IDLE = SCRIPTS / "idle.mjs"
 FILM_FRAMES = SCRIPTS / "film_frames.mjs"
 
-# Waits for the others to be idle, and prints one line about the wait.
+# Waits until the other processes are idle, and prints one line about the wait.
 UNTIL_IDLE = f"""
 import {{ Threads, untilIdle }} from "{IDLE}";
 const [apart, limit, proc] = process.argv.slice(1);
@@ -40,7 +40,7 @@ def answer(script: str, *arguments: str | Path, around: tuple[str | Path, ...] =
 
 
 def beside(others: str, *arguments: str, readable: tuple[Path, ...] = ()) -> Any:
-    """The answer in a jail in which the shell's command `others` runs, too."""
+    """The answer in a jail in which the shell's command `others` also runs."""
     jail = Jail(readable=(SCRIPTS, tool("node"), *readable))
     script = f'{others} & exec "$@"'
     around = (*namespaced("mount"), *jailed(jail, ["sh", "-c", script, "sh"]))
@@ -79,7 +79,7 @@ def test_the_film_may_work(tmp_path: Path) -> None:
 
 
 def thread(proc: Path, number: int, account: str, state: str = "S") -> Path:
-    """The folder of a process with one thread, in the way of the kernel."""
+    """The folder of a process with one thread, in the kernel's format."""
     folder = proc / str(number) / "task" / str(number)
     folder.mkdir(parents=True)
     (proc / str(number) / "comm").write_text("chromium\n")
@@ -106,18 +106,18 @@ def test_the_frames_of_a_film_are_known_at_its_own_pace(tmp_path: Path) -> None:
         [pinned_ffmpeg(tmp_path, ()) / "ffmpeg", *picture], stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as film:
         assert film.stderr and film.stdin
-        # By this Browsertime sees that it films.
+        # Browsertime recognises by this line that the film has begun.
         assert any(b"Press [q] to stop" in line for line in film.stderr)
         said = answer(UNTIL_FILMED, tmp_path / FILM_PROGRESS, "4", "20000")
         film.communicate(b"q")
     assert said["frames"] >= 4 and said["waited_ms"] < 20000
-    # FFmpeg by itself says it every half second, which is 15 frames.
+    # By default FFmpeg reports it every half second, which is 15 frames.
     frames = [int(number) for number in re.findall(r"frame=(\d+)", (tmp_path / FILM_PROGRESS).read_text())]
     assert len(frames) > max(frames) / 3
 
 
 def test_a_film_has_its_rate_though_its_first_frames_came_at_another(tmp_path: Path) -> None:
-    """As of a busy machine's first frames, from which FFmpeg takes the rate of what it writes."""
+    """The first frames of a busy machine are like this, and FFmpeg derives the rate of its output from them."""
     film = tmp_path / "a film.mp4"
     grabbed = [
         "-y",

@@ -1,4 +1,4 @@
-"""One true load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
+"""One real load over TCP and one over QUIC of a demo site and of a real recording, as a campaign of one run."""
 
 import html
 import io
@@ -45,8 +45,8 @@ pytestmark = [pytest.mark.needs_namespaces, pytest.mark.loads(group="light")]
 
 LTE = networks.load()["lte"]
 
-# Round trips before a page's first byte is there, and one half for its last: names are resolved beside the
-# link; then TCP's handshake, TLS 1.3's, and the request; QUIC's handshake, and the request.
+# The least round trips before a page's first byte has arrived, without the half for its last. For TCP: TCP's handshake,
+# TLS 1.3's, and the request; for QUIC: its handshake, and the request. Names are resolved without the link.
 ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 
@@ -68,7 +68,7 @@ def site(campaign: Campaign) -> Site:
 
 @pytest.fixture(scope="module")
 def valid(campaign: Campaign) -> pd.DataFrame:
-    """The runs that count, by protocol."""
+    """The valid runs, by protocol."""
     runs = load(campaign.folder).runs
     return runs[runs["valid"]].set_index("protocol")
 
@@ -111,7 +111,7 @@ def test_the_processor_s_share_is_kept_of_each_part(valid: pd.DataFrame) -> None
         shares = run[[*PROCESSOR_COLUMNS]].astype(float)
         assert (shares > 0).all(), shares
         duration_ms = max(run["plt"], run["lvc"])
-        # Up to the samples' distance beside the load is in.
+        # The samples may include up to one sampling interval besides the load.
         assert shares.sum() < (os.cpu_count() or 1) * (duration_ms + 300)
         assert run[PROCESSOR_WAIT] > 0
 
@@ -121,7 +121,7 @@ def test_a_navigation_begins_when_browser_and_film_are_ready(campaign: Campaign,
         ready = json.loads((campaign.folder / name / READINESS).read_text())
         assert ready["browser"]["is_idle"] or ready["browser"]["waited_ms"] >= IDLE_LIMIT_MS
         assert ready["film"]["frames"] >= ORANGE_FRAMES or ready["film"]["waited_ms"] >= ORANGE_LIMIT_MS
-        # The orange frames that were waited for are in the film.
+        # The film contains the orange frames that were required.
         start = json.loads((campaign.folder / name / VISUAL).read_text())["start"]
         assert start["orange_frames"] >= ready["film"]["frames"]
 
@@ -131,7 +131,7 @@ def test_a_film_does_not_end_before_the_quiet_time_of_its_network(campaign: Camp
     for row in [row for row in read_rows(campaign.folder) if row.valid]:
         run = read_run(campaign.folder, row, document)
         assert run.quiet_ms == LTE.quiet_ms == 2000
-        # By the clock: a recorder that waits for the processor lacks frames at the end of its film.
+        # By the clock, since a recorder that waits for the processor lacks frames at the end of its film.
         times = read_json(run.folder / TIMES)
         assert run.stop_ms(2000) < run.ended_ms - 1000 * (times["browsertime_end"] - times["over"])
 
@@ -139,7 +139,7 @@ def test_a_film_does_not_end_before_the_quiet_time_of_its_network(campaign: Camp
 @pytest.mark.parametrize("protocol", ROUND_TRIPS)
 def test_the_film_plays(campaign: Campaign, valid: pd.DataFrame, protocol: str) -> None:
     film = campaign.folder / valid.loc[protocol, "folder"] / FILM
-    # At least from the navigation to the last change.
+    # The film lasts at least from the navigation to the last change.
     assert _frame_count(film) > FRAMERATE * valid.loc[protocol, "lvc"] / 1000
 
 
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=PROJECT, start_new_session=True)
     with process:
         _await_file(folder / "runs" / "demo-light" / "lte" / "tcp" / "1-1" / "browsertime.log", process)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole foreground group
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "make campaign CAMPAIGN=stopped RESULTS=" in errors
@@ -167,7 +167,7 @@ def test_ctrl_c_ends_a_campaign_cleanly(tmp_path: Path) -> None:
 
 
 def _frame_count(film: Path) -> int:
-    """How many frames `film` has, which must play without a fault."""
+    """How many frames `film` has; it must play without errors."""
     command: list[str | Path] = [tool("ffprobe"), "-v", "error", "-count_frames", "-of", "csv=p=0"]
     command += ["-show_entries", "stream=nb_read_frames", film]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -176,7 +176,7 @@ def _frame_count(film: Path) -> int:
 
 
 def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Wait until `path` is there, as long as `process` runs."""
+    """Wait until `path` exists, while `process` runs."""
     descriptor = os.pidfd_open(process.pid)
     try:
         while not path.exists():
@@ -187,7 +187,7 @@ def _await_file(path: Path, process: "subprocess.Popen[str]") -> None:
 
 
 def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign: Campaign, tmp_path: Path) -> None:
-    # Others read the campaign.
+    # Other tests read the campaign.
     folder = shutil.copytree(campaign.folder, tmp_path / "copy")
     done = CliRunner().invoke(waterfall, [str(folder), "--proto", "tcp,quic", "--metric", "plt"])
     assert done.exit_code == 0, done.output
@@ -209,10 +209,10 @@ def test_a_waterfall_has_each_request_with_the_times_of_the_network_log(campaign
             for end_s, request in zip(ends_ms, of_run.requests, strict=True)
             if end_s
         ]
-        # The two logs are of two processes, each of which notes an end when it has time: on a busy machine tens of ms
-        # apart. Times from another zero would differ by a good part of the load.
+        # The two logs come from two processes, each of which logs an end when it has time: on a busy machine tens of ms
+        # apart. Times from different zeros would differ by a large part of the load.
         assert len(late_ms) == len(of_run.requests)
         assert statistics.median(late_ms) < 0.05 * max(request.end_ms for request in of_run.requests)
-    # Both films are on the page, and it asks for nothing.
+    # Both films are on the page, and the page loads nothing else.
     assert text.count("data:image/jpeg") == 2 * STRIP_PICTURES
     assert not re.search(r"""(?:src|href)="(?!data:|#|[ab]-(?:tcp|quic)-1-\d+\.har")""", text)

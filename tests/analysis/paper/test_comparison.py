@@ -1,4 +1,4 @@
-"""The campaign beside the paper, and Table 3: by tables whose answer is known."""
+"""The comparison of a campaign with the paper, and Table 3, on tables with known results."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from dataset.metrics import time_names
 def campaign(times: dict[tuple[str, str], float], network: str = "lte") -> Findings:
     """Three runs (-1 ms, 0, +1 ms around its time) in every metric for each (site, protocol).
 
-    The round-trip time is 74 ms, and the site gnu is the one that has one server.
+    The round-trip time is 74 ms, and the site gnu is the only one with one server.
     """
     rows = [
         {"site": site, "network": network, "protocol": protocol, "run": run, "valid": True, "reason": ""}
@@ -90,7 +90,7 @@ def test_counts_are_scaled_to_the_papers_sites() -> None:
         times |= {(site, "tcp+"): 1000.0, (site, "quic"): ms}
     row = one(beside(campaign(times, "dsl")), kind="sites_faster", compared="quic", metric="plt")
     assert (row["value"], row["ours"], row["sites"]) == (30, pytest.approx(38 * 2 / 4), 4)
-    # Clopper and Pearson's interval of 2 of 4: 6.76 % to 93.24 %.
+    # Clopper and Pearson's interval for 2 of 4: 6.76 % to 93.24 %.
     assert (row["ours_low"], row["ours_high"]) == (
         pytest.approx(38 * 0.0676, abs=0.01),
         pytest.approx(38 * 0.9324, abs=0.01),
