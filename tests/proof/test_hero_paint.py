@@ -1,8 +1,8 @@
 """A page's largest contentful paint (`lcp`), as the browser reports it, is when the film shows its hero picture.
 
-Both have their own clock: the film's zero is up to two frames of the screen (33 ms) before the navigation begins, a
-change is in the next frame of the film, 33 ms later at most, and so is the film's zero. So the film's time is up to one
-frame before `lcp` and up to two after it. `pytest -s` prints each run's.
+The two have different clocks: the film's zero is up to two frames of the screen (33 ms) before the navigation begins. A
+change is visible in the film's next frame, at most 33 ms later, and so is the film's zero. So the film's time is up to
+one frame before `lcp` and up to two after it. `pytest -s` prints each run's.
 """
 
 import csv
@@ -32,8 +32,8 @@ FRAMES = 2
 # `lcp` is in whole ms.
 ROUNDING_MS = 1
 NETWORK, PROTOCOLS, RUNS = "dsl", ("tcp+", "quic"), 3
-# Recordings whose page has one large picture that does not move, by the names of their sites. Text lies over some, and
-# changes when its fonts come.
+# Recordings whose page has one large picture that does not move, by the names of their sites. On some, text covers a
+# part of it, and changes when its fonts arrive.
 RECORDINGS = {
     "about": "mahimahi/about",
     "apple": "mahimahi/www.apple.com",

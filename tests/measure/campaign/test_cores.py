@@ -1,4 +1,4 @@
-"""Cores of a layout are what servers, network, browser and film run on, as the kernel tells it."""
+"""Servers, network, browser and film run on the cores of a layout, according to the kernel."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from replay import ReplaySpec, run
 from tuning import networks, protocols
 
 CORES = sorted(os.sched_getaffinity(0))
-# Every process of the replay, seen from inside, by its name; and how many are NGINX's.
+# Every process in the replay, by its name; and the number of NGINX processes.
 LOOK = """
 import collections, json, os, pathlib, sys
 cores, processes = {}, collections.Counter()
@@ -53,7 +53,7 @@ def test_the_film_is_made_on_its_core(tmp_path: Path) -> None:
     source = ["-v", "error", "-f", "lavfi", "-i", "testsrc=d=3600", "-f", "null", "-"]
     with subprocess.Popen([ffmpeg, *source], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            # (The executable tells them apart: the script before it is called ffmpeg, too.)
+            # (Compare the executable: a script that runs before it is also called ffmpeg.)
             while Path(f"/proc/{process.pid}/exe").resolve().name != "ffmpeg":
                 assert process.poll() is None
             assert os.sched_getaffinity(process.pid) == {CORES[1]}
