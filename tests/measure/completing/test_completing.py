@@ -213,12 +213,7 @@ def test_a_page_that_uses_half_of_its_site_or_has_icons_is_not_warned_of(
         ("t?ts=1", "t?ts=2", "prefix", Reason.OTHER_TIME),
         ("v12/a.js", "v13/a.js", "miss", Reason.OTHER_TIME),
         ("app-0123456789ab.js", "app-fedcba987654.js", "unreachable", Reason.OTHER_TIME),
-        (
-            "v12/a.js",
-            "v13/a.js",
-            "exact",
-            Reason.NEVER,
-        ),  # both were recorded, so their numbers differ in meaning
+        ("v12/a.js", "v13/a.js", "exact", Reason.NEVER),  # both were recorded, so their numbers differ in meaning
         ("a.webp?w=3", "a.jpg", "exact", Reason.OTHER_BROWSER),
         ("a.webp", "b.jpg", "exact", Reason.NEVER),
         ("a", "b", "miss", Reason.NEVER),
