@@ -24,7 +24,8 @@ class TooLong(OSError):
 
 
 def open_regular(path: Path, *, follow: bool = False) -> int:
-    """A descriptor to read the file `path`. Raises OSError unless it is a regular file (a pipe or a device is none).
+    """A descriptor to read the file `path`. Raises OSError unless it is a regular file, not for example a pipe or a
+    device.
 
     A symbolic link is refused unless `follow`: only a link that the user named directly may lead anywhere.
     """

@@ -3,8 +3,8 @@
 A jail contains the files that it is given, the files that the system's programs need (/usr, fonts, a few of /etc), and
 fresh /proc, /dev and /dev/shm. Nothing else exists in it, and only files given as writable can be written. It sees no
 processes but its own. It has no capabilities and can get none, but can make user namespaces, which Chromium's own
-sandbox needs. Its network and its System V shared memory (by which X clients pass pictures to their server) are the
-caller's, that is those of a replay or a recording.
+sandbox needs. It shares the network and the System V shared memory (in which X clients pass pictures to their server)
+of its caller, which is a replay or a recording.
 """
 
 import os

@@ -227,7 +227,8 @@ def end_as(status: int) -> None:
 
 
 def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] | None) -> None:
-    """Assemble and enter a root that contains only `binds` (by their places in it) and what the system's programs need.
+    """Assemble and enter a root that contains only `binds` (by their places in it) and the parts of the system that
+    programs need.
 
     A bind is writable if its place outside is among `writable`.
     """
@@ -271,7 +272,7 @@ def make_root(binds: dict[str, str], writable: list[str], user: tuple[int, ...] 
 
 
 def content_of(path: str) -> bytes | None:
-    """The content of the file at `path`; None when there is none."""
+    """The content of the file at `path`; None if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -109,8 +109,7 @@ def restrictions_of_users(sysctls: Path = SYSCTLS) -> dict[str, str]:
 
 
 def _missing_of_users(namespaces: str, fault: str, restrictions: Mapping[str, str]) -> str | None:
-    """The one of `restrictions` that denies `namespaces` to ordinary users, and how to change it; None if there is
-    none."""
+    """The restriction that denies `namespaces` to ordinary users, and how to change it; None if there is none."""
     for name in LIMITS:
         if restrictions.get(name) == "0":
             value = 1 if name.startswith("kernel") else 10000

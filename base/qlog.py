@@ -53,7 +53,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Qlog:
-    """A connection: its title, when it began (s since 1970), and what happened."""
+    """A connection: its title, when it began (s since 1970), and its events."""
 
     title: str
     began_s: float
@@ -70,7 +70,7 @@ class Qlog:
 
 
 def read_qlog(path: Path) -> Qlog:
-    """The qlog at `path`. Raises EyelevelError when it is none, was cut short, or its times go back."""
+    """The qlog at `path`. Raises EyelevelError if it is not a qlog, was cut off, or has times that go back."""
     texts = path.read_text(errors="replace").split(RECORD)
     try:
         if texts[0] or not texts[-1].endswith("\n"):

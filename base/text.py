@@ -2,7 +2,7 @@
 
 
 def printable(text: str) -> str:
-    """`text` on one line, with escapes for what cannot be printed: control characters, lone surrogates, line ends."""
+    """`text` on one line, with escapes for unprintable characters: control characters, lone surrogates, line ends."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -57,7 +57,7 @@ QUIC_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.speculative-parallel-limit": 0,
 }
 # For loads through a proxy of CONNECT-UDP. By default, Firefox gives up an HTTP/3 connection in a tunnel after a while
-# and asks for TCP, and opens a tunnel for each request to a server until the first one is established.
+# and tries TCP, and opens a tunnel for each request to a server until the first one is established.
 TUNNEL_PREFERENCES: dict[str, str | int | bool] = {
     "network.http.http3.inner_fallback_delay": 0,
     "network.http.max-persistent-connections-per-server": 1,

@@ -72,7 +72,7 @@ def _file(browser: str) -> Path:
 
 
 def lanes_of_campaign(campaign: Campaign, options: MeasuringOptions, cores: Cores | None = None) -> Lanes:
-    """The lanes in which `campaign` is measured: those that `options` ask for, or those with which it began.
+    """The lanes in which `campaign` is measured: those that `options` request, or those that it began with.
 
     They consist of the `cores` (by default this machine's). Raises EyelevelError when the campaign cannot use them.
     """

@@ -25,7 +25,7 @@ from studies.study import Study
 
 HELP = "--help"
 YES, NO = ("yes", "1"), ("no", "0")
-# Variables of make itself, which are no options: their text in `make help`, and the targets that take them; * for all.
+# Variables of make itself, which are not options: their text in `make help`, and the targets that take them; * for all.
 ALL = ("*",)
 OWN_VARIABLES = {
     "TUNING": ("A folder with a networks.toml, protocols.toml or devices.toml of yours", ALL),

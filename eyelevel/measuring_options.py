@@ -54,7 +54,7 @@ def unnamed_variables(
 ) -> list[str]:
     """The variables of make for those `decisive` options that were not given to a new campaign (`document` is None).
 
-    There are none for a campaign that is resumed.
+    A resumed campaign has none.
     """
     return [] if document else [name.upper() for name in decisive if options[name] is None]
 

@@ -6,8 +6,8 @@
     0.5,35,12.5,0.01
     60,35,12.5,0.01
 
-A row holds until the next one's time. The last row's time is the period, after which all begins anew; its values are
-checked, and hold for no time. `shells/src/conditions.rs` reads the same files, and has the same limits.
+A row applies until the next row's time. The last row's time is the period, after which the first row follows again;
+its values are checked, but never apply. `shells/src/conditions.rs` reads the same files, and has the same limits.
 """
 
 import csv

@@ -188,7 +188,7 @@ class Log:
 
 
 def _header(path: Path, line: str, names: Sequence[str]) -> tuple[list[str], str]:
-    """The names in the header, and the delimiter: the one by which all `names` are found."""
+    """The names in the header, and the delimiter that separates them so that all `names` are found."""
     headers = [(_split(path, line, one), one) for one in DELIMITERS]
     header, delimiter = max(headers, key=lambda one: (len(set(names).intersection(one[0])), len(one[0])))
     for name in names:

@@ -49,7 +49,7 @@ async def _run_group(scheduler: str, number: int, size: int, folder: Path, joine
                 host=LOOPBACK,
                 protocol=scheduler.partition("://")[0],
                 security=security,
-                memory_limit=0,  # they share a process, so its memory is that of all
+                memory_limit=0,  # they share a process, and so its memory
             )
             for place in range(size)
         ]

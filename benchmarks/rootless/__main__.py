@@ -22,7 +22,7 @@ from benchmarks.shells.measure import deviations
 from servers.certificates import KEY
 
 ROOT, PRIORITY, PLAIN = "root", "user with real-time priority", "user"
-# The limit of real-time priority (limits.conf(5)). The first is the one that `setup/grant priority` sets.
+# The limits of real-time priority (limits.conf(5)); `setup/grant priority` sets the first.
 RTPRIO = {PRIORITY: 1, PLAIN: 0}
 PROTOCOLS = ("tcp+", "quic")
 METRICS = ("plt", "si")

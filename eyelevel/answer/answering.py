@@ -99,7 +99,7 @@ def stoppable(again: str) -> Iterator[None]:
 
 
 def require_same_settings(document: CampaignDocument, campaign: Campaign) -> None:
-    """Raise EyelevelError when the current settings of `campaign` differ from those in `document`, with which it began.
+    """Raise EyelevelError if the settings of `campaign` have changed since it began with those in `document`.
 
     This check comes before validation, which takes minutes.
     """

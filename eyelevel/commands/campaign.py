@@ -131,8 +131,8 @@ def planned_campaign(
 def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: CampaignDocument) -> list[str]:
     """The names of the `wanted` browsers, each on the `wanted_devices`.
 
-    Those with which the campaign of `document` began come first, in its order. If no browsers are given, they are those
-    of the campaign, or the default browser on this machine. Raises EyelevelError.
+    Browsers that the campaign of `document` already has come first, in its order. If no browsers are given, they are
+    the campaign's, or the default browser on this machine. Raises EyelevelError.
     """
     from browsers.registry import all_browsers
     from tuning.devices import on_devices
@@ -148,8 +148,8 @@ def chosen_browsers(wanted: str | None, wanted_devices: str | None, document: Ca
 def declared_text(file: Path | None, folder: Path, original: CampaignDocument | None) -> str:
     """The text of the hypotheses in `file`.
 
-    If no file is given, it is the text with which the `original` campaign in `folder` began (empty if it had none), or
-    for a new campaign that of the default hypotheses. Raises EyelevelError.
+    If no file is given, a campaign that has begun keeps the text of the `original` in `folder` (empty if it had none),
+    and a new campaign gets the default hypotheses. Raises EyelevelError.
     """
     from analysis import hypotheses
     from dataset.declaration import kept_hypotheses

@@ -27,7 +27,7 @@ impl Seed {
     }
 }
 
-/// The generator behind every random choice; PCG64's stream for a seed never changes.
+/// The generator of every random choice; PCG64's stream for a seed never changes.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64);
 

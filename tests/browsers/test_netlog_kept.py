@@ -1,4 +1,4 @@
-"""The network log that a browser leaves is kept, whether complete or not, and links in its place are not."""
+"""The network log that a browser leaves is kept, whether complete or not; a link in its place is not."""
 
 import json
 import os

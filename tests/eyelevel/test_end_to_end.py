@@ -52,7 +52,7 @@ ROUND_TRIPS = {"tcp": 3, "quic": 2}
 
 @pytest.fixture(scope="module", params=["demo-light", pytest.param("www.yelp.com", marks=pytest.mark.needs_corpus)])
 def campaign(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    """One run over stock TCP and one over stock QUIC, behind LTE, of a demo site or of a real recording."""
+    """One run over stock TCP and one over stock QUIC, on LTE, of a demo site or of a real recording."""
     if request.param == "demo-light":
         return light_campaign(tmp_path_factory.getbasetemp())
     recording = read_recording(recording_path(f"mahimahi/{request.param}"))

@@ -73,7 +73,8 @@ def test_fifty_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     running = start(tmp_path, *options)
     try:
         while killed.total() < KILLS:
-            # From the middle of one part of a run to that of another; drawn at random, so not just after an event.
+            # The delay is random, so that the kill does not just follow an event; it leads from the middle of one part
+            # of a run to another.
             time.sleep(draw.uniform(0.5, 9.0))
             if running.poll() is not None:
                 last_lines = (tmp_path / "log").read_text()[-2000:]

@@ -1,5 +1,5 @@
-"""The commands in docs/clusters.md, exactly as written there: campaigns by SSH and by Slurm whose workers die are
-exact.
+"""The commands in docs/clusters.md work exactly as written there: campaigns over SSH and Slurm stay exact even if
+workers die.
 
 A user without root runs them, on machines that are namespaces (support/machines.sh): the head with `eyelevel scheduler`
 and `eyelevel campaign`, and two workers started by `sshd` or by Slurm's jobs.

@@ -1,7 +1,7 @@
 """The ladder's intervals have their nominal coverage.
 
-Those of the rungs of a network and metric are simultaneous, and that of the whole ladder stands alone; the sum of the
-rungs lies within the latter.
+For the rungs of a network and metric, they are simultaneous; for the whole ladder, the interval is separate, and it
+contains the sum of the rungs.
 """
 
 from pathlib import Path

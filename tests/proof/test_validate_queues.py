@@ -1,6 +1,6 @@
 """Validation of managed queues, of networks that are off at times, and of links that retransmit.
 
-Each passes with its settings, and fails with another's.
+Each passes with its own settings, and fails with others.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""Archives as tools write them, with bodies in another form than they were sent: a browser gets what it got
-originally."""
+"""HARs as tools write them, whose bodies differ from those on the wire: after an import, a browser gets the original
+bodies."""
 
 import base64
 import json

@@ -1,4 +1,5 @@
-"""Recordings made to do harm: they use little memory, never block an import, and only they themselves are lost."""
+"""Recordings made to do harm: they use little memory, never block an import, and do not affect other recordings or
+entries."""
 
 import gzip
 import json

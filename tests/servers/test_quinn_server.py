@@ -258,7 +258,7 @@ async def endless_uploads(port: int) -> None:
         for stream in streams:
             client.http.send_data(stream, bytes(10_000_000), end_stream=False)
         client.transmit()
-        # Its own 10 MB follow after all of theirs.
+        # This client's own 10 MB follow after all its unfinished requests.
         last = client.request("/", end=False)
         client.http.send_data(last, bytes(10_000_000), end_stream=True)
         assert await client.end(last) == 200

@@ -49,7 +49,7 @@ def drifting(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def two_samples(noise: Noise, cells: int, runs: int, effect: float, seed: int) -> tuple[Array, Array]:
-    """Times of two protocols, of which the second takes 1 + `effect` times as long: cells x runs each."""
+    """Times of two protocols (cells x runs each); the second takes 1 + `effect` times as long."""
     draw = np.random.default_rng(seed)
     return 1000 * noise(draw, (cells, runs)), 1000 * (1 + effect) * noise(draw, (cells, runs))
 

@@ -1,8 +1,8 @@
 """Checks an RO-Crate with other projects' programs: `python -m support.check_crate CRATE`.
 
-Run it with the Python that has these (the set-up's environment `format_checkers`). It prints JSON: the `issues` that
-the validator of the profile of RO-Crate 1.1 finds (severity, text), and the data that the library `rocrate` reads from
-the crate: its `name`, its `licence` and its `files` with their SHA-256.
+Run it with a Python that has these programs (the set-up's environment `format_checkers`). It prints JSON: the `issues`
+that the validator of the profile of RO-Crate 1.1 finds (severity, text), and the data that the library `rocrate` reads
+from the crate: its `name`, its `licence` and its `files` with their SHA-256.
 """
 
 import json

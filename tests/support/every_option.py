@@ -25,7 +25,7 @@ A page for each command. Most commands are targets of `make`, too, and options a
 `make campaign NET=lte` is `eyelevel campaign --net lte`. `make -n campaign NET=lte` prints the command.
 """
 
-# The settings files, whose first comment explains all keys, and what each table is.
+# The settings files, whose first comment explains all keys, and the noun for one of their tables.
 SETTINGS = {"networks": "a network", "protocols": "a protocol setting", "devices": "a device"}
 # A file that consists of its own explanation.
 HYPOTHESES = "analysis/hypotheses.toml"

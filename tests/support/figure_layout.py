@@ -11,7 +11,7 @@ from analysis.report.section import ReportFigure
 
 
 def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw and lay out figures as usual; their PNG is white but of the right size, and there is no PDF."""
+    """Draw and lay out figures as usual, but write a white PNG of the right size, and no PDF."""
 
     def save(figure: Figure, folder: Path, name: str) -> None:
         figure.draw_without_rendering()
@@ -22,7 +22,7 @@ def only_lay_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw no figures, for tests of everything around them: each PNG is white, and there is no PDF."""
+    """Draw no figures: write white PNGs and no PDFs. For tests of everything around figures."""
 
     def write(figure: ReportFigure, folder: Path) -> None:  # processes of a pool find it by this name
         Image.new("1", (1120, 480), 1).save(folder / f"{figure.name}.png")

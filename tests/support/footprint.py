@@ -27,12 +27,12 @@ KINDS = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 @dataclass(frozen=True)
 class Footprint:
-    """The resources of a campaign's processes: of the one that measures (`descriptors`, resident `memory_bytes`), and
-    of all that it has started.
+    """The resources of a campaign's processes.
 
-    `mounts` are those that it sees, `namespaces` those in which any of its processes is, `temporary_files` all files in
-    its temporary folder, and `cached_files` those in the cache. `cgroups` and `kernel_networks` belong to the whole
-    machine; the latter are network namespaces, also without processes, and None unless root asks.
+    `descriptors` and `memory_bytes` (resident) belong to the measuring process, and so do the `mounts` that it sees.
+    `namespaces` contain any of the campaign's processes, `temporary_files` are all files in its temporary folder, and
+    `cached_files` those in the cache. `cgroups` and `kernel_networks` belong to the whole machine; the latter are
+    network namespaces, also without processes, and None unless root asks.
     """
 
     processes: int

@@ -1,7 +1,8 @@
-"""Exchanges drawn at random, and recordings that hold them in each format: written from the formats' specifications,
-not by our own exporters.
+"""Random exchanges, and recordings of them in each format, written after the formats' specifications.
 
-python -m support.generated_recordings SECONDS      import, replay over TCP and QUIC and export such recordings for so
+Our own exporters are not used.
+
+python -m support.generated_recordings SECONDS      import, replay over TCP and QUIC and export such recordings for this
                                                      long; prints how many exchanges there were in how many recordings
 """
 
@@ -87,7 +88,7 @@ class Generated:
 
     @property
     def kept_fields(self) -> Headers:
-        """The header fields, without empty ones of which a response has at most one: NGINX sends none of these."""
+        """The header fields, except empty ones that a response has at most once: NGINX does not send these."""
         return tuple(field for field in self.fields if field[1] or field[0].lower() not in SINGLE)
 
     @property

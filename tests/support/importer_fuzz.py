@@ -1,7 +1,7 @@
-"""Broken recordings and site folders by the thousand: importing or loading each.
+"""Fuzzes imports and loads with thousands of broken recordings and site folders.
 
-python -m support.importer_fuzz FORM COUNT      prints the most memory that this took, in MiB, and how many there were
-python -m support.importer_fuzz FORM SECONDSs   the same for so long
+python -m support.importer_fuzz FORM COUNT      prints the peak memory, in MiB, and how many inputs there were
+python -m support.importer_fuzz FORM SECONDSs   the same for this many seconds
 """
 
 import copy
@@ -255,7 +255,7 @@ FORMS: dict[str, tuple[Act, str, st.SearchStrategy[bytes]]] = {
 def fuzz(form: str, examples: int) -> Callable[[], None]:
     """A test that imports or loads this many broken recordings or sites of one form."""
     act, name, contents = FORMS[form]
-    # In memory where there is such a file system: a site is written through to the disk.
+    # Use a file system in memory if there is one: sites are synchronised to the disk.
     place = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
     @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -1,8 +1,8 @@
-"""Campaigns of which the truth is known, as folders that `eyelevel report` reads, and what its first screen must say.
+"""Campaigns with known truth, as folders for `eyelevel report`, and what its first screen must say about each.
 
-They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share nothing with
-`analysis.simulate`, so that an error of either is not one of both. A campaign is a table of attempts, in the order in
-which they were made:
+They are made from the documented form of a campaign's files (docs/runs-csv.md, dataset/table.py) and share no code with
+`analysis.simulate`, so that both do not have the same errors. A campaign is a table of attempts, in the order in which
+they were made:
 
     segments of the campaign  →  blocks, in random order  →  the protocols of a block  →  attempts at each run
 
@@ -79,7 +79,7 @@ FRAME_MS = 100 / 3
 # Standard deviations of ln(time): between sites, blocks, runs, and metrics of one run.
 SITE_SD, BLOCK_SD, RUN_SD, METRIC_SD = 0.5, 0.03, 0.05, 0.015
 WORK_SD, WAIT_SD = 0.1, 0.3
-# Settings with another server: each is like the one with the usual server.
+# Settings with another server: each resembles a setting of the usual server.
 OTHER_SERVERS = {"other-h2": ("tcp+", "other"), "other-h3": ("quic", "other")}
 # The factor by which all pages take longer in other browsers.
 BROWSER_LEVELS = {"chromium": 1.0, "firefox": 1.25}

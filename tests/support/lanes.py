@@ -1,4 +1,4 @@
-"""Runs without a browser, for lanes, which are separate processes and do not see what a test replaces."""
+"""Runs without a browser, for lanes, which are separate processes and do not see a test's replacements."""
 
 import json
 import os

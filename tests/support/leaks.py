@@ -1,7 +1,7 @@
 """Finds leftovers of a test session: processes, control groups, mounts and temporary files.
 
 Other programs run on the machine, too. So every process of a session inherits a mark in its environment and the
-session's temporary folder, and only things with these are examined.
+session's temporary folder; anything without mark or folder is ignored.
 
 As a program (`python -m support.leaks PID FOLDER`), this module waits until the session, the process PID, ends in any
 way, and removes its leftovers.

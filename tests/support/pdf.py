@@ -1,5 +1,7 @@
-"""The texts of a PDF that the packaged browser has printed, page by page: so much of the format (ISO 32000-1) as Skia,
-its library for drawing, makes use of. Objects are numbered and lie one after the other:
+"""Reads the texts of a PDF printed by the packaged browser, page by page.
+
+This supports only the part of the format (ISO 32000-1) that Skia uses, the browser's drawing library. A PDF consists
+of numbered objects:
 
     catalogue → tree of pages → page → content, a stream of drawing commands; page → fonts → Unicode of their glyphs
 """

@@ -9,7 +9,7 @@ from tuning.protocols import Protocol
 
 
 def served_protocols() -> list[pytest.ParameterSet]:
-    """The protocols by which servers are tested: for each server one for each version of HTTP that it speaks."""
+    """The protocols with which servers are tested: for each server, one for each version of HTTP that it speaks."""
     return [
         pytest.param(protocol, id=f"{server.name}-{version}", marks=_skipped(missing_program(server), server.name))
         for server in all_servers().values()

@@ -1,4 +1,4 @@
-"""The frequency of an outcome in many simulated campaigns: its bounds, and a line that shows it to the user."""
+"""The frequency of an outcome in many simulated campaigns: its bounds, and a function that prints it."""
 
 import pytest
 from scipy import stats

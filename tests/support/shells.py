@@ -1,4 +1,4 @@
-"""Runs the shells for real, in a network namespace of the test, and finds what they leave behind."""
+"""Runs the shells for real, in a network namespace of the test, and finds their leftovers."""
 
 import ctypes
 import os

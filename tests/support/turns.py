@@ -23,9 +23,9 @@ TIMING = "timing"
 class Turns:
     """A lock on the machine: one test marked `timing` has it alone, or any number of others share it.
 
-    All test sessions on the machine share it, of all users. It consists of two locks of the kernel (flock(2)), which
-    end with the process that holds them. A third one, in the folder of the `session`, is held by each of its processes
-    that still has other tests to run.
+    The test sessions of all users share the machine. The lock consists of two locks of the kernel (flock(2)), which end
+    with the process that holds them. A third one, in the folder of the `session`, is held by each of its processes that
+    still has other tests to run.
     """
 
     def __init__(self, session: Path) -> None:

@@ -1,4 +1,4 @@
-"""Logs in usual forms become the measured numbers, or are refused in one line; they never become other numbers."""
+"""Logs in common formats are read without changing any number, or refused in one line."""
 
 import csv
 import io

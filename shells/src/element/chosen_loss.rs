@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use crate::time::Nanos;
 use crate::units::{parse_milliseconds, parse_packet_number};
 
-/// Loses chosen packets, each once: those of certain numbers, and the first at or after certain times.
+/// Loses chosen packets, each once: packets by number, and the first packet at or after certain times.
 ///
 /// Packets are counted from 1, as they would be on a wire: each segment of a large packet by itself.
 pub struct ChosenLoss {
@@ -138,7 +138,7 @@ pub struct ChosenLossOptions {
 }
 
 impl ChosenLossOptions {
-    /// The loss of a direction that has one; `None` if no packet was chosen.
+    /// The losses in the selected directions; `None` if no packet was chosen.
     #[must_use]
     pub fn build(&self, uplink: bool, downlink: bool, start: Nanos) -> Option<Duplex> {
         let chosen = |has_loss: bool| {

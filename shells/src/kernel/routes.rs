@@ -123,7 +123,7 @@ impl Routes {
         self.0.request(message)
     }
 
-    /// Mark the block as the one from which shells nested in this namespace take theirs.
+    /// Mark the block from which shells nested in this namespace take theirs.
     ///
     /// The mark is a route to nowhere, so it also answers packets to unused addresses of the block. Without it, these
     /// packets would leave by the default route and come back until their TTL ends.

@@ -11,7 +11,7 @@ use crate::time::{NANOS_PER_MILLISECOND, NANOS_PER_SECOND, Nanos};
 /// How often the line is written.
 const PERIOD: Nanos = NANOS_PER_SECOND;
 
-/// Counts what happens at a link, and shows the directions that have an observer.
+/// Counts the events at a link, and shows the directions that have an observer.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<Counts>>);
 

@@ -105,7 +105,7 @@ def test_table_3_takes_one_round_trip_off_tcp() -> None:
     # 920 - (1000 - 74)
     assert table["delta_ms"].to_numpy() == pytest.approx([-6, -6])
     assert table["round_trips"].to_numpy() == pytest.approx([-6 / 74] * 2)
-    reach = 2.7764 * np.sqrt(2 / 3)  # t with 4 degrees of freedom, standard deviations of 1
+    reach = 2.7764 * np.sqrt(2 / 3)  # t for 4 degrees of freedom; the standard deviations are 1
     assert table["delta_low"].to_numpy() == pytest.approx([-6 - reach] * 2, abs=1e-3)
     row = one(beside(findings), kind="rtt_delta", network="lte", site="gnu.org", metric="fvc", compared="quic")
     assert (row["value"], row["ours"], row["same_sign"]) == (0.6, pytest.approx(-6), "no")

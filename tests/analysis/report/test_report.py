@@ -50,7 +50,7 @@ TRUTH = Truth(
 
 
 def report(folder: Path, *options: str) -> str:
-    """Make the report of the campaign in `folder`; returns what is printed."""
+    """Make the report of the campaign in `folder`; return the output."""
     done = CliRunner().invoke(main, [str(folder), *options])
     assert done.exit_code == 0, done.output
     return done.output.removeprefix(f"reading {folder}\n")

@@ -46,7 +46,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reported(folder: Path, *options: str) -> tuple[str, set[str]]:
-    """The report's page, and the files beside it."""
+    """The report's page, and the files next to it."""
     done = CliRunner().invoke(report.main, [str(folder), *options])
     assert done.exit_code == 0, done.output
     return contents_of(folder / "report")

@@ -119,7 +119,7 @@ def test_holms_correction_counts_what_was_declared_and_not_measured() -> None:
 
 
 def test_what_was_added_has_a_correction_of_its_own() -> None:
-    """A network that was added later does not change the correction of what was declared first, nor benefit from it."""
+    """A network that was added later does not change the correction of earlier declarations, nor benefit from it."""
     times = drawn(-0.02, networks=3, sites=4)
     together = confirmatory(samples(times), DECLARED, RTT_MS).set_index("network")
     late = replace(DECLARED, added_networks={"da2gc": "later"})

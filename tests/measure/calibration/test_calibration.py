@@ -137,7 +137,7 @@ def test_lanes_that_disturb_by_the_bound_are_seldom_taken() -> None:
         return {WHOLE: {"PLT": noise[0]}, ALONE: {"PLT": noise[1]}, BESIDE: {"PLT": (1 + BOUND) * noise[2]}}
 
     taken = sum(attempt(2, measure_round, lambda _: None).verdict == EQUIVALENT for _ in range(tries))
-    # At most ERROR of them: 7.5; in this many tries, a count beyond 15 occurs once in 300.
+    # At most a share of ERROR may be wrong: 7.5 of these tries; more than 15 occur once in 300.
     assert taken <= 2 * ERROR * tries
 
 

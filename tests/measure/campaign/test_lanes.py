@@ -101,7 +101,7 @@ def lanes(campaign: Campaign) -> Iterator[list[RunningLane]]:
 
 
 class Meeting(CoresMethod):
-    """Runs that record their beginning and end; the first run of each lane ends only after that of the other has
+    """Runs that record their beginning and end; the first run of each lane ends only after the other lane's has
     begun."""
 
     barrier = threading.Barrier(2)

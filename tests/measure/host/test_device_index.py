@@ -1,4 +1,4 @@
-"""The share of a processor that gives a device's index, and the check whether it still does."""
+"""Finding the share of a processor that gives a device's index, and checking later that it still gives this index."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

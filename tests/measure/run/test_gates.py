@@ -1,4 +1,4 @@
-"""Every gate rejects what it is for, names itself, and accepts a valid run."""
+"""Every gate rejects the faults for which it exists, names itself, and accepts a valid run."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pages that send the same requests on every load: the script gets only into documents, and may run there.
+"""A script makes pages send the same requests on every load: it is inserted only into documents, and may run there.
 
 Pages see the script's times and numbers, programs that measure see the real ones.
 """
@@ -126,8 +126,8 @@ def test_the_script_comes_first_in_a_worker_which_stays_strict(text: bytes, chan
 
 RECORDED_AT_S = 1_500_000_000
 BULK_BYTES = 1_500_000
-# The time (ms) that may pass between the beginning of a navigation and that of its first request, from which the HAR
-# counts, on a busy machine. (On an idle one it is 10 ms.)
+# The time (ms) that may pass on a busy machine between the beginning of a navigation and its first request, with which
+# the HAR begins. (On an idle one it is 10 ms.)
 LATE_MS = 300
 # A worker reports to its server what it sees.
 TELL = """fetch(new URL("/told?" + new URLSearchParams({

@@ -1,7 +1,6 @@
-"""Networks as validation measures them: each passes with its own settings, and fails with another's; the same for a
-probe of a path.
+"""Networks as validation measures them: each passes with its own settings, and fails with those of another network.
 
-Slow cases are in tests/proof.
+The same holds for a probe of a path. Slow cases are in tests/proof.
 """
 
 import tempfile
@@ -157,7 +156,7 @@ BEHIND = {"uplink loss behind a lost packet", "downlink loss behind a lost packe
 
 def test_losses_that_come_otherwise_fail(measurements: Measurements) -> None:
     measurement = measurements.of(BURSTY)
-    # Losses in shorter bursts scatter less, so the numbers from longer bursts may also be too high or too low for them.
+    # Shorter bursts would scatter less, so for them the number of lost packets may also be too high or too low.
     shorter = failures(judge_network(replace(BURSTY, burst_packets=2.5), measurement))
     assert shorter - {"uplink loss", "downlink loss"} == BEHIND
     for change, wrong in (
@@ -201,7 +200,7 @@ def test_flows_fill_the_link_and_are_told_from_others(measurements: Measurements
     flows = measurements.of_flows()
     assert [flow.congestion_control for flow in flows] == ["cubic", "reno"]
     assert all(flow.mbps > 1 for flow in flows)
-    # The flows do not pass as those of another network.
+    # The flows do not pass as another network's.
     for change, wrong in (
         ({"cross_traffic": ("reno", "reno")}, {"cross traffic 1 (reno down), congestion control"}),
         ({"down_mbps": 16}, {"cross traffic, all down"}),

@@ -1,5 +1,5 @@
-"""Validation of properties that the paper's networks lack: each kind passes with its settings, and fails with
-another's.
+"""Validation of properties that the paper's networks lack: each kind passes with its own settings, and fails with
+others.
 
 Slow cases are in tests/proof/test_validate_queues.py.
 """
