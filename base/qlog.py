@@ -93,7 +93,7 @@ def read_qlogs(folder: Path) -> list[Qlog]:
 
 
 def write_qlog(path: Path, qlog: Qlog, seen_by: str, protocols: Iterable[str]) -> None:
-    """Write `qlog` to `path`; `seen_by` names the program at the server whose account it is."""
+    """Write `qlog` to `path`; `seen_by` names the program at the server that collected the data."""
     header = {
         "qlog_version": VERSION,
         "qlog_format": FORMAT,

@@ -31,7 +31,7 @@ def main(files: list[str]) -> int:
 
 
 def faults(file: Path) -> Iterator[tuple[int, str]]:
-    """The line and the fault of each place in a file."""
+    """The line and the description of each fault in a file."""
     source = file.read_text()
     if file.suffix == ".py":
         yield from participles(source)

@@ -14,7 +14,7 @@ class System:
     """One way to emulate one network."""
 
     name: str
-    # The words before a command that run it inside.
+    # The words to put before a command to run it inside the network.
     prefix: tuple[str, ...]
     # The names of the emulator's processes, whose CPU time counts.
     processes: tuple[str, ...] = ()

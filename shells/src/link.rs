@@ -23,7 +23,7 @@ pub enum Rate {
 impl Rate {
     /// Parse a constant rate such as `2.8M`, or read the trace at that path.
     ///
-    /// Text that is both is an error: Mahimahi, which has no rates, would play the file.
+    /// A text that is both a rate and an existing file is an error: Mahimahi, which has no rates, would play the file.
     pub fn parse(text: &str) -> Result<Self> {
         let path = Path::new(text);
         match parse_rate_bps(text) {

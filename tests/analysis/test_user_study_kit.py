@@ -21,8 +21,8 @@ NO_FILM_BUT_A_NAME = b"\0\0\0\x18ftyp"
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> CampaignTable:
-    """A campaign in which one film is missing: that of the second run of QUIC on the third site on LTE, whose first
-    does not count."""
+    """A campaign in which one film is missing: of the second run of QUIC on the third site on LTE. Its first run does
+    not count."""
     folder = write(tmp_path_factory.mktemp("kit") / "c", TRUTH)
     runs = pd.read_csv(folder / "runs.csv", keep_default_na=False)
     lost = (runs["site"] == "site-03") & (runs["network"] == "lte") & (runs["protocol"] == "quic")

@@ -146,7 +146,7 @@ def test_of_runs_that_were_made_elsewhere_the_nearest_with_requests_here_is_show
     row, why = median_run(runs, "s", "lte", "quic", within=tmp_path)
     assert row["run"] == 5
     assert why == "of 5 runs that count, the nearest of the 2 whose requests are here to their median SI and PLT"
-    # If the files are missing, the error names the run.
+    # If no run has the files, the median run is returned all the same, so that the error names it.
     assert median_run(runs, "s", "lte", "quic", within=tmp_path / "none")[0]["run"] == 3
 
 

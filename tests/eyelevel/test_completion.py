@@ -20,7 +20,7 @@ LISTS = ("tcp,tcp+", "tcp,tcp+bbr")
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of a shell that finds `eyelevel`, and a campaign lte-quic in the folder `results`."""
+    """The environment of a shell that finds `eyelevel`; the folder `results` contains a campaign lte-quic."""
     program = tmp_path / "bin" / "eyelevel"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from eyelevel.program import main; main()" "$@"\n')

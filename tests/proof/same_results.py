@@ -66,7 +66,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The names of settings in old results: sites by folder, networks and protocols by the values that they had."""
+    """Finds the settings of old results: sites by their folders, networks and protocols by the values that they had."""
 
     folders: tuple[Path, ...]
     document: CampaignDocument

@@ -42,7 +42,7 @@ def test_no_more_are_said_to_be_worse_than_the_page_states(
     size = f"{sites} sites, {runs} runs, {noise}"
     rate = f"{alarms / COMPARISONS:.1%}, below {upper_bound(alarms, COMPARISONS):.1%}"
     tell(capsys, "worse", size, COMPARISONS, rate, f"tables with a difference: {differences / COMPARISONS / 2:.1%}")
-    # The bound allows for a correct rate, which chance moves in both directions.
+    # A correct rate passes, although chance moves it above or below its true value.
     assert lower_bound(alarms, COMPARISONS) <= changes[0].false_alarm_share, alarms
     assert lower_bound(int(differences), 2 * COMPARISONS) <= DECLARED.significant_p, differences
 

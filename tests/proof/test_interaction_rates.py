@@ -121,7 +121,7 @@ def test_a_change_of_the_margin_is_called_none_in_one_of_a_hundred_at_most(
 def test_a_change_that_is_there_is_found(
     sites: int, blocks: int, change: float, least: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The share of existing differences between browsers that are found; servers do not differ, in each browser.
+    """The share of real differences between browsers that are found; between servers there are none, in either browser.
 
     No particular share is required: `least` is below one that was observed, so that a loss of power is noticed.
     """

@@ -27,7 +27,7 @@ A page for each command. Most commands are targets of `make`, too, and options a
 
 # The settings files, whose first comment explains all keys, and the noun for one of their tables.
 SETTINGS = {"networks": "a network", "protocols": "a protocol setting", "devices": "a device"}
-# A file that consists of its own explanation.
+# A file that is its own documentation, and is shown as a whole.
 HYPOTHESES = "analysis/hypotheses.toml"
 
 # In characters: the length of a line on a page that is 1400 pixels wide.

@@ -70,7 +70,7 @@ async def _ask(address: str, port: int, authority: str, requests: Sequence[tuple
     configuration.server_name = authority
     async with connect(address, port, configuration=configuration, create_protocol=_Client) as client:
         assert isinstance(client, _Client)
-        # The usual limit of Linux, for a machine that is too busy to read at once.
+        # A receive buffer as large as Linux usually allows, since a busy machine may not read at once.
         assert client._transport is not None
         client._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 212_992)
         await client.ask(authority, requests)

@@ -1,4 +1,4 @@
-//! A link whose delivery opportunities come from a trace, with Mahimahi's meaning.
+//! A link whose delivery opportunities come from a trace, with the same meaning as in Mahimahi.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ const SMALLEST: u8 = 30;
 /// The prefix of an outermost shell's block is longer than the pool's by this many bits: 256 shells fit side by side.
 const SIBLING_BITS: u8 = 8;
 
-/// All addresses, of either family, that share their first `length` bits with an address.
+/// A range of addresses, of either family: all that share their first `length` bits with one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     pub address: IpAddr,

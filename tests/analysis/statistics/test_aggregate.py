@@ -99,7 +99,8 @@ def test_the_two_level_interval_of_sites_without_noise_is_near_students() -> Non
 
 
 def test_noise_within_sites_is_not_counted_twice() -> None:
-    """The spread between sites already contains the runs' noise; also resampling runs must not widen the interval."""
+    """The spread between sites already contains the runs' noise; resampling runs as well must not widen the
+    interval."""
     draw = np.random.default_rng(6)
     noise = draw.normal(0, 0.05, 30)
     pool = noise[:, None] + draw.normal(0, 0.05, (30, RESAMPLES))

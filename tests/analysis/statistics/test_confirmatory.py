@@ -273,7 +273,8 @@ def test_the_order_of_sites_and_blocks_does_not_matter(times: Array, sites: list
 
 
 def test_looking_often_claims_no_more_than_the_level_says() -> None:
-    """Every campaign is one network, so all of them are one family; p of each before Holm."""
+    """Each simulated campaign stands for one network, so the family is as large as their number; p values are those
+    before Holm's correction."""
     campaigns = 2000
     draw = np.random.default_rng(5)
     times = np.exp(draw.normal(0, 0.05, (campaigns, 2, 2, 1, 31)))

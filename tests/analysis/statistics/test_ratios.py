@@ -66,8 +66,8 @@ def test_few_blocks_have_their_mean_and_its_error() -> None:
 def test_five_blocks_have_hodges_and_lehmanns_location_and_lehmanns_error() -> None:
     centre, error, span, step = walsh_averages(FIVE[None])
     assert [centre[0], span[0], step[0]] == [6, 11 - 2, 10 - 6.5]
-    # Signed ranks of 5 values have mean 7.5 and deviation sqrt(13.75); 1.645 deviations below is rank 1: from 1.5 to
-    # 15.
+    # Signed ranks of 5 values have mean 7.5 and deviation sqrt(13.75). The rank 1.645 deviations below the mean is 1,
+    # so the interval is from 1.5 to 15.
     assert error == pytest.approx([(15 - 1.5) / (2 * 6.5 / np.sqrt(13.75))])
     location, variance = locations(FIVE[None])
     assert (location[0], variance[0]) == (6, pytest.approx((error[0] / overestimate(5)) ** 2))

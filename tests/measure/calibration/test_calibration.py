@@ -94,7 +94,7 @@ def test_the_largest_number_that_does_not_disturb_is_taken() -> None:
 
 
 def test_lanes_that_are_only_slower_alone_are_not_taken_either() -> None:
-    """Times in such lanes would not be the machine's."""
+    """Times measured in such lanes would differ from those on the whole machine."""
     count, verdicts = calibrated(12, machine(lambda _: 1.1, lambda _: 1.0))
     assert (count, verdicts) == (1, {2: DISTURBED})
 

@@ -108,7 +108,7 @@ def test_a_canary_serves_for_as_long_as_it_may() -> None:
     rows = [here.circumstances(block, print) for block in (1, 2, 3)]
     assert [(row.block, row.canary) for row in rows] == [(1, Canary(50, 800)), (2, None), (3, None)]
     assert {row.slowness for row in rows} == {1.0}
-    # Its runs did not count.
+    # Block 3 is measured again, since its runs did not count.
     assert here.circumstances(3, print).canary == Canary(51, 800)
     assert here.circumstances(4, print).canary is None
     old = CpuSlot(50)

@@ -119,7 +119,7 @@ def test_an_answer_that_is_under_way_is_waited_for(tmp_path: Path, requests: Any
     browser = {"quiet_ms": 3000, "waits_for_open_requests": True}
     write_document(folder, campaign_document(browser=browser, networks={"lte": {"up_mbps": 2.8}}))
     assert list(rows_of(folder, 1000, 1500)["stop_ms"]) == stops_ms
-    # In older runs, pages were not waited for.
+    # Older runs did not wait for answers under way.
     make_run(older := campaign(tmp_path / "older", [ROW]), ROW, requests)
     assert list(rows_of(older, 1000, 1500)["stop_ms"]) == [2000, 2500]
 

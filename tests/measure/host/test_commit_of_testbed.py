@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "setup").mkdir(parents=True)
     for name in (".gitattributes", COMMIT):
         shutil.copyfile(PROJECT / name, folder / name)
-    # As in a checkout, even if this test runs in an archive or an image.
+    # The content of this file in a checkout, even if this test itself runs in an archive or an image.
     (folder / COMMIT).write_text("$Format:%h$\n")
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
