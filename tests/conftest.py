@@ -90,7 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
         else:
             config.pluginmanager.register(InTurn(folder))
     # By default the folder would be in the checkout, and belong to root. Hypothesis keeps the constants of each source
-    # file there, which take each worker seconds to read.
+    # file there; without them, each worker would read the files for seconds.
     set_hypothesis_home_dir(cache_dir() / "hypothesis")
 
 

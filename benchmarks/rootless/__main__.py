@@ -26,7 +26,7 @@ ROOT, PRIORITY, PLAIN = "root", "user with real-time priority", "user"
 RTPRIO = {PRIORITY: 1, PLAIN: 0}
 PROTOCOLS = ("tcp+", "quic")
 METRICS = ("plt", "si")
-# If both ends of this interval are within the margin, two one-sided tests at 5 % reject (Schuirmann 1987).
+# If both ends of this interval are within the margin, two one-sided tests at 5 % show equivalence (Schuirmann 1987).
 CONFIDENCE = 0.90
 MARGIN_PERCENT = 2.0
 LIMIT_S = 600

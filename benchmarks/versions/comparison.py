@@ -174,8 +174,8 @@ def choice_of_sites(runs: pd.DataFrame) -> pd.DataFrame:
     """How much the valid `runs` of each site vary, the steadiest site first.
 
     The columns are the deviation (percent) by network and metric, each over the site's protocols; the largest of them;
-    and how many blocks a comparison needs to decide every metric on every network, with this site alone and with this
-    site and all above it. The table contains no difference of versions, so sites may be chosen by it.
+    and how many blocks a comparison needs to decide every metric on every network: with this site alone, and with this
+    site and all above it. The table does not compare versions, so it may be used to choose sites.
     """
     of_setting = variances(values(runs)).unstack(["metric", "network"])  # (site, protocol) x (metric, network)
     of_site = of_setting.groupby("site").mean()

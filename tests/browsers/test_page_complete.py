@@ -146,7 +146,7 @@ def test_the_page_is_asked_when_it_can_have_finished_and_not_before(tmp_path: Pa
 
 
 def test_a_page_with_requests_under_way_has_not_finished(tmp_path: Path) -> None:
-    """The page is queried again when it could have finished if the answer had come at once, or when it is given up."""
+    """The page is queried again at the earliest time at which it could have finished, or when it is given up."""
     answers = [[0, 500, 2000], [0, 1000, 300], [0, 1300, 150]]
     waited = in_browsertime(tmp_path, WAIT, "quiet.mjs", UNDER_WAY=[2, 1, 1], ANSWERS=answers, LIMIT=60_000)
     assert waited["error"] is None

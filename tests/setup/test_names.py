@@ -30,7 +30,7 @@ def places() -> frozenset[str]:
 
 
 def is_there(name: str) -> bool:
-    """Whether a module with this dotted `name` exists, or one whose text contains the last words of the name."""
+    """Whether the dotted `name` is a module, or a module followed by a word in its text."""
     words = name.split(".")
     for length in range(len(words), 0, -1):
         module = "/".join(words[:length])

@@ -55,7 +55,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files() -> list[str]:
-    """The files of the packages that are not generated, as paths in the checkout."""
+    """The files of the packages, as paths in the checkout; generated files are left out."""
     paths = [path for package in PACKAGES for path in (PROJECT / package).rglob("*") if path.is_file()]
     names = [path.relative_to(PROJECT) for path in paths]
     return [str(name) for name in names if not {"__pycache__", "target"} & {*name.parts}]
