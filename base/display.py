@@ -27,7 +27,7 @@ def x_server(screen: str, log: Path, jail: Jail | None = None) -> Iterator[Calla
     /tmp, which would outlive a kill. Raises EyelevelError when it ends by itself; the yielded function raises it when
     the server does not start.
     """
-    # It prints to standard output when it accepts clients. It listens only in the private folder: not on the abstract
+    # Xvfb prints to standard output when it accepts clients. It listens only in the private folder: not on the abstract
     # socket ("local"), to which everybody in the same network namespace could connect, nor over TCP.
     command: list[str | Path] = [tool("Xvfb"), f":{DISPLAY}", "-displayfd", "1", "-nolock"]
     command += ["-nolisten", "tcp", "-nolisten", "local", "-screen", "0", screen]

@@ -39,9 +39,10 @@ def require_namespaces(activity: str) -> None:
 
 
 def require_browsing(activity: str) -> None:
-    """Do the same for an `activity` that also runs browsers, whose sandbox is made of user namespaces.
+    """Raise EyelevelError when this process lacks the rights for an `activity` that also runs browsers.
 
-    If the kernel denies these to ordinary users, root cannot help: browsers do not run as root.
+    Their sandbox is made of user namespaces. If the kernel denies these to ordinary users, root cannot help: browsers
+    do not run as root.
     """
     require_namespaces(activity)
     if missing := _missing_sandbox():

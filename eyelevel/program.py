@@ -64,7 +64,7 @@ class Program(click.Group):
     """The group of all commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """Their names, in order."""
+        """The names of all commands, in the order of the list."""
         return [*COMMANDS, *_studies()]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

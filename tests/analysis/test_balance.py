@@ -87,7 +87,7 @@ def test_incomplete_blocks_are_counted() -> None:
     row = balance.pair_balance(table, [Pair("tcp", "quic")]).iloc[0]
     cell = table.valid[table.valid["network"] == "dsl"]
     assert row["complete"] == pytest.approx((cell["protocol"] == "quic").sum() / 40)
-    # They were still measured together.
+    # Protocols in incomplete blocks were still measured together.
     assert (row["together"], row["within_hour"], row["warning"]) == (1, 1, "incomplete blocks")
 
 

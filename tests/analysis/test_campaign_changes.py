@@ -119,7 +119,8 @@ def test_studies_of_page_loads_are_compared_and_others_are_refused_with_the_reas
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["lognormal", "heavy"])
 def test_two_campaigns_of_the_same_are_seldom_told_apart(noise: str) -> None:
-    """This holds even if no slowdown is tolerated; `tests/proof/test_compare_rates.py` repeats it a thousand times."""
+    """The result is the same even if no slowdown is tolerated; `tests/proof/test_compare_rates.py` repeats it a
+    thousand times."""
     truth = simulate.Truth(sites=4, networks=("lte",), protocols=("tcp+", "quic"), runs=6, noise=noise)
     changes = [changed(*same_campaigns(truth, number), worse_than=0) for number in range(SAME_CAMPAIGNS)]
     alarms = sum(change.is_worse for change in changes)

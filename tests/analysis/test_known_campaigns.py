@@ -50,7 +50,7 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
 def test_a_campaign_has_the_form_of_those_measured(name: str, folder_of: FolderOf) -> None:
     campaign = folder_of(name)
     known, folder = campaign.known, campaign.folder
-    # They do not contain metrics that were added later.
+    # Known campaigns do not contain metrics that were added later.
     added = set(metric_names()) - set(MULTIPLES)
     header = [column for column in (*columns(), *instrument_columns()) if column not in added]
     assert (folder / "runs.csv").read_text().splitlines()[0].split(",") == header

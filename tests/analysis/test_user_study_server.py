@@ -92,7 +92,7 @@ def test_a_vote_is_kept_once(port: int, kit: Path) -> None:
     assert ask(port, "POST", "/votes", VOTE | {"trial": 2})[0] == 204
     votes = read_votes(kit / "votes", KEY).table
     assert list(votes["answer"]) == ["40", "40"]
-    # Nor does a restarted server.
+    # A restarted server does not count repeated votes either.
     collector = Collector(kit)
     collector.add(VOTE)
     assert len((kit / "votes" / "votes.csv").read_text().splitlines()) == 3

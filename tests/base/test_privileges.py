@@ -81,8 +81,7 @@ def test_a_kernel_that_forbids_namespaces_is_found_out() -> None:
 @pytest.mark.needs_namespaces
 @pytest.mark.needs_user_namespaces
 def test_a_browser_whose_sandbox_would_not_work_is_found_out_before_anything_starts() -> None:
-    """With capabilities, everything else works even if users may make no user namespaces; the browser runs without
-    capabilities."""
+    """If users may make no user namespaces, only the browser fails: everything else has capabilities."""
     forbid = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
     for question, fault in (
         (ASK, None),

@@ -131,7 +131,7 @@ def test_every_option_is_as_the_program_says() -> None:
 
 @pytest.mark.parametrize("campaign", ["try", "far"])
 def test_the_first_hour_shows_what_the_program_prints(campaign: str) -> None:
-    # This must not depend on the terminal in which the tests run.
+    # The output must not depend on the terminal in which the tests run.
     terminal = {"COLUMNS": "120", "FORCE_COLOR": None}
     folder = PROJECT / "docs" / "first-hour" / campaign
     outcome = CliRunner(env=terminal).invoke(program, ["results", str(folder)])

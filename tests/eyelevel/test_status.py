@@ -100,7 +100,7 @@ def test_another_program_is_told_all(campaign: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_runs_that_last_as_long_as_their_study_says_are_expected_to(campaign: Path) -> None:
-    """This also holds for a page whose whole load would take much longer, such as a video's."""
+    """A whole load of the page, such as a video's, would take much longer."""
     document = require_document(campaign)
     write_document(campaign, replace(document, settings=replace(document.settings, method={"seconds": 600})))
     (campaign / "runs.csv").write_text(header())

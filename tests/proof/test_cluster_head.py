@@ -39,7 +39,7 @@ def test_with_half_of_the_workers_killed_each_planned_run_is_there_once(
         ([2.0, 2.0, 2.0], [(0, FOREVER), (1, FOREVER)], 4),
         ([2.0, 2.0], [(0, 1), (0, FOREVER)], 4),
         ([1.0, 1.0, 1.0], [(0, 1), (0, FOREVER)], 2),
-        # It dies when all others are idle: one of them begins at that moment.
+        # A worker dies when all others are idle: one of them begins at that moment.
         ([3.0, 1.0], [(0, 2), (0, FOREVER)], 5),
     ],
 )

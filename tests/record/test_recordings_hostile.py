@@ -410,7 +410,7 @@ def test_all_texts_of_a_recording_in_which_links_become_https_are_changed_up_to_
 
 
 def test_a_body_of_more_chunks_than_a_page_has_is_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This also holds for a stranger's site, which no import has checked."""
+    """The same limit applies to a stranger's site, which no import has checked."""
     monkeypatch.setattr("record.http1.DECODED_BYTES", 6 * CHUNK_BYTES)
     assert unchunk(CHUNKS) == b"xx"
     with pytest.raises(MalformedMessage, match="more chunks than those of a page"):

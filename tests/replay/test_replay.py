@@ -151,8 +151,8 @@ def test_every_protocol_is_set_up_and_read_back_and_used_by_the_servers(page: Si
 
 @pytest.mark.loads
 def test_the_kernel_holds_no_more_unsent_data_than_it_may(site: Site) -> None:
-    """This is measured while a large file is sent; with tcp+, which is limited only by its send buffer, it is a
-    megabyte."""
+    """The unsent data is measured while a large file is sent; with tcp+, which is limited only by its send buffer, it
+    is a megabyte."""
     script = f"""
         curl -sS -o /dev/null https://www.bulk.example/bulk &
         while kill -0 $! 2> /dev/null; do nsenter --net=/proc/1/ns/net {sys.executable} -c '{ACCOUNTS}'; done

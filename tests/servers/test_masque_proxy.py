@@ -140,7 +140,7 @@ def test_a_server_that_sends_more_than_the_browser_takes_fills_the_queue_and_tha
                 assert await client.status(tunnel(client, "server.example", server.getsockname()[1])) == 200
                 sockets = psutil.Process(process.pid).net_connections("udp")
                 (address,) = [one.laddr for one in sockets if one.raddr == server.getsockname()]
-                # During this, the client acknowledges nothing.
+                # While these are sent, the client acknowledges nothing.
                 for _ in range(DATAGRAMS // AT_ONCE):
                     for _ in range(AT_ONCE):
                         server.sendto(bytes(DATAGRAM_BYTES), tuple(address))

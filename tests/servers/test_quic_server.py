@@ -642,7 +642,7 @@ def test_chromium_loads_a_site_over_http3(tmp_path: Path, certificate: Certifica
         exchange("PUT", "https://api.example/x", ok(b"put", cors, ("Access-Control-Allow-Credentials", "true"))),
         exchange("GET", "https://www.example/poll", ok(b"first", ("Cache-Control", "no-store"))),
         exchange("GET", "https://www.example/poll", ok(b"second", ("Cache-Control", "no-store"))),
-        # Its headers exceed a first flight, so the body must wait for them.
+        # A response whose headers exceed a first flight, so that the body must wait for them.
         exchange("GET", "https://www.example/headers", ok(b"body", ("X-Long", "x" * 60_000))),
     )
     log = tmp_path / "requests.log"

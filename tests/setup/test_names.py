@@ -12,7 +12,7 @@ PATH = re.compile(rf"`((?:{ROOMS})/[\w/.-]+)`")
 MODULE = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 # A file's name, not a module's: `servers.pcapng`, `replay.json`.
 ENDINGS = ("json", "pcapng", "rs", "toml")
-# These describe earlier states.
+# Files that describe earlier states.
 OLD = ("CHANGELOG.md", "data/", "docs/decisions/", "docs/first-hour/")
 
 

@@ -255,7 +255,7 @@ def test_the_world_is_reached_from_inside_where_there_is_a_way_to_it() -> None:
             # A busy machine may wake a shell late, which the shell reports.
             assert not [line for line in result.stderr.splitlines() if "too busy for exact times" not in line]
     finally:
-        # This must happen before the namespace of its peer ends, which would delete it, too.
+        # The device must be deleted before its peer's namespace ends, which would delete it, too.
         subprocess.run(["ip", "link", "delete", "near"], check=True)
         world.communicate("\n", timeout=PATIENCE_S)
 
@@ -336,7 +336,7 @@ def start_bulk_transfers(shells: str, address: tuple[str, int]) -> Callable[[], 
 
 @pytest.mark.timing
 def test_bulk_tcp_reaches_the_rates_of_lte() -> None:
-    """This tests nested shells and a single one, over IPv4 and IPv6, in parallel, since they mostly wait."""
+    """Nested shells and a single one are tested over IPv4 and IPv6, in parallel, since they mostly wait."""
     give_ipv6()
     cases = [
         (LTE, SERVER, GOODPUT),
@@ -624,7 +624,7 @@ def test_a_capture_has_every_packet_its_time_and_what_happened_to_it(shells: str
     assert seen[1] == (0, 1029, f"left after {up_ms:.6f} ms", 2)
     (interface, length, comment, flags), answer = seen[2:]
     assert (interface, length, flags) == (0, 1029, 2)
-    # It waited for the first datagram, the longer the earlier it was sent.
+    # The second datagram waited for the first, the longer the earlier it was sent.
     assert up_ms < float(comment.split()[2]) <= 2 * up_ms
     assert answer == (1, 29, f"left after {down_ms:.6f} ms", 1)
 

@@ -51,7 +51,7 @@ def test_each_server_has_a_line_less_the_round_trips_of_its_handshake() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("only", [["quic"], ["tcp+~2"], ["quic", "other-h3"], ["tcp+", "quic", "other-h2", "other-h3"]])
 def test_any_settings_have_a_section(only: list[str], tmp_path: Path) -> None:
-    """This includes settings that no file here contains any more: campaign.json describes them."""
+    """Even settings that no file here contains any more have a section: campaign.json describes them."""
     write_campaign(tmp_path, only)
     section = sections.section(tmp_path)
     assert section is not None

@@ -171,7 +171,7 @@ def test_a_video_that_does_not_begin_has_waited_all_the_time() -> None:
     assert fault(never, HTTP2) is None
     assert measured(never)["first_frame_s"] is None
     assert measured(never)["mean_mbps"] is None
-    # It must not count as a play without rebuffers, which would be the best possible result.
+    # Such a play must not count as one without rebuffers, which would be the best possible result.
     assert (measured(never)["rebuffers"], measured(never)["rebuffer_s"]) == (None, None)
     assert measured(never)["qoe"] == pytest.approx(-3 * 10 / 5)
 

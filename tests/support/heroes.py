@@ -54,7 +54,7 @@ def hero_recordings() -> dict[str, Recording]:
     style = "body{margin:40px;font:16px serif}"
     url, other_url = f"{PAGE_URL}hero.jpg", "https://pictures.example/hero.jpg"
     background = f"#hero{{width:{WIDTH}px;height:{HEIGHT}px;background:url({url})}}"
-    # This waits until the page has been painted: until then, the text is its largest paint.
+    # The script waits until the page has been painted: until then, the text is its largest paint.
     script = f"""<div id="hero" style="height:{HEIGHT}px"></div><script>
         addEventListener("load", () => document.getElementById("hero").innerHTML = '{picture.format(url=url)}');
         </script>"""

@@ -348,8 +348,8 @@ def test_a_setting_the_kernel_does_not_have_stops() -> None:
 
 @pytest.mark.needs_namespaces
 def test_a_congestion_control_that_is_not_loaded_is_told_with_the_command_that_loads_it() -> None:
-    """This is the case for BBR on Debian, for ordinary users; the test names one that no kernel has, since this one may
-    have all others."""
+    """BBR on Debian is not loaded for ordinary users. The test names a congestion control that no kernel has, since
+    this kernel may have all others."""
     program = (
         "from dataclasses import replace; from tuning import kernel, protocols; "
         "kernel.tune_server_routes('lo', replace(protocols.load()['tcp+bbr'], congestion_control='nonesuch'))"

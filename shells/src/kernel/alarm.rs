@@ -49,8 +49,8 @@ impl Lateness {
     fn learn(&mut self, lateness: Nanos) {
         self.worst = lateness.max(self.worst - self.worst / FORGETTING);
         if lateness > self.usual {
-            // This rises eight times as fast as it falls, so about one sleep in nine is later. A single extreme sleep
-            // does not matter.
+            // The usual lateness rises eight times as fast as it falls, so about one sleep in nine is later. A single
+            // extreme sleep does not matter.
             self.usual += self.usual / 8 + 1000;
         } else {
             self.forget();
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_on_time_from_the_first_deadlines_on_with_few_sleeps() {
-        // It may spend 39 µs of 5 ms awake, which can be less than a sleep's lateness.
+        // The process may spend 39 µs of 5 ms awake, which can be less than a sleep's lateness.
         for (span, median) in [(LONG, 1_000), (LONG / 4, 25_000), (19 * LONG, 1_000)] {
             let mut machine = Machine::new(idle);
             let lateness = machine.lateness_of(200, span);

@@ -320,7 +320,7 @@ def test_a_file_of_a_package_that_is_a_link_is_not_followed(package: Path, tmp_p
 def test_a_campaign_that_lacks_verdicts_of_its_package_is_not_gone_on_with(
     campaign: Path, package: Path, tmp_path: Path
 ) -> None:
-    """Its next package would lack them: runs that a person rejected elsewhere would count again."""
+    """Its next package would lack these verdicts: runs that a person rejected elsewhere would count again."""
     elsewhere = tmp_path / "elsewhere" / "try"
     resume_from_package(package, elsewhere)
     with opened(elsewhere, DOCUMENT) as results:
@@ -376,7 +376,7 @@ def test_a_package_has_no_pictures_and_packages_of_what_was_taken_up_keep_the_di
 
 
 def test_runs_from_elsewhere_have_the_picture_of_a_later_run_that_looks_alike(tmp_path: Path) -> None:
-    """This also finds the first run here that looks different from all others."""
+    """The first run here that looks different from all others is also found."""
     folder, there = tmp_path / "try", tmp_path / "there"
     rows = [row_of(number) for number in range(1, ENOUGH + 3)]
     package_of_rows(there, folder, rows[:ENOUGH])

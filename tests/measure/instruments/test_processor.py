@@ -127,7 +127,7 @@ def test_a_process_that_got_the_number_of_one_that_ended_counts_for_nothing() ->
         os.sched_setaffinity(root.pid, {min(cores)})
         samples.sample()
         assert samples.affinity == {min(cores)}
-        # It began later than the process that was seen, and may run elsewhere.
+        # The process began later than the one that was seen, and may run elsewhere.
         others[root.pid] = Birth(1, 1 << 40)
         os.sched_setaffinity(root.pid, cores)
         account.now = ProcessTimes(9_000_000, 1_000_000)

@@ -25,7 +25,7 @@ from tuning import devices, networks, protocols
 
 ROUGHLY = 1.0
 URL = "https://phone.example/"
-# Its requests report what it sees.
+# A page whose requests report what it sees.
 PAGE = b"""<!doctype html><meta name="viewport" content="width=device-width"><title>a phone</title><p>hello<script>
 const view = { width: innerWidth, ratio: devicePixelRatio, touch: navigator.maxTouchPoints > 0 };
 const { mobile, platform } = navigator.userAgentData;

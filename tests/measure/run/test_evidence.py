@@ -216,7 +216,8 @@ def test_a_netlog_cut_short_tells_what_it_still_has(
 
 
 def test_a_netlog_that_may_lack_its_beginning_is_refused(tmp_path: Path) -> None:
-    """This holds whatever page requests it still contains; a log of the same size whose limit is larger is accepted."""
+    """Such a log is refused whatever page requests it still contains; a log of the same size with a larger limit is
+    accepted."""
     file = netlog(tmp_path / "n.gz", log_text([*PAGE, start(2, "https://a.example/" + (1 << 20) * "2")]))
     assert len(read_netlog(file)) == len(read_netlog(file, 2 << 20)) == 2
     with pytest.raises(ValueError, match="the page made the browser log more than 1 MiB, so its beginning is missing"):
