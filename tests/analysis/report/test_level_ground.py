@@ -84,7 +84,7 @@ def test_a_level_pair_is_level_in_everything_that_was_measured() -> None:
     assert "differ besides" not in text and "where packets are lost" not in text
 
 
-# Changes to the observations of QUIC+1con, and the words that each must produce. Each number has its sentence.
+# Changes to the observations of QUIC+1con, and the words that each must produce: each number has a sentence of its own.
 CHANGES: list[tuple[dict[str, Any], str]] = [
     ({"loss_response": {"before": 200.0, "after": 169.0}}, "window kept after one loss (0.84 against 0.70)"),
     ({"in_front_bytes": 1_368_000}, "bytes in front of an urgent response (1,368 kB against 45 kB)"),

@@ -35,7 +35,7 @@ GATES_OF_LOADS = [gate for gate in GATES if gate.about_load]
 class Case:
     """The answer at the start page, and `more` at other paths.
 
-    The reason is why its load does not count, or how that text begins; "" if the load counts.
+    `reason` is the beginning of the text that says why the load does not count; "" if it counts.
     """
 
     head: str = ""
